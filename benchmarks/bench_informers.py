@@ -37,7 +37,7 @@ from tenure.model.api.resource import Resource
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.runtime.clock.machine import SystemClock
 from tenure.schema.structure.crd import generate
-from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
 from testbed.controlplane import ControlPlane, control_plane
 
 NODES: Final = 5_000

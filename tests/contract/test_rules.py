@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenure.model.api.resource import Resource
-from tenure.sim.apiserver.admission.kinds import ALL
+from tenure.sim.apiserver.objects.kinds import ALL
 from tests.contract.backends import Answer, Backend
 from tests.schema.cases import CASES, GOOD_CASES, Case
 

@@ -13,7 +13,7 @@ from tenure.providers.kwok import labels
 from tenure.providers.kwok.catalogue import CPUS, ZONES, built_in_types
 from tenure.providers.kwok.cloud import KwokCloud
 from tenure.providers.kwok.typesfile import parse_types
-from tenure.sim.apiserver.admission.kinds import BY_KIND
+from tenure.sim.apiserver.objects.kinds import BY_KIND
 from tests.folders import ROOT
 from tests.providers.benches import StoreBench
 from tests.providers.kwokcases import tell

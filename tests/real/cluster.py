@@ -21,7 +21,7 @@ from tenure.ports.transport import Request
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.runtime.clock.machine import SystemClock
 from tenure.schema.structure.crd import dump
-from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
 from testbed.controlplane import ControlPlane
 
 CRDS: Final = Resource(

@@ -23,7 +23,7 @@ from tenure.providers.kwok.catalogue import built_in_types
 from tenure.providers.kwok.cloud import KwokCloud
 from tenure.runtime.clock.machine import SystemClock
 from tenure.runtime.controller import Controller
-from tenure.sim.apiserver.admission.kinds import BY_KIND
+from tenure.sim.apiserver.objects.kinds import BY_KIND
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest
 from tests.real.account import PROVIDER_NAMESPACE, account

@@ -11,7 +11,7 @@ import msgspec
 
 from tenure.kube.client.client import Client
 from tenure.model.api.resource import DEPLOYMENTS, NAMESPACES, Resource
-from tenure.sim.apiserver.admission.kinds import BY_KIND
+from tenure.sim.apiserver.objects.kinds import BY_KIND
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest
 from tests.real.cluster import PATIENCE as PATIENCE

@@ -24,7 +24,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import EvictionAnswer
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.runtime.controller import Controller
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.history import Entry
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import World, WorldOptions

@@ -17,7 +17,7 @@ from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.cloud.instance import Instance
 from tenure.model.settings import Settings
 from tenure.providers.kwok.catalogue import built_in_types
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.cloud.cloud import CloudTimings
 from tenure.sim.infrastructure import InfrastructureOptions
 from tenure.sim.scenario.dsl import Story

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenure.sim.apiserver.store.tree import put
+from tenure.sim.apiserver.objects.tree import put
 from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.read.fields import BadInput
 from tests.builders import (

@@ -24,7 +24,7 @@ from tenure.model.api.names import (
 )
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODES, PODS, Resource
 from tenure.model.settings import Settings
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.cloud.cloud import CloudEvent
 from tests.builders import (
     MINUTE,

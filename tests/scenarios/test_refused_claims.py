@@ -12,7 +12,7 @@ from tenure.model.api.names import NOMINATED_PODS, ZONE
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODES, PODS, Resource
 from tenure.model.settings import Settings
 from tenure.sim.apiserver.admission.admission import Schemas
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND, Manifest, a_deployment, a_node_class, a_pool

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tenure.model.api.resource import JOBS, PODS, VOLUME_ATTACHMENTS
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.run import Result, Simulation

@@ -11,7 +11,7 @@ import pytest
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.providers.kwok.nodeclass import KWOKNodeClass
-from tenure.sim.apiserver.admission.customkinds import schema_for
+from tenure.sim.apiserver.objects.customkinds import schema_for
 from tests.folders import DATA
 
 LINES = (DATA / "karpenter-1.15-custom-kinds.jsonl").read_bytes()

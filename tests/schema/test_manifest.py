@@ -6,7 +6,7 @@ import pytest
 
 from tenure.errors import SpecError
 from tenure.schema import manifest as manifests
-from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
 from tests.schema.cases import CASES, GOOD_CASES, Case
 from tests.schema.objects import Json, a_pool, a_window, an_object
 

@@ -11,7 +11,7 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.snapshot.kinds import type_for
 from tenure.schema.problems import Problems, problems_in, problems_of, problems_of_pool
 from tenure.schema.structure.validate import kind_for
-from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
 from tests.schema.cases import GOOD_CASES
 from tests.schema.objects import Json, a_pool, an_object
 

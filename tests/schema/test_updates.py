@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenure.schema.structure.validate import CustomResourceSchema
-from tenure.sim.apiserver.admission.customkinds import schema_for
+from tenure.sim.apiserver.objects.customkinds import schema_for
 from tests.schema.objects import Json, a_pool, an_object
 
 

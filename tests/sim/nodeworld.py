@@ -21,8 +21,8 @@ from tenure.model.cloud.instance import Instance, LaunchRequest
 from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.sim.actors.kubelet.kubelet import KubeletTimings
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.cloud.cloud import CloudTimings
 from tenure.sim.infrastructure import Infrastructure, InfrastructureOptions
 from tenure.sim.virtual.environment import Environment

@@ -15,7 +15,7 @@ from tenure.model.api.resource import (
     STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
 )
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.virtual.faults import Faults
 from tests.sim.nodeworld import World, story
 

@@ -20,8 +20,8 @@ from tenure.sim.actors.workloads.deployment import Deployments
 from tenure.sim.actors.workloads.job import Jobs
 from tenure.sim.actors.workloads.replicaset import ReplicaSets
 from tenure.sim.actors.workloads.statefulset import StatefulSets
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 from tenure.sim.virtual.loop import VirtualLoop

@@ -12,7 +12,7 @@ from tenure.model.api.resource import NODES, PODS, REPLICA_SETS
 from tenure.model.cloud.instance import Instance
 from tenure.model.cloud.offering import format_price
 from tenure.sim.actors.workloads.replicaset import REPLICA_FAILURE
-from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import ADDED, DELETED
 from tenure.sim.cloud.cloud import CloudEvent
 from tenure.sim.history import History

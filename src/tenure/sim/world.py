@@ -31,8 +31,8 @@ from tenure.sim.actors.workloads.replicaset import ReplicaSets
 from tenure.sim.actors.workloads.statefulset import StatefulSets
 from tenure.sim.apiserver.applying import apply_manifest
 from tenure.sim.apiserver.faulty import FaultyTransport
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.check.checkers import Checkers, Violation
 from tenure.sim.check.transport import CheckedApi

@@ -15,7 +15,7 @@ from tenure.core.reasons import Reason
 from tenure.core.terminate.decider import TerminationDecider
 from tenure.model.api.meta import ApiObject
 from tenure.model.snapshot.kinds import decode
-from tenure.sim.apiserver.admission.kinds import BY_KIND
+from tenure.sim.apiserver.objects.kinds import BY_KIND
 from tests.core.build import body_of, judged, said
 from tests.folders import DATA
 from tests.snapshots import snapshot_with

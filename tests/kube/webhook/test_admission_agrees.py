@@ -18,7 +18,7 @@ from tenure.core.pool.windows import WindowDecider
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import ApiObject
 from tenure.model.snapshot.kinds import type_for
-from tenure.sim.apiserver.admission.kinds import BY_KIND
+from tenure.sim.apiserver.objects.kinds import BY_KIND
 from tests.core.build import judged
 from tests.kube.reviews import Json, a_review, admission
 from tests.schema.objects import an_object

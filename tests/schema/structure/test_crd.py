@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tenure.schema.structure import crd
-from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
 from tests.folders import ROOT
 
 COMMITTED = ROOT / "charts" / "tenure" / "crds"

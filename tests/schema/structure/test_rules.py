@@ -10,7 +10,7 @@ from tenure.schema.structure.cel import compile_rule
 from tenure.schema.structure.fielderror import FieldError
 from tenure.schema.structure.rules import Rule
 from tenure.schema.structure.validate import CustomResourceSchema
-from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS, schema_for
+from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS, schema_for
 from tests.schema.cases import CASES, GOOD_CASES, Case
 from tests.schema.objects import an_object
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.schema.structure.validate import CustomResourceSchema
-from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS, schema_for
+from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS, schema_for
 from tests.schema.objects import Json, a_pool, a_window, an_object
 
 

@@ -22,8 +22,8 @@ from tenure.ports.transport import (
     Request,
     Response,
 )
-from tenure.sim.apiserver.admission.kinds import ALL
 from tenure.sim.apiserver.api import Api
+from tenure.sim.apiserver.objects.kinds import ALL
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.serve.accept import TABLE, Form
 from tenure.sim.serve.answers import Presenter

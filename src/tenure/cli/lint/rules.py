@@ -38,7 +38,7 @@ from tenure.providers.registry import usable
 from tenure.schema.advice import advice_for, by_force, missing_statuses
 from tenure.schema.findings import Code, Finding
 from tenure.schema.structure.validate import schema_for
-from tenure.sim.apiserver.store.tree import dig, without_nulls
+from tenure.sim.apiserver.objects.tree import dig, without_nulls
 from tenure.sim.scenario.manifests import check_shape
 from tenure.sim.scenario.read.fields import Reader
 

@@ -21,7 +21,7 @@ from tenure.model.api.taints import untolerated
 from tenure.model.api.workload import PodDisruptionBudget, PodTemplate
 from tenure.model.matching.requirements import Requirements, pod_alternatives
 from tenure.model.snapshot.unreadable import problem_and_field
-from tenure.sim.apiserver.store.tree import dig, without_nulls
+from tenure.sim.apiserver.objects.tree import dig, without_nulls
 
 #: Where the pods of a workload are described; an empty path is the object itself.
 TEMPLATES: Final = {

@@ -8,8 +8,8 @@ told in the order in which they came.
 from __future__ import annotations
 
 from tenure.model.api.resource import PODS
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.store.watch import DELETED
 
 

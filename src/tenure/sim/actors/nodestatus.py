@@ -16,7 +16,7 @@ from tenure.model.api.meta import format_time
 from tenure.model.api.names import ARCH, HOSTNAME, NOT_READY_TAINT, OS, UNREGISTERED_TAINT
 from tenure.model.api.node import Taint
 from tenure.model.cloud.instance import Instance
-from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.objects.tree import Obj, dig
 
 READY: Final = "Ready"
 

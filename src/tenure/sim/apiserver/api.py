@@ -18,7 +18,8 @@ from tenure.model.api.resource import NAMESPACES, PODS, Resource
 from tenure.ports.transport import JSON, Request, Response
 from tenure.sim.apiserver import listing
 from tenure.sim.apiserver.kubeletonly import kubelet_answer
-from tenure.sim.apiserver.refusals import (
+from tenure.sim.apiserver.objects.numbers import is_number
+from tenure.sim.apiserver.objects.refusals import (
     Unexplained,
     bad_request,
     invalid,
@@ -26,6 +27,8 @@ from tenure.sim.apiserver.refusals import (
     status_body,
     untouchable,
 )
+from tenure.sim.apiserver.objects.strictness import Strictness
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.requests import (
     TRUE,
     body_of,
@@ -37,13 +40,11 @@ from tenure.sim.apiserver.requests import (
     only_tried,
 )
 from tenure.sim.apiserver.routes import Route, known_prefix, route
-from tenure.sim.apiserver.selection import selected
+from tenure.sim.apiserver.scaling import SCALED, rescale, scale_of
+from tenure.sim.apiserver.store import eviction
+from tenure.sim.apiserver.store.selection import selected
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.store.watch import Watch
-from tenure.sim.apiserver.strictness import Strictness
-from tenure.sim.apiserver.subresources import eviction
-from tenure.sim.apiserver.subresources.scaling import SCALED, rescale, scale_of
 
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode
@@ -247,7 +248,7 @@ class Api:
         if target.name:  # Watching one object is watching its collection by name.
             field_selector = f"metadata.name={target.name}"
         version = query.get("resourceVersion", "") or "0"
-        if not listing.is_number(version):
+        if not is_number(version):
             raise Unexplained(f"resourceVersion: invalid number {shown(version)!r}")
         initial = query.get("sendInitialEvents") in TRUE
         if query.get("resourceVersionMatch", "") != ("NotOlderThan" if initial else ""):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tenure.sim.apiserver.admission.kinds import BY_KIND
+from tenure.sim.apiserver.objects.kinds import BY_KIND
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj
 
 
 def apply_manifest(store: Store, manifest: Mapping[str, Any]) -> Obj:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tenure.errors import ApiError
-from tenure.sim.apiserver.refusals import Unexplained, bad_request
-from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.objects.refusals import Unexplained, bad_request
+from tenure.sim.apiserver.objects.tree import Obj, dig
 
 
 def kubelet_answer(pod: Obj, subresource: str, query: Mapping[str, str]) -> ApiError | None:

@@ -11,21 +11,20 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Final
 
 import msgspec
 
 from tenure.errors import ApiError, Cause, Gone, shown
 from tenure.model.api.resource import Resource
 from tenure.parse.jsontext import DECODE_ERRORS
-from tenure.sim.apiserver.refusals import bad_request
-from tenure.sim.apiserver.selection import selected
+from tenure.sim.apiserver.objects.numbers import is_number
+from tenure.sim.apiserver.objects.refusals import bad_request
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.kindstore import Shelf
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.store.selection import selected
 from tenure.sim.apiserver.store.watch import Record
 
 _encode = msgspec.json.encode
-_DIGITS_MAX: Final = 18
 
 
 class _Token(msgspec.Struct):
@@ -90,11 +89,6 @@ def number(query: Mapping[str, str], name: str) -> int:
     if not is_number(text.removeprefix("-")):
         raise bad_request(f"{name}: invalid number {shown(text)!r}")
     return int(text)
-
-
-def is_number(text: str) -> bool:
-    """Whether it is a whole number of 64 bits, in digits that a server knows."""
-    return text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX
 
 
 def _read_token(query: Mapping[str, str]) -> _Token | None:

@@ -8,12 +8,12 @@ from typing import Any, Final
 from tenure.errors import Invalid, SpecError
 from tenure.parse import jsontext
 from tenure.ports.transport import JSON, Request
-from tenure.sim.apiserver.admission.kinds import KINDS
-from tenure.sim.apiserver.listing import is_number
-from tenure.sim.apiserver.refusals import bad_request, unsupported, unsupported_media_type
+from tenure.sim.apiserver.objects.kinds import KINDS
+from tenure.sim.apiserver.objects.numbers import is_number
+from tenure.sim.apiserver.objects.refusals import bad_request, unsupported, unsupported_media_type
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.routes import Route
 from tenure.sim.apiserver.store.deletion import POLICIES, DeleteOptions
-from tenure.sim.apiserver.store.tree import Obj
 
 TRUE: Final = ("true", "1", "True")
 _DRY: Final = "All"

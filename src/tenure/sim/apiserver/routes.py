@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from tenure.model.api.resource import Resource
-from tenure.sim.apiserver.admission.kinds import ALL
+from tenure.sim.apiserver.objects.kinds import ALL
 
 _RESOURCES: Final = {(resource.prefix, resource.plural): resource for resource in ALL}
 _PREFIXES: Final = frozenset(resource.prefix for resource in ALL)

@@ -23,9 +23,9 @@ from tenure.model.api.names import FINALIZER, NODEPOOL
 from tenure.model.api.resource import Resource
 from tenure.model.cloud.instance import Instance, InstanceState
 from tenure.model.settings import Settings
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.routes import Route
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import ADDED, DELETED
 from tenure.sim.check import read
 from tenure.sim.check.departures import Departure

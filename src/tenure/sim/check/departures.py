@@ -17,7 +17,7 @@ from tenure.model.api import resource as r
 from tenure.model.api.meta import BEGINNING, later, read_instant
 from tenure.model.cloud.repairs import RepairStatement
 from tenure.model.settings import Settings
-from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.check import read
 from tenure.sim.check.read import State
 

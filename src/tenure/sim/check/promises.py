@@ -12,8 +12,8 @@ from tenure.model.api.meta import format_time
 from tenure.model.api.names import DISRUPTED_TAINT, REBOOTING_TAINT
 from tenure.model.snapshot.kinds import decode
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.routes import Route
-from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.check import read
 
 

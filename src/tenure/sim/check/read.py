@@ -12,7 +12,7 @@ from tenure.model.api.resource import Resource
 from tenure.model.matching.requirement import Requirement
 from tenure.model.values.cron import Cron, parse_zone
 from tenure.model.values.duration import parse_duration
-from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.objects.tree import Obj, dig
 
 #: What every object of a kind is, by name.
 State = Mapping[Resource, Mapping[str, Obj]]

@@ -14,8 +14,8 @@ from typing import Final
 
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.check.read import State
 from tenure.sim.virtual.environment import Environment

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import msgspec
 
 from tenure.model.api import resource as r
-from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.scenario.context import Missing, ScenarioContext, span
 from tenure.sim.scenario.targets import ALL, Target
 from tenure.sim.virtual.faults import Faults

@@ -10,7 +10,7 @@ from tenure.errors import TenureError
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.model.values.duration import Duration
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.history import Entry
 from tenure.sim.scenario.targets import Target
 from tenure.sim.world import World

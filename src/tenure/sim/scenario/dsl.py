@@ -17,7 +17,7 @@ from typing import Any
 
 from tenure.model.api import resource as r
 from tenure.sim.actors.kubelet.podstatus import PodPace
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.scenario.context import ScenarioContext
 from tenure.sim.scenario.tallies import TALLIES
 from tenure.sim.scenario.targets import Filter, Target, select

@@ -16,7 +16,7 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.parse.yamltext import Document, read_documents
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.scenario import worldoptions as surroundings
 from tenure.sim.scenario.context import span
 from tenure.sim.scenario.expectations import Expectation, ExpectationReader

@@ -30,12 +30,12 @@ from tenure.schema.structure.shape import unknown_fields
 from tenure.schema.structure.structural import Schema
 from tenure.schema.structure.validate import kind_for
 from tenure.sim.apiserver.admission.amounts import with_text_amounts
-from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS, schema_for
-from tenure.sim.apiserver.admission.kinds import BY_KIND, KINDS
 from tenure.sim.apiserver.applying import apply_manifest
+from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS, schema_for
+from tenure.sim.apiserver.objects.kinds import BY_KIND, KINDS
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.patch.merge import merge_patch_object
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.scenario.read.builtin import METADATA, schema_of
 from tenure.sim.scenario.read.fields import NOTHING, Reader, Shown, join, nearest
 from tenure.sim.scenario.read.refusalwords import cause_words, with_example

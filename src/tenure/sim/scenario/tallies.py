@@ -10,7 +10,7 @@ from tenure.model.api import resource as r
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
 from tenure.model.api.resource import Resource
 from tenure.model.cloud.instance import InstanceState
-from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.scenario.context import ScenarioContext
 from tenure.sim.scenario.targets import Filter, select
 

@@ -17,8 +17,8 @@ from tenure.model.api.names import NODEPOOL
 from tenure.model.api.resource import Resource
 from tenure.model.matching.selectors import parse_label_selector
 from tenure.sim.actors.kubelet.podstatus import APP_LABELS
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.scenario.read.fields import Fields, Reader, nearest
 from tenure.sim.scenario.read.kindnames import KIND_WORDS, known_words, resource_called
 

@@ -19,9 +19,9 @@ from tenure.model.api.resource import Resource
 from tenure.parse import yamltext
 from tenure.parse.limits import BODY
 from tenure.ports.transport import JSON, Request, Response
-from tenure.sim.apiserver.refusals import bad_request, status_body
+from tenure.sim.apiserver.objects.refusals import bad_request, status_body
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.routes import route
-from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.serve import messages, proto
 from tenure.sim.serve.accept import TABLE, YAML, Form
 from tenure.sim.serve.table.table import API_VERSION, partial, table

@@ -13,9 +13,9 @@ import msgspec
 
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
-from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
-from tenure.sim.apiserver.admission.kinds import ALL, KINDS
-from tenure.sim.apiserver.subresources.scaling import SCALED
+from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.objects.kinds import ALL, KINDS
+from tenure.sim.apiserver.scaling import SCALED
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _CHANGE: Final = ("get", "patch", "update")

@@ -17,7 +17,7 @@ from typing import Any, Self
 import msgspec
 
 from tenure.sim.apiserver.api import Api
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.serve.access import Access, opened
 from tenure.sim.serve.lease import elector_of, unheld_lease
 from tenure.sim.serve.pace import PacedLoop

@@ -26,7 +26,7 @@ from tenure.ports.clock import Clock
 from tenure.ports.transport import JSON, Request, Response
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.httpdate import HttpDate
-from tenure.sim.apiserver.listing import is_number
+from tenure.sim.apiserver.objects.numbers import is_number
 from tenure.sim.apiserver.store.watch import Watch
 from tenure.sim.serve import discovery, openapi
 from tenure.sim.serve.accept import AGGREGATED, Form, wanted

@@ -18,8 +18,8 @@ import msgspec
 from tenure.model.api.resource import Resource
 from tenure.schema.structure.crd import schema_of
 from tenure.schema.structure.structural import Schema
-from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
-from tenure.sim.apiserver.admission.kinds import ALL
+from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.objects.kinds import ALL
 from tenure.sim.apiserver.shapes.definitions import definitions, name_of, with_type_and_metadata
 from tenure.sim.serve.catalogue import SERVED, Served
 

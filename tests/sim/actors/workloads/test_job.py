@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tenure.model.api.resource import JOBS, NODES, PODS
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 from tests.sim.workworld import World, a_node, a_spec, a_world, set_ready
 
 

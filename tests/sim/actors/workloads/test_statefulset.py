@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tenure.model.api.resource import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 from tests.sim.workworld import World, a_node, a_workload, a_world, set_ready
 
 #: A pod of this world is ready two seconds after it is bound, and gone one second after it is told.

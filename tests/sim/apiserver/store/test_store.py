@@ -24,8 +24,8 @@ from tenure.model.api.resource import (
     PODS,
     REPLICA_SETS,
 )
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj
 
 FRIDAY_8PM = datetime(2031, 5, 2, 20, tzinfo=UTC)
 

@@ -11,8 +11,8 @@ import pytest
 from tenure.errors import Invalid
 from tenure.model.api.resource import DEPLOYMENTS, NODES
 from tenure.sim.apiserver.applying import apply_manifest
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj
 from tests.builders import a_budget, a_deployment, a_pod
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.errors import ApiError
+from tenure.sim.apiserver.objects.tree import without_nulls
 from tenure.sim.apiserver.patch.merge import json_patch, merge_patch
 from tenure.sim.apiserver.patch.strategic import strategic_merge_patch
-from tenure.sim.apiserver.store.tree import without_nulls
 
 KEYS = st.sampled_from(["a", "b", "c"])
 LEAVES = st.none() | st.booleans() | st.integers(0, 2) | st.text("xy", max_size=1)

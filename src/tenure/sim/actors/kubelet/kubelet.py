@@ -40,8 +40,8 @@ from tenure.sim.actors.nodestatus import (
     reported,
 )
 from tenure.sim.actors.volumes.attaching import AttachDetach
+from tenure.sim.apiserver.objects.tree import Obj, dig, put
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig, put
 from tenure.sim.virtual.environment import Environment
 from tenure.sim.virtual.faults import FaultSwitch, strikes
 

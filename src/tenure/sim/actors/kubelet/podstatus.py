@@ -24,7 +24,7 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.api.meta import format_time
-from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.objects.tree import Obj, dig
 
 PREFIX: Final = "sim.tenure.dev/"
 #: The labels that name an app.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime
 
-from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.objects.tree import Obj, dig
 
 
 class PodWork:

@@ -44,8 +44,8 @@ from tenure.sim.actors.kubelet.podstatus import (
 )
 from tenure.sim.actors.kubelet.podwork import PodWork
 from tenure.sim.actors.volumes.attaching import AttachDetach
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 

@@ -12,8 +12,8 @@ from datetime import timedelta
 
 from tenure.model.api.resource import NODES
 from tenure.sim.actors.nodestatus import READY, status_of
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 from tenure.sim.virtual.faults import FaultSwitch, strikes

@@ -1,6 +1,6 @@
 """The node controllers of Kubernetes: lifecycle, taint eviction, pod garbage collection.
 
-May import: sim.actors, sim.actors.kubelet, sim.actors.workloads, sim.apiserver.store, sim.virtual,
-model, errors.
+May import: sim.actors, sim.actors.kubelet, sim.actors.workloads, sim.apiserver.objects,
+sim.apiserver.store, sim.virtual, model, errors.
 Start reading: lifecycle.py.
 """

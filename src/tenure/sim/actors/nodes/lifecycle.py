@@ -23,8 +23,8 @@ from tenure.model.api.resource import NODES, PODS
 from tenure.sim.actors.boundpods import BoundPods
 from tenure.sim.actors.kubelet.podstatus import is_finished, pod_ready, with_condition
 from tenure.sim.actors.nodestatus import READY, status_of, unheard_of
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import ADDED, DELETED
 from tenure.sim.virtual.environment import Environment
 

@@ -16,8 +16,8 @@ from tenure.errors import ApiError
 from tenure.model.api.resource import NODES, PODS
 from tenure.model.values.quantity import format_quantity, parse_quantity
 from tenure.sim.actors.workloads.daemonpods import target_node
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 from tenure.sim.virtual.faults import FaultSwitch

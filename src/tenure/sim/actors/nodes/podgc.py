@@ -18,8 +18,8 @@ from tenure.model.api.meta import BEGINNING
 from tenure.model.api.resource import NODES, PODS
 from tenure.sim.actors.boundpods import BoundPods
 from tenure.sim.actors.kubelet.podstatus import is_finished, with_condition
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 

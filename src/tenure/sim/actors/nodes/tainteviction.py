@@ -22,8 +22,8 @@ from tenure.model.api.resource import NODES, PODS
 from tenure.model.api.taints import tolerates
 from tenure.sim.actors.boundpods import BoundPods
 from tenure.sim.actors.kubelet.podstatus import with_condition
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 

@@ -11,7 +11,7 @@ import msgspec
 from tenure.model.api.pod import LabelSelector
 from tenure.model.matching.selectors import matches
 from tenure.sim.actors.workloads.ownedpods import controller_of, is_ready
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 
 _LABELS_REMEMBERED: Final = 1000
 

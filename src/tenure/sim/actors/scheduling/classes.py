@@ -22,7 +22,7 @@ from tenure.sim.actors.scheduling.demand import (
     requests_of,
     terms_of,
 )
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 
 #: The fields of a pod's spec that decide where it may go.
 _READ: Final = (

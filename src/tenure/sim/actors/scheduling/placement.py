@@ -16,7 +16,7 @@ from tenure.model.api.node import NodeSpec, Taint
 from tenure.model.values.quantity import parse_resources, subtract
 from tenure.sim.actors.scheduling.classes import PodClass
 from tenure.sim.actors.scheduling.demand import Port
-from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.objects.tree import Obj, dig
 
 _BALANCED: Final = ("cpu", "memory")
 _NO_LABELS: Final[Mapping[str, str]] = {}

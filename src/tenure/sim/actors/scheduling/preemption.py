@@ -27,8 +27,8 @@ from tenure.sim.actors.scheduling.demand import ports_collide
 from tenure.sim.actors.scheduling.fit import static_refusals
 from tenure.sim.actors.scheduling.matching import matches_node
 from tenure.sim.actors.scheduling.placement import NodeState, Placement
-from tenure.sim.apiserver.selection import covers
-from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.objects.tree import Obj, dig
+from tenure.sim.apiserver.store.selection import covers
 
 #: What kube-scheduler adds to every priority, so that many victims weigh more than few.
 _OFFSET: Final = 1 << 31

@@ -35,8 +35,8 @@ from tenure.sim.actors.scheduling.placement import NodeState, Placement
 from tenure.sim.actors.scheduling.preemption import Preemption
 from tenure.sim.actors.scheduling.queue import Line, Queue
 from tenure.sim.actors.scheduling.search import Search
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 

@@ -30,8 +30,8 @@ from tenure.model.api.resource import (
 from tenure.sim.actors.nodestatus import READY, status_of
 from tenure.sim.actors.volumes.driver import is_ours, tracking
 from tenure.sim.actors.volumes.uses import ClaimKey, ClaimUses, claims_of
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 from tenure.sim.virtual.faults import FaultSwitch, strikes

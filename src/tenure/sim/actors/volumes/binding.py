@@ -30,8 +30,8 @@ from tenure.model.values.quantity import parse_quantity
 from tenure.sim.actors.volumes.attaching import AttachDetach
 from tenure.sim.actors.volumes.uses import ClaimKey, ClaimUses
 from tenure.sim.apiserver.admission.defaults import CLAIM_PROTECTION, VOLUME_PROTECTION
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 

@@ -13,8 +13,8 @@ from typing import Final
 import msgspec
 
 from tenure.model.api.resource import VOLUME_ATTACHMENTS
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 

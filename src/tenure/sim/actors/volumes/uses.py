@@ -11,8 +11,8 @@ from typing import Final
 
 from tenure.model.api.resource import PERSISTENT_VOLUME_CLAIMS, PODS
 from tenure.sim.actors.workloads.podtemplate import owner_reference
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
 
 _FINISHED: Final = ("Succeeded", "Failed")

@@ -9,7 +9,7 @@ from tenure.model.api.pod import PodSpec
 from tenure.model.api.taints import untolerated
 from tenure.sim.actors.scheduling.matching import matches_node
 from tenure.sim.actors.workloads.daemonpods import with_tolerations
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 
 
 class NodeView(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Final
 from tenure.model.api.names import NOT_READY_TAINT, UNREACHABLE_TAINT, UNSCHEDULABLE_TAINT
 from tenure.model.api.resource import DAEMON_SETS
 from tenure.sim.actors.workloads.podtemplate import fingerprint, new_pod
-from tenure.sim.apiserver.store.tree import Obj, dig, put
+from tenure.sim.apiserver.objects.tree import Obj, dig, put
 
 REVISION_LABEL: Final = "controller-revision-hash"
 

@@ -32,8 +32,8 @@ from tenure.sim.actors.workloads.daemonpods import (
 from tenure.sim.actors.workloads.fraction import count_of
 from tenure.sim.actors.workloads.ownedpods import Group, OwnedPods, is_active, is_ready, phase
 from tenure.sim.actors.workqueue import WorkQueue, queue_key
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 

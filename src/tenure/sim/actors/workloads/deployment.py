@@ -20,8 +20,8 @@ from tenure.sim.actors.workloads.ownedpods import OwnedPods, controller_of
 from tenure.sim.actors.workloads.podtemplate import fingerprint, owner_reference
 from tenure.sim.actors.workloads.rollout import Limits, Size, next_sizes
 from tenure.sim.actors.workqueue import WorkQueue, queue_key
+from tenure.sim.apiserver.objects.tree import Obj, dig, put
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig, put
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 

@@ -33,8 +33,8 @@ from tenure.sim.actors.workloads.jobpods import (
 )
 from tenure.sim.actors.workloads.ownedpods import Group, OwnedPods
 from tenure.sim.actors.workqueue import WorkQueue, queue_key
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 

@@ -14,7 +14,7 @@ import msgspec
 from tenure.model.api.resource import JOBS
 from tenure.sim.actors.workloads.ownedpods import is_ready, phase
 from tenure.sim.actors.workloads.podtemplate import new_pod
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 
 #: Keeps a pod until the job has counted it.
 TRACKING: Final = "batch.kubernetes.io/job-tracking"

@@ -12,8 +12,8 @@ from typing import Final
 import msgspec
 
 from tenure.model.api.resource import PODS
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.store.watch import DELETED
 
 _FINISHED: Final = ("Succeeded", "Failed")

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from tenure.model.api.resource import Resource
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 
 #: The letters that Kubernetes draws names from: no vowels, so no words.
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"

@@ -23,8 +23,8 @@ from tenure.model.api.resource import PODS, REPLICA_SETS
 from tenure.sim.actors.workloads.ownedpods import Group, OwnedPods, is_ready, phase, ready_since
 from tenure.sim.actors.workloads.podtemplate import new_pod
 from tenure.sim.actors.workqueue import WorkQueue, queue_key
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.virtual.environment import Environment
 
 #: The condition of a ReplicaSet whose pods are refused.

@@ -10,7 +10,7 @@ from typing import Final
 
 from tenure.model.api.resource import STATEFUL_SETS
 from tenure.sim.actors.workloads.podtemplate import fingerprint, new_pod
-from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.objects.tree import Obj, dig
 
 REVISION_LABEL: Final = "controller-revision-hash"
 _NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"

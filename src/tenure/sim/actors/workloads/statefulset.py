@@ -29,8 +29,8 @@ from tenure.sim.actors.workloads.statefulpods import (
     stateful_pod,
 )
 from tenure.sim.actors.workqueue import WorkQueue, queue_key
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig
 from tenure.sim.virtual.environment import Environment
 
 _FINISHED: Final = ("Succeeded", "Failed")

@@ -1,5 +1,5 @@
 """Defaults and validation of what is written, as an API server does it.
 
-May import: sim.apiserver, sim.apiserver.store, providers, schema, model, errors.
+May import: sim.apiserver.objects, sim.apiserver.shapes, schema, model, errors.
 Start reading: admission.py.
 """

@@ -1,6 +1,6 @@
 """What happens to an object between the request and the shelf.
 
-What comes from outside is read first: types, and fields that do not exist (``tenure.sim.apiserver.reading``).
+What comes from outside is read first: types, and fields that do not exist (``tenure.sim.apiserver.admission.reading``).
 Built-in kinds: nulls are dropped, amounts become text, defaults are filled in, a few rules
 checked (``tenure.sim.apiserver.admission.amounts``, ``tenure.sim.apiserver.admission.defaults``, ``tenure.sim.apiserver.admission.validation``). Custom kinds:
 unknown fields are pruned, the schema's defaults filled in, then schema and CEL rules checked. The
@@ -18,15 +18,15 @@ from tenure.errors import Cause
 from tenure.model.api.resource import NODES, PODS, Resource
 from tenure.schema.structure.validate import CustomResourceSchema
 from tenure.sim.apiserver.admission.amounts import with_text_amounts
-from tenure.sim.apiserver.admission.customkinds import schema_for
 from tenure.sim.apiserver.admission.defaults import create_defaults, update_defaults, with_qos
-from tenure.sim.apiserver.admission.kinds import Kind
 from tenure.sim.apiserver.admission.limitranges import limited
+from tenure.sim.apiserver.admission.reading import read_object
 from tenure.sim.apiserver.admission.validation import creation_causes, update_causes
-from tenure.sim.apiserver.reading import read_object
-from tenure.sim.apiserver.refusals import invalid
-from tenure.sim.apiserver.store.tree import Obj, without_nulls
-from tenure.sim.apiserver.strictness import Strictness
+from tenure.sim.apiserver.objects.customkinds import schema_for
+from tenure.sim.apiserver.objects.kinds import Kind
+from tenure.sim.apiserver.objects.refusals import invalid
+from tenure.sim.apiserver.objects.strictness import Strictness
+from tenure.sim.apiserver.objects.tree import Obj, without_nulls
 
 
 class Admission(Protocol):

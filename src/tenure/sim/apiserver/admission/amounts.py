@@ -15,7 +15,7 @@ from tenure.errors import SpecError
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.model.values.quantity import format_quantity, parse_quantity
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 
 _TEMPLATED: Final = frozenset(
     {r.DEPLOYMENTS, r.REPLICA_SETS, r.STATEFUL_SETS, r.DAEMON_SETS, r.JOBS}

@@ -13,9 +13,9 @@ from typing import Any, Final
 from tenure.model.api import resource as r
 from tenure.model.api.names import NOT_READY_TAINT, UNREACHABLE_TAINT
 from tenure.model.api.resource import Resource
-from tenure.sim.apiserver.admission.kinds import KINDS
 from tenure.sim.apiserver.admission.limitranges import completed
-from tenure.sim.apiserver.store.tree import Obj, put
+from tenure.sim.apiserver.objects.kinds import KINDS
+from tenure.sim.apiserver.objects.tree import Obj, put
 
 #: name -> (class name, value, preemption policy); "" asks for the cluster's default.
 Priority = Callable[[str], tuple[str, int, str]]

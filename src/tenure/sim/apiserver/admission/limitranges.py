@@ -13,8 +13,8 @@ from typing import Final
 
 from tenure.model.api.resource import PODS
 from tenure.model.values.quantity import UNIT, format_resources, parse_quantity, parse_resources
-from tenure.sim.apiserver.refusals import forbidden
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.refusals import forbidden
+from tenure.sim.apiserver.objects.tree import Obj
 
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"
 Amounts = Mapping[str, str]

@@ -16,8 +16,8 @@ from uuid import UUID
 
 from tenure.errors import Cause
 from tenure.schema.structure.shape import METADATA_FIELDS
-from tenure.sim.apiserver.admission.kinds import Kind
-from tenure.sim.apiserver.refusals import (
+from tenure.sim.apiserver.objects.kinds import Kind
+from tenure.sim.apiserver.objects.refusals import (
     Unexplained,
     bad_request,
     conflict,
@@ -26,7 +26,7 @@ from tenure.sim.apiserver.refusals import (
     required,
     untouchable,
 )
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_LABEL = re.compile(_LABEL)

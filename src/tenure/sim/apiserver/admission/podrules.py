@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from tenure.errors import Cause, SpecError
 from tenure.model.values.quantity import parse_quantity
-from tenure.sim.apiserver.refusals import malformed, required, unsupported, untouchable
-from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.objects.refusals import malformed, required, unsupported, untouchable
+from tenure.sim.apiserver.objects.tree import Obj, dig
 
 _WHEN_UNSATISFIABLE: Final = ("DoNotSchedule", "ScheduleAnyway")
 _WITH_VALUES: Final = ("In", "NotIn")

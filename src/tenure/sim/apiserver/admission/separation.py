@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from tenure.model.api import resource as r
-from tenure.sim.apiserver.admission.kinds import Kind
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.kinds import Kind
+from tenure.sim.apiserver.objects.tree import Obj
 
 #: Metadata that the status subresource of a built-in kind does not write.
 _KEPT_METADATA: Final = {r.PODS: "ownerReferences", r.DEPLOYMENTS: "labels"}

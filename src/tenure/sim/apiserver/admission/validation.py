@@ -20,8 +20,8 @@ from tenure.sim.apiserver.admission.podrules import (
     selector_causes,
     spread_causes,
 )
-from tenure.sim.apiserver.refusals import malformed, required, unsupported, untouchable
-from tenure.sim.apiserver.store.tree import Obj, dig, same
+from tenure.sim.apiserver.objects.refusals import malformed, required, unsupported, untouchable
+from tenure.sim.apiserver.objects.tree import Obj, dig, same
 
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")

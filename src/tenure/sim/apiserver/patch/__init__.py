@@ -1,5 +1,5 @@
 """Merge patch and strategic merge patch.
 
-May import: sim.apiserver, sim.apiserver.store, parse, errors.
+May import: sim.apiserver.objects, parse, errors.
 Start reading: merge.py.
 """

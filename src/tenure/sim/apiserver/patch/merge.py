@@ -12,9 +12,9 @@ import msgspec
 
 from tenure.errors import ApiError, Invalid
 from tenure.parse.limits import BODY, depth
-from tenure.sim.apiserver.listing import is_number
-from tenure.sim.apiserver.refusals import bad_request
-from tenure.sim.apiserver.store.tree import same
+from tenure.sim.apiserver.objects.numbers import is_number
+from tenure.sim.apiserver.objects.refusals import bad_request
+from tenure.sim.apiserver.objects.tree import same
 
 _MISSING = object()
 #: As an API server's.

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tenure.sim.apiserver.refusals import bad_request
-from tenure.sim.apiserver.store.tree import same
+from tenure.sim.apiserver.objects.refusals import bad_request
+from tenure.sim.apiserver.objects.tree import same
 
 #: Field name -> key that tells its elements apart. The names are unique enough across the
 #: built-in kinds, except ``ports``, where a container's and a service's elements differ.

@@ -17,8 +17,8 @@ from tenure.errors import SpecError
 from tenure.model.api.resource import Resource
 from tenure.model.values.quantity import parse_quantity
 from tenure.schema.structure.structural import Schema
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.shapes.definitions import definition, definitions, referred
-from tenure.sim.apiserver.store.tree import Obj
 
 _BITS: Final = {"int32": 31, "int64": 63}
 _WORDS: Final = {"description": ""}

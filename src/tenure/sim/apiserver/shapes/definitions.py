@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tenure.model.api.resource import Resource
 from tenure.schema.structure.structural import Schema
-from tenure.sim.apiserver.admission.kinds import ALL, KINDS
+from tenure.sim.apiserver.objects.kinds import ALL, KINDS
 
 REFERENCE: Final = "#/components/schemas/"
 _FIELD: Final = re.compile(r"  (?P<name>\w+)(?P<required>!?) (?P<type>\S+)(?:  (?P<words>.+))?")

@@ -1,6 +1,6 @@
-"""Objects, versions, watches, deletion and garbage collection.
+"""Stored objects: versions, watches, deletion, garbage collection, namespaces, binding, eviction.
 
-May import: sim.apiserver, sim.apiserver.admission, sim.apiserver.patch,
-sim.apiserver.subresources, ports, model, errors.
+May import: sim.apiserver.admission, sim.apiserver.objects, sim.apiserver.patch, ports, model,
+errors.
 Start reading: store.py.
 """

@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from tenure.model.api.meta import earlier, format_time, later, wrapped_seconds_of
-from tenure.sim.apiserver.store.tree import Obj, dig, with_metadata
+from tenure.sim.apiserver.objects.tree import Obj, dig, with_metadata
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"

@@ -16,8 +16,8 @@ from typing import Final
 from tenure.errors import Gone
 from tenure.model.api.resource import Resource
 from tenure.ports.clock import Clock
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.kindstore import Shelf, Subscriber
-from tenure.sim.apiserver.store.tree import Obj
 from tenure.sim.apiserver.store.watch import ADDED, Event, Matches, Watch
 
 Schedule = Callable[[datetime, Callable[[], None]], object]

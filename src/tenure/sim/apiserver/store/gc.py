@@ -19,8 +19,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from tenure.model.api.resource import Resource
+from tenure.sim.apiserver.objects.tree import Obj, with_metadata
 from tenure.sim.apiserver.store.deletion import FOREGROUND, ORPHAN, DeleteOptions
-from tenure.sim.apiserver.store.tree import Obj, with_metadata
 
 if TYPE_CHECKING:
     from tenure.sim.apiserver.store.store import Store

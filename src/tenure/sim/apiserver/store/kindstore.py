@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tenure.sim.apiserver.admission.kinds import Kind
-from tenure.sim.apiserver.refusals import not_found
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.kinds import Kind
+from tenure.sim.apiserver.objects.refusals import not_found
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.watch import DELETED, Event, History, Record, Watch
 
 #: What an actor is told: the event's type, the object after and before it.

@@ -3,7 +3,7 @@
 Simulated actors call these methods; every other client uses ``tenure.sim.apiserver.api``,
 which speaks requests and responses and ends up here too, with a ``strictness``: what comes
 from outside is validated, actors are trusted to write objects that can be read. Objects are plain JSON dicts
-and immutable by agreement (``tenure.sim.apiserver.store.tree``): nothing handed in or out is copied.
+and immutable by agreement (``tenure.sim.apiserver.objects.tree``): nothing handed in or out is copied.
 
 A write goes, in this order: which object and which version of it (404, 409) · what this
 subresource may write at all (status or the rest) · metadata · generation · admission (422) ·
@@ -29,28 +29,27 @@ from tenure.model.api.resource import LIMIT_RANGES, NAMESPACES, PRIORITY_CLASSES
 from tenure.ports.clock import Clock
 from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from tenure.sim.apiserver.admission import metadata as meta
-from tenure.sim.apiserver.admission import namespaces, priority
 from tenure.sim.apiserver.admission.admission import Admission, Gate, Schemas
-from tenure.sim.apiserver.admission.kinds import ALL, KINDS, Kind
 from tenure.sim.apiserver.admission.separation import spec_changed, what_may_be_written
-from tenure.sim.apiserver.patch.merge import json_patch, merge_patch_object
-from tenure.sim.apiserver.patch.strategic import strategic_merge_patch
-from tenure.sim.apiserver.refusals import (
+from tenure.sim.apiserver.objects.kinds import ALL, KINDS, Kind
+from tenure.sim.apiserver.objects.refusals import (
     already_exists,
     conflict,
     invalid,
     malformed,
     unsupported_media_type,
 )
-from tenure.sim.apiserver.selection import selected
+from tenure.sim.apiserver.objects.strictness import Strictness
+from tenure.sim.apiserver.objects.tree import Obj
+from tenure.sim.apiserver.patch.merge import json_patch, merge_patch_object
+from tenure.sim.apiserver.patch.strategic import strategic_merge_patch
+from tenure.sim.apiserver.store import binding, eviction, namespaces, priority
 from tenure.sim.apiserver.store.deletion import DeleteOptions, finished, plan_deletion
 from tenure.sim.apiserver.store.feed import Feed, Post, Schedule
 from tenure.sim.apiserver.store.gc import GarbageCollector
 from tenure.sim.apiserver.store.kindstore import Overlay, Shelf, Subscriber
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.store.selection import selected
 from tenure.sim.apiserver.store.watch import ADDED, DELETED, MODIFIED, Event, Record
-from tenure.sim.apiserver.strictness import Strictness
-from tenure.sim.apiserver.subresources import binding, eviction
 
 Objects = list[Obj]
 #: The last of them for built-in kinds only.

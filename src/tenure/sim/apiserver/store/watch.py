@@ -16,8 +16,8 @@ from itertools import takewhile
 import msgspec
 
 from tenure.errors import Gone
-from tenure.sim.apiserver.refusals import status_body
-from tenure.sim.apiserver.store.tree import Obj, with_metadata
+from tenure.sim.apiserver.objects.refusals import status_body
+from tenure.sim.apiserver.objects.tree import Obj, with_metadata
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 Matches = Callable[[Obj], bool]

@@ -7,7 +7,7 @@ from typing import Final
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
-from tenure.sim.apiserver.admission.kinds import ALL
+from tenure.sim.apiserver.objects.kinds import ALL
 
 _SHORT: Final = {
     r.NODES: ("no",),

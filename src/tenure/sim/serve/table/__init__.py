@@ -1,5 +1,5 @@
 """The tables that kubectl prints.
 
-May import: sim.apiserver, sim.apiserver.admission, sim.apiserver.store, schema, model.
+May import: sim.apiserver.objects, sim.apiserver.store, schema, model.
 Start reading: table.py.
 """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-from tenure.sim.apiserver.selection import written
-from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.objects.tree import Obj, dig
+from tenure.sim.apiserver.store.selection import written
 from tenure.sim.serve.table.ages import age, span
 from tenure.sim.serve.table.podcells import NONE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-from tenure.sim.apiserver.store.tree import Obj, dig
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.serve.table.ages import UNKNOWN, age
 from tenure.sim.serve.table.podcells import NONE
 

@@ -15,8 +15,8 @@ import msgspec
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.schema.structure.crd import Column, CustomKind
-from tenure.sim.apiserver.admission.customkinds import SERVED_KINDS
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.serve.table import cells as c
 from tenure.sim.serve.table.ages import age
 from tenure.sim.serve.table.jsonpath import find

@@ -12,12 +12,12 @@ from tenure.errors import ApiError, Cause
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.ports.transport import MERGE_PATCH
+from tenure.sim.apiserver.objects.refusals import invalid, malformed
+from tenure.sim.apiserver.objects.strictness import Strictness
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.patch.merge import json_patch, merge_patch_object
-from tenure.sim.apiserver.refusals import invalid, malformed
-from tenure.sim.apiserver.selection import written
+from tenure.sim.apiserver.store.selection import written
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.tree import Obj, dig
-from tenure.sim.apiserver.strictness import Strictness
 
 SCALED: Final = frozenset({r.DEPLOYMENTS, r.REPLICA_SETS, r.STATEFUL_SETS, r.NODE_POOLS})
 #: The kind of the scale itself; it lives nowhere.

@@ -12,9 +12,9 @@ import msgspec
 from tenure.errors import SpecError
 from tenure.model.api.pod import LabelSelector
 from tenure.model.matching.selectors import matches, parse_field_selector, parse_label_selector
-from tenure.sim.apiserver.admission.kinds import Kind
-from tenure.sim.apiserver.refusals import bad_request
-from tenure.sim.apiserver.store.tree import Obj
+from tenure.sim.apiserver.objects.kinds import Kind
+from tenure.sim.apiserver.objects.refusals import bad_request
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.watch import Matches
 
 _EVERYWHERE: Final = frozenset({"metadata.name", "metadata.namespace"})

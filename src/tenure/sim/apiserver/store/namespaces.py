@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from tenure.errors import Cause
 from tenure.model.api.resource import NAMESPACES, Resource
-from tenure.sim.apiserver.admission.kinds import ALL
-from tenure.sim.apiserver.refusals import bad_request, forbidden, not_found
+from tenure.sim.apiserver.objects.kinds import ALL
+from tenure.sim.apiserver.objects.refusals import bad_request, forbidden, not_found
+from tenure.sim.apiserver.objects.tree import Obj, drop, put, with_metadata
 from tenure.sim.apiserver.store.deletion import finished
-from tenure.sim.apiserver.store.tree import Obj, drop, put, with_metadata
 
 if TYPE_CHECKING:
     from tenure.sim.apiserver.store.store import Store

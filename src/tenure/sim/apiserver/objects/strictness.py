@@ -14,7 +14,7 @@ from typing import Final, Self
 
 from tenure.errors import ApiError, Invalid
 from tenure.model.api.resource import Resource
-from tenure.sim.apiserver.refusals import bad_request, malformed, unsupported
+from tenure.sim.apiserver.objects.refusals import bad_request, malformed, unsupported
 
 WISHES: Final = ("Ignore", "Strict", "Warn")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tenure.model.api.resource import PODS, PRIORITY_CLASSES
-from tenure.sim.apiserver.refusals import forbidden
+from tenure.sim.apiserver.objects.refusals import forbidden
 
 if TYPE_CHECKING:
     from tenure.sim.apiserver.store.store import Store

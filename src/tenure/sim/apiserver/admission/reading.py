@@ -6,10 +6,10 @@ rest is their schema's (``tenure.sim.apiserver.admission.admission``).
 
 from __future__ import annotations
 
-from tenure.sim.apiserver.admission.kinds import Kind
+from tenure.sim.apiserver.objects.kinds import Kind
+from tenure.sim.apiserver.objects.strictness import Strictness
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.shapes.decoding import Mistake, as_read, metadata_mistakes, mistakes
-from tenure.sim.apiserver.store.tree import Obj
-from tenure.sim.apiserver.strictness import Strictness
 
 
 def read_object(kind: Kind, obj: Obj, old: Obj | None, strictness: Strictness) -> Obj:

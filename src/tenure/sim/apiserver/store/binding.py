@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenure.model.api.resource import PODS
-from tenure.sim.apiserver.refusals import Unexplained, conflict
-from tenure.sim.apiserver.store.tree import Obj, dig, put
+from tenure.sim.apiserver.objects.refusals import Unexplained, conflict
+from tenure.sim.apiserver.objects.tree import Obj, dig, put
 
 if TYPE_CHECKING:
     from tenure.sim.apiserver.store.store import Store

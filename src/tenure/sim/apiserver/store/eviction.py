@@ -22,10 +22,10 @@ import msgspec
 
 from tenure.errors import Cause, Conflict, TooManyRequests
 from tenure.model.api.resource import POD_DISRUPTION_BUDGETS, PODS
-from tenure.sim.apiserver.refusals import Unexplained, forbidden
-from tenure.sim.apiserver.selection import covers
+from tenure.sim.apiserver.objects.refusals import Unexplained, forbidden
+from tenure.sim.apiserver.objects.tree import Obj, dig, put
 from tenure.sim.apiserver.store.deletion import DeleteOptions
-from tenure.sim.apiserver.store.tree import Obj, dig, put
+from tenure.sim.apiserver.store.selection import covers
 
 if TYPE_CHECKING:
     from tenure.sim.apiserver.store.store import Store
