@@ -7,7 +7,6 @@ import pytest
 from tenure.core.disrupt import simulate as replacement
 from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
 from tenure.core.protect.protection import CREATION
-from tenure.core.provision.nodecache import Rooms
 from tenure.model.api.resource import NODES
 from tenure.packing.demand.problem import Problem
 from tenure.packing.pack import pack
@@ -31,7 +30,7 @@ def simulation_of(nodes: int) -> tuple[Story, Simulation]:
     for node in story.all(NODES):
         story.kubelets.silence(node["metadata"]["name"])
     story.run(85 * SECOND)
-    found = simulation_in(story.controller.snapshot(), Rooms(), CREATION)
+    found = simulation_in(story.controller.snapshot(), CREATION)
     assert len(found.leaving) > 2, "else there is nothing to share"
     return story, found
 

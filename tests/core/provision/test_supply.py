@@ -24,9 +24,11 @@ from tenure.core.provision.supply import (
 from tenure.model.api import names
 from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import Requirement, ResourceRequests
+from tenure.model.api.resource import NODE_CLAIMS
 from tenure.model.matching.requirements import Requirement as Allowed
 from tenure.model.matching.requirements import Requirements
 from tenure.model.snapshot.observations import ClassRefusal, Observations
+from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.packing.demand.problem import NEW_NODE_LABELS, ExistingNode, PoolTemplate
 from tests.core.build import (
     CLASS_LABEL,
@@ -49,7 +51,7 @@ from tests.core.build import (
     types,
     units,
 )
-from tests.snapshots import snapshot_with
+from tests.snapshots import RESOURCE_OF, SERVED, snapshot_with
 
 ROOM = units(cpu=4, memory=8 * 2**30, pods=20)
 BATCH = Taint(key="batch", effect="NoSchedule")
@@ -364,3 +366,32 @@ def test_a_user_may_request_the_pseudo_resource_and_it_is_not_counted_twice() ->
     odd = ResourceRequests(requests={"cpu": "1", "nodes": "1"})
     claim = a_claim(stage=0, spec={"resources": odd})
     assert remaining(a_pool(limits={"nodes": "2"}), claim) == units(nodes=1)
+
+
+def test_a_node_is_computed_again_only_when_it_or_an_object_there_is_replaced() -> None:
+    tables = Tables()
+    for item in (a_claim(), a_node(), a_pod()):
+        tables.put(RESOURCE_OF[type(item)], item)
+    snapshot = Snapshot(tables, ours=SERVED)
+    (first,) = nodes_with_room(snapshot)
+    assert nodes_with_room(snapshot)[0] is first
+    for changed in (a_claim(annotations={"a": "b"}), a_node(annotations={"a": "b"}), a_pod("more")):
+        (before,) = nodes_with_room(snapshot)
+        tables.put(RESOURCE_OF[type(changed)], changed)
+        assert nodes_with_room(snapshot)[0] is not before
+    assert {pod.name for pod in nodes_with_room(snapshot)[0].pods} == {a_pod().name, "more"}
+
+
+def test_a_claim_in_flight_is_computed_again_when_it_or_its_types_are_replaced() -> None:
+    tables, sold = Tables(), types(a_type())
+    tables.put(NODE_CLAIMS, a_claim(stage=0))
+
+    def coming(sold: Any) -> ExistingNode:
+        (found,) = nodes_with_room(Snapshot(tables, Observations(instance_types=sold), ours=SERVED))
+        return found
+
+    first = coming(sold)
+    assert coming(sold) is first
+    assert coming(types(a_type())) is not first
+    tables.put(NODE_CLAIMS, a_claim(stage=0, labels={"team": "a"}))
+    assert coming(sold).labels["team"] == "a"

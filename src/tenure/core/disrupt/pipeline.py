@@ -26,7 +26,6 @@ from tenure.core.disrupt.plan import Planner, Turns, Wanted
 from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
 from tenure.core.gates.gates import PAUSE_MAX
 from tenure.core.protect.protection import CREATION
-from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.placement import CLUSTER, moves_places, tells_of_places
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import say
@@ -51,7 +50,6 @@ class DisruptionDecider:
 
     def __init__(self, protection_clock: str = CREATION, methods: Methods = METHODS) -> None:
         self._methods = methods
-        self._rooms = Rooms()
         self._protection_clock = protection_clock
 
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
@@ -69,7 +67,7 @@ class DisruptionDecider:
         ready = tuple(ready_commands(self._methods, snapshot))
         if not pools and not ready:
             return None  # The usual case, and it must stay cheap.
-        simulation = simulation_in(snapshot, self._rooms, self._protection_clock)
+        simulation = simulation_in(snapshot, self._protection_clock)
         return DisruptionView(
             pools=pools,
             ready=ready,

@@ -39,7 +39,6 @@ from tenure.core.marks.command import commands_under_way, replacement_marks
 from tenure.core.marks.ownership import room_of
 from tenure.core.pool.lookup import capacity_of
 from tenure.core.provision.demand import is_reschedulable, pods_to_place
-from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.placement import NewClaim, Places, claim_refused, places_in
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -291,12 +290,12 @@ class _Bins:
             self._nodes[old.name] = msgspec.structs.replace(old, pods=kept)
 
 
-def simulation_in(snapshot: Snapshot, rooms: Rooms, protection_clock: str) -> Simulation:
+def simulation_in(snapshot: Snapshot, protection_clock: str) -> Simulation:
     demands = pods_to_place(snapshot, protection_clock)
     new = [claim for claim in snapshot.claims.values() if not claim.initialized]
     late = {room_of(claim, snapshot): initialized_until(claim) for claim in new}
     return Simulation(
-        places=places_in(snapshot, demands, rooms),
+        places=places_in(snapshot, demands),
         leaving=tuple(_leaving_nodes(snapshot)),
         late_at={name: at for name, at in sorted(late.items()) if at is not None},
         coming=frozenset(late),

@@ -52,7 +52,6 @@ from tenure.core.provision.facts import (
     ZoneAvoided,
     ZoneNotAvoided,
 )
-from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.nominations import SCHEDULER_TAKES
 from tenure.core.provision.placement import (
     CLUSTER,
@@ -93,7 +92,6 @@ class ProvisionDecider:
     concern = Concern.PROVISIONING
 
     def __init__(self, protection_clock: str = CREATION) -> None:
-        self._rooms = Rooms()
         self._protection_clock = protection_clock
 
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
@@ -117,7 +115,7 @@ class ProvisionDecider:
                 else None
             )
         return ProvisionView(
-            places_in(snapshot, demands, self._rooms),
+            places_in(snapshot, demands),
             in_service_since(snapshot),
             snapshot.observations.pods_decided_at,
             history,

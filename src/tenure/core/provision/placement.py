@@ -21,7 +21,6 @@ from tenure.core.provision.daemonpods import daemons
 from tenure.core.provision.demand import Demand
 from tenure.core.provision.facts import CheapestFit, ClaimRefused, Closed, Target, TypesAwaited
 from tenure.core.provision.newclaim import claim_manifest, claim_name
-from tenure.core.provision.nodecache import Rooms
 from tenure.core.provision.nominations import Nomination, nominations_in
 from tenure.core.provision.supply import closed_nodes, nodes_with_room, open_pools, unlisted_pools
 from tenure.model.api.nodepool import NodePool
@@ -190,13 +189,13 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-def places_in(snapshot: Snapshot, demands: Iterable[Demand], rooms: Rooms) -> Places:
+def places_in(snapshot: Snapshot, demands: Iterable[Demand]) -> Places:
     """``demands``: the pods that need capacity, or soon will."""
     templates, closed = open_pools(snapshot)
     demands = tuple(demands)
     return Places(
         demands=demands,
-        nodes=(*nodes_with_room(snapshot, rooms), *closed_nodes(snapshot)),
+        nodes=(*nodes_with_room(snapshot), *closed_nodes(snapshot)),
         templates=tuple(templates),
         closed=closed,
         unlisted=unlisted_pools(templates, snapshot),

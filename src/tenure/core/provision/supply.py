@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import partial
+from typing import Final
 
 from tenure.core.claim.initialize import is_ephemeral, is_startup
 from tenure.core.claim.register import registered_taints
@@ -37,7 +37,6 @@ from tenure.core.provision.facts import (
     PoolStatic,
     PoolUnreadable,
 )
-from tenure.core.provision.nodecache import Rooms
 from tenure.errors import SpecError
 from tenure.model.api import names
 from tenure.model.api.meta import find_condition
@@ -48,11 +47,12 @@ from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.matching.requirements import Requirements
 from tenure.model.snapshot.amounts import ALLOCATABLE
-from tenure.model.snapshot.derived import Derived
+from tenure.model.snapshot.derived import Derivation, Derived
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
 from tenure.model.values.quantity import fits, maximum, parse_resources, readable_amounts, subtract
+from tenure.model.values.same import Same
 from tenure.packing.demand.problem import NEW_NODE_LABELS, NODES, ExistingNode, PoolTemplate
 from tenure.schema.problems import in_words
 from tenure.schema.semantics.template import template_problems
@@ -61,19 +61,16 @@ from tenure.schema.semantics.template import template_problems
 _WHILE_REBOOTING = frozenset({names.REBOOTING_TAINT, names.UNREACHABLE_TAINT})
 
 
-def nodes_with_room(snapshot: Snapshot, rooms: Rooms | None = None) -> list[ExistingNode]:
-    """``rooms`` caches earlier results."""
-    rooms = Rooms() if rooms is None else rooms
-    work_out = partial(_existing, snapshot.derived)
+def nodes_with_room(snapshot: Snapshot) -> list[ExistingNode]:
+    derived = snapshot.derived
     found: list[ExistingNode] = []
     for name, node in sorted(snapshot.nodes.items()):
         claim, pods = snapshot.claim_of(node), snapshot.pods_on(name).values()
         if not _takes_none(node, claim, pods):
-            found.append(rooms.on(node, claim, pods, work_out))
-    rooms.keep(snapshot.nodes, snapshot.claims)
+            found.append(derived.of(_EXISTING, node, claim, tuple(pods), derived))
     coming = (claim for _, claim in sorted(snapshot.claims.items()))
     return found + [
-        rooms.coming(claim, types_of(claim, snapshot), in_flight)
+        derived.of(_IN_FLIGHT, claim, Same(types_of(claim, snapshot)))
         for claim in coming
         if _is_in_flight(claim, snapshot)
     ]
@@ -132,7 +129,7 @@ def _unfinished(pods: Iterable[Pod]) -> list[Pod]:
 
 
 def _existing(
-    derived: Derived, node: Node, claim: NodeClaim | None, pods: Iterable[Pod]
+    node: Node, claim: NodeClaim | None, pods: Iterable[Pod], derived: Derived
 ) -> ExistingNode:
     # No taint is removed from the Node of a claim that cannot be read.
     as_it_is = claim is None or is_unreadable(claim)
@@ -157,6 +154,10 @@ def _existing(
         initialized=initialized,
         derived=derived,
     )
+
+
+#: Computed again only when the Node, its claim or a pod there has been replaced.
+_EXISTING: Final = Derivation("existing node", _existing)
 
 
 def _is_in_flight(claim: NodeClaim, snapshot: Snapshot) -> bool:
@@ -189,6 +190,13 @@ def in_flight(claim: NodeClaim, types: Iterable[InstanceType]) -> ExistingNode:
         initialized=False,
         undecided={key: values for key, values in listed.items() if key not in labels},
     )
+
+
+def _in_flight(claim: NodeClaim, types: Same[tuple[InstanceType, ...]]) -> ExistingNode:
+    return in_flight(claim, types.value)
+
+
+_IN_FLIGHT: Final = Derivation("node in flight", _in_flight)
 
 
 def _least_of(
