@@ -59,13 +59,20 @@ class Node(ApiObject, frozen=True, kw_only=True):
     @property
     def plainly_healthy(self) -> bool:
         """Whether it has only the conditions that every node has, each with its healthy status."""
-        return all((c.type, c.status) in _HEALTHY for c in self.status.conditions)
+        for condition in self.status.conditions:  # Asked for every heartbeat.
+            if (condition.type, condition.status) not in _HEALTHY:
+                return False
+        return True
 
     @property
     def changed_at(self) -> datetime:
         """When one of its conditions last changed its status."""
-        changes = (c.last_transition_time for c in self.status.conditions)
-        return max((at for at in changes if at is not None), default=BEGINNING)
+        last = BEGINNING
+        for condition in self.status.conditions:  # Asked for every heartbeat.
+            at = condition.last_transition_time
+            if at is not None and at > last:
+                last = at
+        return last
 
     @property
     def capacity(self) -> Mapping[str, int]:

@@ -15,7 +15,7 @@ It may be asked beside the loop: what is derived from an object that has just be
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Generic, TypeVar, TypeVarTuple, cast
+from typing import Any, Final, Generic, TypeVar, TypeVarTuple
 
 from tenure.model.api.meta import ApiObject
 
@@ -63,13 +63,15 @@ class Derived:
         kept = row[1].get(derivation)
         if kept is None or kept[0] != given:
             kept = row[1][derivation] = given, derivation.derive(item, *given)
-        return cast("V", kept[1])
+        value: V = kept[1]
+        return value
 
     def known(self, derivation: Derivation[T, V], item: T) -> V | None:
         """For callers that derive it in another way, for many objects at once."""
         row = self._rows.get(id(item))
         kept = None if row is None else row[1].get(derivation)
-        return None if kept is None else cast("V", kept[1])
+        value: V | None = None if kept is None else kept[1]
+        return value
 
     def keep(self, derivation: Derivation[T, V], item: T, value: V) -> None:
         """``value``: equal to what the derivation finds."""
