@@ -241,6 +241,15 @@ def test_a_stamp_on_a_claim_that_is_not_deleted_does_not_count() -> None:
     assert table.deadline.at == ahead(900)
 
 
+def test_a_pod_that_was_not_deleted_in_time_has_a_minute_from_its_deletion() -> None:
+    """The replica was down at the deadline; the instance is not terminated at once."""
+    claim = a_leaving_claim(spec={"termination_grace_period": "10m"})
+    pod = with_grace(30, protected="true", creation_timestamp=ago(3600))
+    table = table_of(claim, a_leaving_node(), pod, now=ahead(1200))
+    assert the(table).stopped_by == ahead(1230)
+    assert table.ends_by == ahead(1260)
+
+
 # -- a deadline that is set later ----------------------------------------------------------
 
 

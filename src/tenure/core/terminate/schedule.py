@@ -17,14 +17,14 @@ from typing import TypeVar
 import msgspec
 
 from tenure.core.facts import Fact
-from tenure.core.marks.deadline import ComingDeadline, Deadline, deadline_of, stops_at
+from tenure.core.marks.deadline import LAST_MINUTE, ComingDeadline, Deadline, deadline_of, stops_at
 from tenure.core.terminate.drain import drain_until
 from tenure.core.terminate.facts.pods import PodIgnored, PodStuck
 from tenure.core.terminate.facts.termination import PodsBlocked, VolumeAttached
 from tenure.core.terminate.pods import DrainView, holds_node, left_alone
 from tenure.core.terminate.podtimes import PodTimes, pod_times
-from tenure.core.terminate.view import settled_at, waiting_volumes
-from tenure.model.api.meta import BEGINNING, later
+from tenure.core.terminate.view import settled_at, waiting_pods, waiting_volumes
+from tenure.model.api.meta import BEGINNING, FOR_EVER, later
 from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -84,7 +84,7 @@ def timetable(
     settled = settled_at(claim, settings) if claim is not None else now
     ends_by = max(now, settled or later(now, settings.drain_min))
     if last is not None:
-        drained_by = min(drained_by or last.end, last.end)
+        drained_by = min(drained_by or FOR_EVER, _waited_until(last, drain, settings, now))
         ends_by = max(ends_by, last.at) if volumes else ends_by
     return Timetable(
         node=node.name,
@@ -98,6 +98,16 @@ def timetable(
         ends_by=None if endless or drained_by is None else max(ends_by, drained_by),
         endless=endless,
     )
+
+
+def _waited_until(
+    deadline: Deadline, drain: DrainView, settings: Settings, now: datetime
+) -> datetime:
+    """When the Node waits for no pod any more. A pod that could not be deleted in time has a minute
+    from its deletion."""
+    if now < deadline.end:
+        return deadline.end
+    return later(now, LAST_MINUTE) if waiting_pods(drain, settings, now) else now
 
 
 def as_if_deleted(thing: T, now: datetime) -> T:
