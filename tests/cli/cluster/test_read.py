@@ -21,6 +21,7 @@ from tenure.cli.main import run
 from tenure.cli.plan.planning import plan_of
 from tenure.core.decision import Verdict, takes_away
 from tenure.core.reasons import Reason
+from tenure.core.terminate.facts.pods import SeveralPdbs
 from tenure.core.terminate.pods import REFUSED
 from tenure.errors import NotLeader, Unavailable
 from tenure.kube.lease.record import micro_time
@@ -178,10 +179,7 @@ def test_several_budgets_on_a_pod_are_a_no_with_both_named(world: World) -> None
     ]
     assert held
     for verdict in held:
-        assert (
-            "2 PDBs cover the pod (default/second, default/web), and the API evicts no such pod"
-            in verdict.message
-        )
+        assert verdict.facts[0] == SeveralPdbs(("default/second", "default/web"))
         assert [b.subject.name for b in verdict.blockers] == ["second", "web"]
 
 

@@ -95,6 +95,7 @@ def test_a_pod_that_a_budget_keeps_names_the_budget(ask: Any, tmp_path: Path) ->
     told = json.loads(ask("pod", name, at="4m3s", more=("--json", "-n", "default"))[1])
     assert told["reason"] == "FailedDraining"
     assert told["blockers"][0]["subject"] == "PodDisruptionBudget/default/web"
+    assert told["blockers"][0]["fact"]["type"] == "PdbNeverAllows"
 
 
 def test_a_pod_that_runs_is_explained_by_what_it_stands_on(ask: Any) -> None:

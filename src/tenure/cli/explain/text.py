@@ -151,12 +151,18 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "reason": verdict.reason,
         "message": verdict.message,
         "facts": [msgspec.to_builtins(fact) for fact in verdict.facts],
-        "blockers": [
-            {"subject": str(one.subject), "message": one.message, "until": one.until}
-            for one in verdict.blockers
-        ],
+        "blockers": [_blocker_json(one) for one in verdict.blockers],
         "action": None if verdict.action is None else action_words(verdict.action),
         "recheckAt": verdict.recheck_at,
+    }
+
+
+def _blocker_json(blocker: Blocker) -> dict[str, Any]:
+    return {
+        "subject": str(blocker.subject),
+        "message": blocker.message,
+        "fact": msgspec.to_builtins(blocker.fact),
+        "until": blocker.until,
     }
 
 
