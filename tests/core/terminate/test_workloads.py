@@ -8,7 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.terminate.facts.workloads import CoveredTwice, GracePeriodCut, NeverEvicted
+from tenure.core.terminate.facts.workloads import (
+    CoveredTwice,
+    GracePeriodCut,
+    NeverEvicted,
+    ProtectionInvalid,
+)
 from tenure.core.terminate.workloads import (
     Ground,
     Workload,
@@ -148,6 +153,4 @@ def test_several_budgets_over_one_pod() -> None:
 )
 def test_an_invalid_value_is_shown_with_what_was_probably_meant(value: str, hint: str) -> None:
     finding = invalid_protection(value, "metadata.annotations")
-    assert finding.message == (
-        f'"{value}" protects for ever, for it is neither "true", "false" nor a duration; {hint}'
-    )
+    assert finding.message == str(ProtectionInvalid(value, hint))

@@ -32,7 +32,7 @@ class ForceDeletionsBegin(Fact, frozen=True):
     def __str__(self) -> str:
         return (
             f"from {format_time(self.at)} on pods are force deleted despite PDBs and protection, "
-            "each as long before the deadline as its grace period"
+            "each in time to use its whole grace period before the deadline"
         )
 
 

@@ -212,8 +212,8 @@ class SeveralPdbs(Fact, frozen=True):
     pdbs: tuple[str, ...]
 
     def __str__(self) -> str:
-        listed = ", ".join(self.pdbs)
-        return f"{len(self.pdbs)} PDBs cover the pod ({listed}), and the API evicts no such pod"
+        cover = f"{len(self.pdbs)} PDBs cover the pod ({', '.join(self.pdbs)})"
+        return f"{cover}, and the API server evicts no such pod: let only one PDB select it"
 
 
 def _pods_are(keys: tuple[str, ...]) -> str:

@@ -44,7 +44,7 @@ class FinalizerLost(Fact, frozen=True):
     def __str__(self) -> str:
         return (
             f"Node {self.node} has lost finalizer {FINALIZER}; "
-            "restoring it before the Node is deleted, so that its pods are drained"
+            "restoring it before the Node is deleted, so that its pods are evicted"
         )
 
 
