@@ -31,7 +31,7 @@ class ForceDeletionsBegin(Fact, frozen=True):
 
     def __str__(self) -> str:
         return (
-            f"from {format_time(self.at)} on pods are force deleted despite PDBs and protection, "
+            f"beginning at {format_time(self.at)}, pods are force deleted despite PDBs and protection, "
             "each in time to use its whole grace period before the deadline"
         )
 

@@ -106,7 +106,7 @@ class ForceDeletedAt(Fact, frozen=True):
 
     def __str__(self) -> str:
         at = format_time(self.at)
-        return f"pod is force deleted at {at}, so that it stops by the Node's deadline"
+        return f"pod is force deleted at {at} at the latest, to stop by the Node's deadline"
 
 
 class Evicting(Fact, frozen=True):
