@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tenure.core.claim.decider import LifecycleDecider
 from tenure.core.claim.view import ClaimView
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Quoted
 from tenure.core.policy.deciders import UNMOVED, decide_all, deciders
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import ApiObject
@@ -139,7 +139,7 @@ def _verdict(view: ClaimView, message: str) -> Verdict:
         concern=Concern.LIFECYCLE,
         subject=subject,
         reason=Reason.IN_SERVICE,
-        facts=(as_fact(message),),
+        facts=(Quoted(message),),
     )
 
 

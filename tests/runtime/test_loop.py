@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Concern, Patch, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Quoted
 from tenure.core.reasons import Reason
 from tenure.errors import Unavailable
 from tenure.model.api.names import DO_NOT_DISRUPT
@@ -109,7 +109,7 @@ class Labeller:
             concern=self.concern,
             subject=Subject.of("Node", view),
             reason=Reason.REGISTERING,
-            facts=(as_fact(""),),
+            facts=(Quoted(""),),
             action=None if "seen" in view.labels else patch,
         )
         return (verdict,)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Quoted
 from tenure.core.reasons import Reason
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
@@ -50,7 +50,7 @@ class Counting:
         subject = Subject("Node", view)
         return [
             Verdict(
-                concern=self.concern, subject=subject, reason=Reason.NOT_OURS, facts=(as_fact(""),)
+                concern=self.concern, subject=subject, reason=Reason.NOT_OURS, facts=(Quoted(""),)
             )
         ]
 

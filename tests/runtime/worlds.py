@@ -16,7 +16,7 @@ import msgspec
 
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Action, Concern, Evict, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Quoted
 from tenure.core.reasons import Reason
 from tenure.model.api.names import DISRUPTED_TAINT, FINALIZER
 from tenure.model.api.resource import NODE_POOLS, NODES, PODS, Resource
@@ -180,7 +180,7 @@ def _verdict(action: Action) -> Verdict:
         concern=Concern.DRAIN,
         subject=Subject(kind, name, namespace, uid),
         reason=Reason.EVICTING if isinstance(action, Evict) else Reason.LAUNCHING,
-        facts=(as_fact("wished"),),
+        facts=(Quoted("wished"),),
         action=action,
     )
 

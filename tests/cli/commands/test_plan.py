@@ -15,7 +15,7 @@ from tenure.cli.main import run
 from tenure.cli.plan.planning import Plan, plan_of
 from tenure.cli.plan.text import Setting, as_text
 from tenure.core.decision import Blocker, Concern, Subject, Terminate, Verdict
-from tenure.core.facts import Joined, Quoted, RetriedAt, as_fact
+from tenure.core.facts import Joined, Quoted, RetriedAt
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import BEGINNING
 from tenure.model.api.resource import NODE_CLAIMS
@@ -149,7 +149,7 @@ def test_nothing_is_promised_that_an_event_may_change() -> None:
         concern=Concern.REPLACEMENT,
         subject=Subject("NodeClaim", "a"),
         reason=Reason.REPLACING,
-        facts=(as_fact("waiting until replacement NodeClaim b is initialized"),),
+        facts=(Quoted("waiting until replacement NodeClaim b is initialized"),),
         recheck_at=datetime(2026, 1, 5, 20, 30, 18, tzinfo=UTC),
     )
     plan = Plan(
@@ -198,7 +198,7 @@ def a_plan(*not_now: Verdict) -> Plan:
 def a_verdict(
     subject: Subject, concern: Concern, reason: Reason, message: str = "so it is", **more: Any
 ) -> Verdict:
-    facts = (as_fact(message),)
+    facts = (Quoted(message),)
     return Verdict(concern=concern, subject=subject, reason=reason, facts=facts, **more)
 
 

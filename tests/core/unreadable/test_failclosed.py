@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Concern, Delete, Evict, Patch, Subject, Terminate, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Quoted
 from tenure.core.policy.deciders import decide_all
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
@@ -54,7 +54,7 @@ def unread(item: Any) -> Any:
 def a_verdict(action: Any) -> Verdict:
     subject = Subject("NodeClaim", "a")
     return Verdict(
-        concern=Concern.LIFECYCLE, subject=subject, reason=Reason.INITIALIZING, facts=(as_fact("x"),),
+        concern=Concern.LIFECYCLE, subject=subject, reason=Reason.INITIALIZING, facts=(Quoted("x"),),
         action=action,
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import msgspec
 
 from tenure.core.decision import Concern, Evict, Subject, Verdict
-from tenure.core.facts import RetriedAt, as_fact
+from tenure.core.facts import Quoted, RetriedAt
 from tenure.core.provision.facts import NeededForPods
 from tenure.core.reasons import Reason
 from tenure.core.terminate.facts.pods import EvictionAgreed
@@ -25,7 +25,7 @@ from tests.runtime.worlds import Bench, Tapped
 def an_opinion(reason: Reason, message: str = "because", **subject: Any) -> Verdict:
     about = {"kind": "Pod", "name": "web-1", "namespace": "default", "uid": "u1", **subject}
     return Verdict(
-        concern=Concern.DRAIN, subject=Subject(**about), reason=reason, facts=(as_fact(message),)
+        concern=Concern.DRAIN, subject=Subject(**about), reason=reason, facts=(Quoted(message),)
     )
 
 

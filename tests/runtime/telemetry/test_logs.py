@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Blocker, Concern, Create, Evict, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Quoted
 from tenure.core.reasons import Reason
 from tenure.errors import Unavailable
 from tenure.model.api.resource import NODE_CLAIMS
@@ -56,7 +56,7 @@ class Desk:
 
 def a_verdict(message: str = "waits", **fields: Any) -> Verdict:
     given = {"concern": Concern.DRAIN, "subject": POD, "reason": Reason.EVICTING, **fields}
-    return Verdict(facts=(as_fact(message),), **given)
+    return Verdict(facts=(Quoted(message),), **given)
 
 
 class Full(io.BytesIO):
@@ -134,7 +134,7 @@ def test_what_libraries_say_is_a_line_like_any_other() -> None:
 def test_a_verdict_is_told_with_all_that_it_says() -> None:
     desk = Desk()
     blocker = Blocker(
-        subject=Subject("PodDisruptionBudget", "b", "default"), fact=as_fact("allows none")
+        subject=Subject("PodDisruptionBudget", "b", "default"), fact=Quoted("allows none")
     )
     evict = Evict(name="web-1", namespace="default", uid="uid-1")
     verdict = a_verdict(blockers=(blocker,), action=evict, recheck_at=NOON)

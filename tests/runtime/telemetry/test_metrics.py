@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tenure.core.decision import Commitment, Concern, Delete, Subject, Verdict
-from tenure.core.facts import as_fact
+from tenure.core.facts import Quoted
 from tenure.core.reasons import Reason
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
@@ -203,7 +203,7 @@ def test_the_mode_is_that_of_the_bound_and_else_of_the_claim(
         concern=Concern.REPAIR,
         subject=Subject.of("NodeClaim", claim),
         reason=Reason.REPAIRING,
-        facts=(as_fact(""),),
+        facts=(Quoted(""),),
         action=Delete(resource=NODE_CLAIMS, name=claim.name, uid=claim.uid),
         commits=Commitment(reason="unhealthy", condition="KWOKUnhealthy", bound=bound),
     )
