@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tenure.core.claim.decider import LifecycleDecider
+from tenure.core.claim.facts import MarksLost
 from tenure.core.decision import Patch, Subject, Verdict
 from tenure.core.reasons import Reason
 from tenure.model.api import names
@@ -171,10 +172,13 @@ def test_a_registered_node_gets_back_the_finalizer_and_labels_that_were_removed(
         names.INITIALIZED: "true",
     }
     assert "spec" not in body_of(verdict)
-    assert verdict.message == (
-        f"Node node-a has lost finalizer {names.FINALIZER} and labels {names.REGISTERED}, "
-        f"{names.INITIALIZED}, {names.NODEPOOL}, karpenter.kwok.sh/kwoknodeclass; restoring them"
+    labels = (
+        names.REGISTERED,
+        names.INITIALIZED,
+        names.NODEPOOL,
+        "karpenter.kwok.sh/kwoknodeclass",
     )
+    assert verdict.facts == (MarksLost("node-a", names.FINALIZER, labels),)
 
 
 def test_a_registered_node_that_boots_gets_its_finalizer_back_too() -> None:

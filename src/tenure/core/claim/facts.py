@@ -93,6 +93,22 @@ class NodeRegistered(Fact, frozen=True):
         return f"Node {self.node} belongs to it"
 
 
+class MarksLost(Fact, frozen=True):
+    """Of a registered Node."""
+
+    node: str
+    #: Empty if the Node still has it.
+    finalizer: str
+    #: Keys.
+    labels: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lost = [f"finalizer {self.finalizer}"] if self.finalizer else []
+        if self.labels:
+            lost.append(f"label{'s' if len(self.labels) > 1 else ''} {', '.join(self.labels)}")
+        return f"Node {self.node} has lost {' and '.join(lost)}; restoring what is missing"
+
+
 class Readiness(Fact, frozen=True):
     """The Node's Ready condition; without a status where its kubelet has not reported."""
 
@@ -333,6 +349,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     RegisteringNode("node-1"),
     TaintMissing("node-1", "karpenter.sh/unregistered"),
     NodeRegistered("node-1"),
+    MarksLost("node-1", "karpenter.sh/termination", ("karpenter.sh/registered",)),
+    MarksLost("node-1", "", ("karpenter.sh/nodepool", "karpenter.sh/registered")),
     Readiness(),
     NodeNotReady("node-1", Readiness("False", "KubeletNotReady", BEGINNING)),
     TaintRemains("example.com/agent:NoSchedule", startup=True),

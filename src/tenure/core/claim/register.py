@@ -16,6 +16,7 @@ import msgspec
 
 from tenure.core.claim.facts import (
     NODE_NOT_THERE,
+    MarksLost,
     NodeDeletedTooEarly,
     NodeRegistered,
     NoNodeYet,
@@ -134,14 +135,14 @@ def restore(claim: NodeClaim, node: Node) -> Verdict | None:
     required.update(class_label(claim.spec.node_class_ref))
     labels = {key: value for key, value in required.items() if key not in node.labels}
     metadata: dict[str, object] = {"labels": labels} if labels else {}
-    lost = [f"labels {', '.join(labels)}"] if labels else []
+    finalizer = ""
     if names.FINALIZER not in node.metadata.finalizers:
         metadata["finalizers"] = hold(node)
-        lost.insert(0, f"finalizer {names.FINALIZER}")
-    if not lost:
+        finalizer = names.FINALIZER
+    if not metadata:
         return None
-    message = f"Node {node.name} has lost {' and '.join(lost)}; restoring them"
-    return say(claim, Reason.REGISTERING, message, action=patch(node, metadata))
+    lost = MarksLost(node.name, finalizer, tuple(labels))
+    return say(claim, Reason.REGISTERING, lost, action=patch(node, metadata))
 
 
 def registered_taints(claim: NodeClaim, node: Node) -> tuple[Taint, ...]:
