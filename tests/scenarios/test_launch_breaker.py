@@ -288,7 +288,7 @@ def test_pods_with_names_of_their_own_are_bounded_together() -> None:
         create_again_once_running(story, lambda n: a_picky_pod(f"p-{word(n)}", n))
         assert launched(story) == OF_NAMESPACE
         assert "LaunchBreakerOpen" in story.reasons("Pod/default/p-*")
-        assert "launched for pods of namespace default since" in warned(story, "Pod")[0]
+        assert "namespace default" in warned(story, "Pod")[0]
 
 
 def test_jobs_with_names_of_their_own_are_bounded_together() -> None:
