@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from docs.messages_page import rooms
@@ -32,6 +33,12 @@ def kinds(of: type[Fact] = Fact) -> Iterator[type[Fact]]:
 def test_every_kind_of_fact_has_an_example() -> None:
     shown = {type(one) for _, examples in rooms() for one in examples}
     assert sorted(kind.__name__ for kind in set(kinds()) - shown) == []
+
+
+def test_a_name_is_of_one_kind_of_fact() -> None:
+    """``tenure explain --json`` has the name alone."""
+    names = Counter(kind.__name__ for kind in set(kinds()))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_no_sentence_is_empty_ends_with_a_full_stop_or_breaks_a_line() -> None:

@@ -11,14 +11,14 @@ import pytest
 from tenure.core.decision import Create, Delete, Patch, Verdict
 from tenure.core.disrupt.facts import (
     CapacityNotInitialized,
-    CapacityTaken,
     PodFitsNowhere,
     ReplacementsInitialized,
+    ReservedCapacityTaken,
     TerminatingWithin,
 )
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.gates.facts import BudgetUse
-from tenure.core.health.facts import BreakerOpen, Domain, Outage
+from tenure.core.health.facts import CircuitBreakerOpen, Domain, Outage
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import Condition
 from tenure.model.api.names import (
@@ -186,7 +186,7 @@ def test_where_others_have_taken_the_place_it_waits_for_what_provisioning_launch
     assert not created(found)
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action) == (Reason.DISRUPTION_WAITS, None)
-    assert told.facts[-1] == CapacityTaken()
+    assert told.facts[-1] == ReservedCapacityTaken()
 
 
 def test_where_the_limits_forbid_that_what_goes_makes_room() -> None:
@@ -197,7 +197,7 @@ def test_where_the_limits_forbid_that_what_goes_makes_room() -> None:
     assert body["metadata"]["annotations"][REPLACES] == "uid-a"
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action) == (Reason.REPLACING, None)
-    assert told.facts == (CapacityTaken((body["metadata"]["name"],)),)
+    assert told.facts == (ReservedCapacityTaken((body["metadata"]["name"],)),)
 
 
 def test_and_the_mark_names_it_once_it_is_there() -> None:
@@ -358,7 +358,7 @@ def test_a_breaker_that_trips_meanwhile_blocks_it() -> None:
     pool = frozen({"nodes": "100%"}, maxUnhealthy="1")
     told = on_claim(pool, going(), unhealthy_node(), POD, *come(), *another("x", "y"))
     assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
-    assert fact_of(told, BreakerOpen).max_unhealthy == "1"
+    assert fact_of(told, CircuitBreakerOpen).max_unhealthy == "1"
 
 
 def unhealthy_in(zone: str, name: str, pool: str) -> list[Any]:

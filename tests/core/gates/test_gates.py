@@ -20,7 +20,7 @@ from tenure.core.gates.gates import (
     first_blocked,
 )
 from tenure.core.gates.traits import Traits
-from tenure.core.health.facts import BreakerOpen, Domain, FirstProbe
+from tenure.core.health.facts import CircuitBreakerOpen, Domain, FirstProbe
 from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import drain_until
 from tenure.model.api.names import DO_NOT_REPAIR
@@ -42,7 +42,7 @@ def everything(**fields: Any) -> GateFacts:
         "pool": POOL,
         "broken": "spec.repair is nonsense",
         "outage": (FirstProbe(Domain("zone", "a"), NOW),),
-        "breaker": BreakerOpen("general", 2, 3, 1, "1"),
+        "breaker": CircuitBreakerOpen("general", 2, 3, 1, "1"),
         "breakers_change_at": ahead(7),
         "pauses": ((ahead(60), "b"),),
         "traits": Traits(reason="Expired"),

@@ -9,7 +9,7 @@ import pytest
 
 from tenure.core.decision import Verdict
 from tenure.core.health.breaker import Breaker
-from tenure.core.health.facts import BreakerOpen
+from tenure.core.health.facts import CircuitBreakerOpen
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
 from tenure.model.api import names
@@ -68,7 +68,7 @@ def test_a_node_that_has_lost_its_label_counts_in_both_numbers() -> None:
     others = [a_claim("b"), a_broken_node("b", labels=NO_LABEL)]
     blocked = repaired(a_broken_node(labels=NO_LABEL), *others)
     assert blocked.reason is Reason.REPAIR_BLOCKED
-    assert fact_of(blocked, BreakerOpen) == BreakerOpen("general", 2, 2, 1, "20%")
+    assert fact_of(blocked, CircuitBreakerOpen) == CircuitBreakerOpen("general", 2, 2, 1, "20%")
 
 
 @pytest.mark.parametrize(
@@ -100,5 +100,5 @@ def test_nodes_with_the_label_count_in_both_numbers(stray: list[Any], unhealthy:
     verdict = repaired(a_broken_node(), *stray)
     assert verdict.reason is (Reason.REPAIR_BLOCKED if unhealthy else Reason.REPAIRING)
     if unhealthy:
-        found = fact_of(verdict, BreakerOpen)
+        found = fact_of(verdict, CircuitBreakerOpen)
         assert (found.unhealthy, found.total) == (unhealthy, unhealthy)

@@ -11,7 +11,7 @@ import pytest
 from tenure.core.decision import Delete, Patch, Verdict
 from tenure.core.facts import Fact
 from tenure.core.gates.facts import RepairRulesUnusable, RepairSwitchedOff, RepairVetoed
-from tenure.core.health.facts import BreakerOpen, PoolDefault
+from tenure.core.health.facts import CircuitBreakerOpen, PoolDefault
 from tenure.core.health.readiness import Stage
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
@@ -518,7 +518,7 @@ def test_a_hundred_new_nodes_without_a_network_are_no_outage() -> None:
     assert first.recheck_at == ahead(540), "when the others begin to count"
     then = on_claim(*fleet, a_claim(), unhealthy_node, now=ahead(540))
     assert then.reason is Reason.REPAIR_BLOCKED
-    found = fact_of(then, BreakerOpen)
+    found = fact_of(then, CircuitBreakerOpen)
     assert (found.unhealthy, found.total) == (10, 10)
 
 

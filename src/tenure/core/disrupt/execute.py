@@ -28,10 +28,10 @@ import msgspec
 from tenure.core.decision import Concern, Delete, Ground, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, facts_of
 from tenure.core.disrupt.facts import (
-    CapacityTaken,
     MoreReplacements,
     PlannedLater,
     ReplacementsInitialized,
+    ReservedCapacityTaken,
     TerminatingWithin,
     ToleratedAgain,
 )
@@ -203,14 +203,14 @@ class Execution:
             leaving, self._settings, self._now, credit=False, reservations=reservations
         )
         if plan.claims:
-            return Plan(why=CapacityTaken(), passing=True, changes_at=plan.changes_at)
+            return Plan(why=ReservedCapacityTaken(), passing=True, changes_at=plan.changes_at)
         if plan.why is not None and not plan.passing:
             return simulation.plan(leaving, self._settings, self._now, reservations=reservations)
         return plan
 
     def _missing(self, plan: Plan) -> Verdict | None:
         if plan.claims:
-            taken = CapacityTaken(tuple(new.name for new in plan.claims))
+            taken = ReservedCapacityTaken(tuple(new.name for new in plan.claims))
             return _say(self._claim, Reason.REPLACING, taken)
         if plan.why is not None:
             reason = Reason.DISRUPTION_WAITS if plan.passing else Reason.DISRUPTION_BLOCKED

@@ -43,7 +43,7 @@ class CapacityNotInitialized(Fact, frozen=True):
         return f"pods fit on {_all(self.nodes)}, which {verb} not initialized yet"
 
 
-class CapacityTaken(Fact, frozen=True):
+class ReservedCapacityTaken(Fact, frozen=True):
     """``claims``: what is created instead; empty: provisioning does so."""
 
     claims: tuple[str, ...] = ()
@@ -287,8 +287,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PendingPodsFirst(),
     PodFitsNowhere("default/web-1", "general: no instance type has 64 cpu"),
     CapacityNotInitialized(("node-2",)),
-    CapacityTaken(),
-    CapacityTaken(("general-26szh",)),
+    ReservedCapacityTaken(),
+    ReservedCapacityTaken(("general-26szh",)),
     NodesWatched("unhealthy or not up yet", ("general-4nv74", "general-26szh")),
     PlannedFirst("general-4nv74"),
     PlannedLater(BEGINNING),

@@ -19,7 +19,7 @@ class RepairSwitchedOff(Fact, frozen=True):
         return "node repair is switched off (--node-repair or feature gate NodeRepair)"
 
 
-class NoPool(Fact, frozen=True):
+class ClaimWithoutPool(Fact, frozen=True):
     claim: str
 
     def __str__(self) -> str:
@@ -175,7 +175,7 @@ def _some(names: tuple[str, ...]) -> str:
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
     RepairSwitchedOff(),
-    NoPool("general-4nv74"),
+    ClaimWithoutPool("general-4nv74"),
     RepairRulesUnusable("general", 'spec.repair.maxUnhealthy: "many" is not a number'),
     RepairVetoed("Node", "node-1", "true"),
     RepairVetoed("NodeClaim", "general-4nv74", "4h", BEGINNING),

@@ -29,8 +29,8 @@ from tenure.core.facts import Fact
 from tenure.core.gates.budgets import Allowance, allowance
 from tenure.core.gates.facts import (
     BlockedByObject,
+    ClaimWithoutPool,
     DrainUnbounded,
-    NoPool,
     ObjectUnreadable,
     OthersFirst,
     PoolPauses,
@@ -41,7 +41,7 @@ from tenure.core.gates.facts import (
 from tenure.core.gates.fleet import PoolFleet
 from tenure.core.gates.podblockers import blockers_of
 from tenure.core.gates.traits import Traits
-from tenure.core.health.facts import BreakerOpen
+from tenure.core.health.facts import CircuitBreakerOpen
 from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
 from tenure.core.terminate.pods import DrainView
@@ -126,7 +126,7 @@ class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
     broken: str = ""
     #: Why its failure domains block it, and why the breaker of its pool does; empty: they do not.
     outage: tuple[Fact, ...] = ()
-    breaker: BreakerOpen | None = None
+    breaker: CircuitBreakerOpen | None = None
     #: When these two may differ although nothing changes.
     breakers_change_at: datetime | None = None
     #: Until when the pool replaces nothing, and after whose failed replacement.
@@ -191,7 +191,7 @@ def unusable_rules(facts: GateFacts, settings: Settings, now: datetime) -> Block
     """The pool's ``repair`` block cannot be used, or there is no pool."""
     why: Fact | None = None
     if facts.pool is None and not settings.legacy_node_repair:
-        why = NoPool(facts.claim.name)
+        why = ClaimWithoutPool(facts.claim.name)
     elif facts.pool is not None and facts.broken:
         why = RepairRulesUnusable(facts.pool.name, facts.broken)
     if why is None:

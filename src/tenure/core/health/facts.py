@@ -48,7 +48,7 @@ Policy = PoolPolicy | PoolDefault | ProviderPolicy
 # -- the circuit breaker of a pool -----------------------------------------------------------
 
 
-class BreakerOpen(Fact, frozen=True):
+class CircuitBreakerOpen(Fact, frozen=True):
     #: Empty for a claim without one: then all our Nodes are counted.
     pool: str
     unhealthy: int
@@ -151,8 +151,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PoolPolicy("GPUHealthy", "5m", status="False", reason="Xid79"),
     PoolDefault("30m"),
     ProviderPolicy(timedelta(minutes=30)),
-    BreakerOpen("general", 2, 3, 1, "20%"),
-    BreakerOpen("", 1, 1, 0, "20%"),
+    CircuitBreakerOpen("general", 2, 3, 1, "20%"),
+    CircuitBreakerOpen("", 1, 1, 0, "20%"),
     Outage(
         domain=Domain("zone", "test-zone-a"),
         unhealthy=3,

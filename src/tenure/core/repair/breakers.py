@@ -9,7 +9,7 @@ from tenure.core.facts import Fact
 from tenure.core.gates.gates import GateFacts
 from tenure.core.health.breaker import Breaker
 from tenure.core.health.domains import Probe
-from tenure.core.health.facts import BreakerOpen
+from tenure.core.health.facts import CircuitBreakerOpen
 from tenure.core.health.health import Health, HealthView, Member, examine, limit_of
 from tenure.core.health.outage import domains_of
 from tenure.model.settings import Settings
@@ -67,10 +67,10 @@ class Breakers:
         return self._domains.outage_of(domains_of(member.claim, member.node))
 
 
-def breaker_open(pool: str, found: Breaker) -> BreakerOpen | None:
+def breaker_open(pool: str, found: Breaker) -> CircuitBreakerOpen | None:
     if not found.tripped:
         return None
-    return BreakerOpen(
+    return CircuitBreakerOpen(
         pool=pool,
         unhealthy=found.unhealthy,
         total=found.total,
