@@ -16,9 +16,9 @@ has accepted, and a boot that is another than the noted one that it was asked.
                 call on; not while a pod there cannot be read, and that time does not count;
 6. watch        ``Initialized`` waits, its label is off the Node, until there is another boot: then
                 the taint goes. Ready as well: succeeded. Twenty minutes at the longest;
-7. failure      is noted; what follows from it is ``rebooting``'s.
+7. failure      is noted; what follows from it is ``decider``'s.
 
-The deletion of the claim or the Node ends this (``rebooting``): the ordinary termination takes over.
+The deletion of the claim or the Node ends this (``decider``): the ordinary termination takes over.
 """
 
 from __future__ import annotations
