@@ -12,35 +12,25 @@ zones with spot at 30-70 %, three DaemonSets.
 """
 
 from __future__ import annotations
-from collections.abc import Sequence
-from random import Random
-from tenure.model.api.names import ARCH
-from tenure.model.api.names import CAPACITY_TYPE
-from tenure.model.api.names import NODEPOOL
-from tenure.model.api.names import OS
-from tenure.model.api.names import WELL_KNOWN_LABELS
-from tenure.model.api.names import ZONE
-from tenure.model.api.pod import Pod
-from tenure.model.cloud.offering import InstanceType
-from tenure.model.cloud.offering import MICRO_DOLLARS
-from tenure.model.matching.requirements import Requirements
-from tenure.model.matching.requirements import pod_requirements
-from tenure.model.snapshot.derived import Derived
-from tenure.model.values.quantity import add
-from tenure.model.values.quantity import fits
-from tenure.packing.demand.problem import Daemon
-from tenure.packing.demand.problem import PoolTemplate
-from tenure.packing.demand.problem import Problem
-from tenure.packing.demand.requests import Resources
-from tenure.packing.demand.requests import pod_requests
-from tenure.packing.demand.requests import spec_requests
-from tenure.packing.pack import pack
-from tenure.sim.cloud.catalogue import instance_types
-from tenure.sim.cloud.catalogue import select
+
 import argparse
 import gc
-import msgspec
 import time
+from collections.abc import Sequence
+from random import Random
+
+import msgspec
+
+from tenure.model.api.names import ARCH, CAPACITY_TYPE, NODEPOOL, OS, WELL_KNOWN_LABELS, ZONE
+from tenure.model.api.pod import Pod
+from tenure.model.cloud.offering import MICRO_DOLLARS, InstanceType
+from tenure.model.matching.requirements import Requirements, pod_requirements
+from tenure.model.snapshot.derived import Derived
+from tenure.model.values.quantity import add, fits
+from tenure.packing.demand.problem import Daemon, PoolTemplate, Problem
+from tenure.packing.demand.requests import Resources, pod_requests, spec_requests
+from tenure.packing.pack import pack
+from tenure.sim.cloud.catalogue import instance_types, select
 
 CLASSES = 200
 HANDY_CPU = 64

@@ -120,7 +120,7 @@ def test_no_room_but_the_providers_knows_a_provider_by_name(path: Path) -> None:
 #: Files with values of our own that keep what follows from them, and why. They are made for an
 #: evaluation and end with it. No object of the cluster is among them.
 CACHED_PROPERTIES = {
-    "core/disrupt/gates/fleet.py": "the nodes of a pool, in the groups that its budgets count",
+    "core/gates/fleet.py": "the nodes of a pool, in the groups that its budgets count",
     "core/health/domains.py": "when the state of the failure domains changes next",
     "core/health/rules.py": "the usable policies of a pool, asked for each of its Nodes",
     "packing/opening.py": "one packing",

@@ -20,7 +20,7 @@ import msgspec
 from tenure.model.api.meta import BEGINNING, format_time
 from tenure.model.values.fact import Fact, sentence
 
-__all__ = ["EXAMPLES", "Fact", "NodeClassNotServed", "Quoted", "RetriedAt", "as_fact", "sentence"]
+__all__ = ["EXAMPLES", "Fact", "NodeClassNotServed", "Quoted", "RetriedAt", "sentence"]
 
 #: How many objects a message names.
 NAMED_MAX: Final = 3
@@ -95,10 +95,6 @@ def _parts(value: object) -> Iterator[object]:
     if isinstance(value, tuple):
         for one in value:
             yield from _parts(one)
-
-
-def as_fact(said: Fact | str) -> Fact:
-    return Quoted(said) if isinstance(said, str) else said
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (

@@ -10,7 +10,7 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.decision import Action, Blocker, Concern, Verdict
-from tenure.core.facts import Fact, as_fact
+from tenure.core.facts import Fact
 from tenure.core.reasons import Reason
 from tenure.core.writes import Written, subject_of
 from tenure.model.api.node import Node
@@ -20,7 +20,7 @@ def say(
     concern: Concern,
     about: Written,
     reason: Reason,
-    *facts: Fact | str,
+    *facts: Fact,
     action: Action | None = None,
     recheck_at: datetime | None = None,
     blockers: tuple[Blocker, ...] = (),
@@ -29,7 +29,7 @@ def say(
         concern=concern,
         subject=subject_of(about),
         reason=reason,
-        facts=tuple(map(as_fact, facts)),
+        facts=facts,
         action=action,
         recheck_at=recheck_at,
         blockers=blockers,

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.facts import as_fact
 from tenure.core.reasons import Reason
 from tenure.errors import EvaluationError, TenureError, shown
 from tenure.model.api.nodeclaim import NodeClaim
@@ -20,7 +19,7 @@ from tenure.model.api.resource import NODE_POOLS
 from tenure.model.values.duration import Duration
 from tenure.ports.journal import Journal
 from tenure.ports.outcome import OK, Outcome
-from tenure.runtime.clock.timecheck import until_they_agree
+from tenure.runtime.clock.facts import ClockSkewed
 from tenure.runtime.evaluate.blame import described
 from tenure.runtime.telemetry.events import EventRecorder
 from tenure.runtime.telemetry.metrics import Metrics
@@ -105,13 +104,13 @@ class Reporter:
     def held_by_clock(self, subject: Subject, off: str) -> None:
         """An event on what an action was due on. The recorder repeats and rewrites it sparingly."""
         self._held_by_clock.add(subject)
-        self._events.decided(_skewed(subject, until_they_agree(off)))
+        self._events.decided(_skewed(subject, off))
 
 
-def _skewed(subject: Subject, message: str) -> Verdict:
+def _skewed(subject: Subject, off: str) -> Verdict:
     return Verdict(
         concern=Concern.OBJECT,
         subject=subject,
         reason=Reason.CLOCK_SKEWED,
-        facts=(as_fact(message),),
+        facts=(ClockSkewed(off),),
     )

@@ -11,7 +11,7 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.runtime.clock.timecheck import until_they_agree
+from tenure.runtime.clock.facts import ClockSkewed
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.executor.clockhold import blocked_by_clock
 
@@ -23,7 +23,7 @@ class ClockHold(msgspec.Struct, frozen=True):
     holder: Subject
 
     def __str__(self) -> str:
-        return until_they_agree(self.off)
+        return str(ClockSkewed(self.off))
 
 
 class EvaluatedCluster(msgspec.Struct, frozen=True, kw_only=True):

@@ -159,5 +159,5 @@ class _Progress:
         node = self._command.node
         return RolledBack(node.name if node is not None else "", retried)
 
-    def _say(self, reason: Reason, *facts: Fact | str, action: Action | None) -> Verdict:
+    def _say(self, reason: Reason, *facts: Fact, action: Action | None) -> Verdict:
         return _say(self._claim, reason, *facts, action=action, recheck_at=self._recheck_at)

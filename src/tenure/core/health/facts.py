@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from tenure.core.facts import Fact
-from tenure.model.api.meta import BEGINNING, format_time
+from tenure.model.api.meta import BEGINNING, format_time, later
 from tenure.model.values.duration import Duration, compact
 
 # -- which policy sets the toleration --------------------------------------------------------
@@ -180,6 +180,6 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
         left=("general-4nv74",),
     ),
     FirstProbe(Domain("zone", "test-zone-a"), BEGINNING),
-    ProbeUnderWay("general-4nv74", BEGINNING, BEGINNING + timedelta(minutes=30)),
+    ProbeUnderWay("general-4nv74", BEGINNING, later(BEGINNING, timedelta(minutes=30))),
     OneProbe(Domain("zone", "test-zone-a")),
 )

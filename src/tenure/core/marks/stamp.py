@@ -49,6 +49,13 @@ def no_stamp() -> dict[str, None]:
     return {TERMINATION_TIMESTAMP: None}
 
 
+def with_stamp(claim: NodeClaim, at: datetime) -> NodeClaim:
+    """As it will be once it is written."""
+    annotations = {**claim.annotations, TERMINATION_TIMESTAMP: format_time(at)}
+    metadata = msgspec.structs.replace(claim.metadata, annotations=annotations)
+    return msgspec.structs.replace(claim, metadata=metadata)
+
+
 def stale_stamp(claim: NodeClaim) -> RemovingStaleDeadline:
     """What is said of its removal."""
     return RemovingStaleDeadline(claim.name, shown(claim.termination_stamp or ""))

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tenure.core.facts import Fact
-from tenure.model.api.meta import BEGINNING, format_time
+from tenure.model.api.meta import BEGINNING, format_time, later
 from tenure.model.values.duration import Duration
 
 #: How many pods a sentence names.
@@ -302,7 +302,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NodeRebooted("node-1", "8c2f", until=BEGINNING),
     NodeRebooted("node-1", "8c2f", ready=True),
     RebootRefused("instance i-1 has no power controller"),
-    RebootNotAccepted(BEGINNING, BEGINNING + timedelta(minutes=5), "throttled"),
+    RebootNotAccepted(BEGINNING, later(BEGINNING, timedelta(minutes=5)), "throttled"),
     NotBackInTime(BEGINNING),
     RebootFailure("the cloud refuses the reboot: instance i-1 has no power controller"),
     ReplacedAfterFailure("general-4nv74"),

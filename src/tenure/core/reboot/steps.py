@@ -7,7 +7,7 @@ that Karpenter has begun has no such condition: the reason of ``Rebooting`` says
 has accepted, and a boot that is another than the noted one that it was asked.
 
 1. request      a bound that cannot be read: failed, and the claim stays. Until the end of the
-                drain it may be called off (``disrupt/gates``), a recovery of the Node does not do so;
+                drain it may be called off (``core/gates``), a recovery of the Node does not do so;
 2. close        the Node is tainted, so that no new pod comes;
 3. drain        pods are evicted as in any drain, never force deleted: until the bound is over;
                 what is left then stays. A bound of zero: no pod is evicted;

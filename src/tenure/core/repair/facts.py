@@ -9,7 +9,7 @@ from typing import Final
 from tenure.core.facts import Fact
 from tenure.core.health.facts import Policy, PoolPolicy, ProviderPolicy
 from tenure.core.health.readiness import Stage
-from tenure.model.api.meta import BEGINNING, format_time
+from tenure.model.api.meta import BEGINNING, format_time, later
 from tenure.model.cloud.repairs import RepairAction
 from tenure.model.values.duration import Duration, compact
 
@@ -254,7 +254,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
         condition="Ready",
         status="False",
         since=BEGINNING,
-        counted_from=BEGINNING + timedelta(minutes=5),
+        counted_from=later(BEGINNING, timedelta(minutes=5)),
     ),
     ConditionUnhealthy(condition="Ready", status="False", since=BEGINNING, ahead=True),
     ToleratedUntil(_PROVIDER, BEGINNING),

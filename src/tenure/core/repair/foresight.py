@@ -20,13 +20,14 @@ from tenure.core.gates.gates import Blocked, GateFacts, Operation, first_blocked
 from tenure.core.health.health import HealthView, Member, unusable
 from tenure.core.health.outage import pool_health_of
 from tenure.core.marks.deadline import ComingDeadline, Deadline
+from tenure.core.marks.stamp import with_stamp
 from tenure.core.reasons import Reason
 from tenure.core.repair.breakers import breaker_open, breakers_of
 from tenure.core.repair.decider import view_of_claim
 from tenure.core.repair.evaluate import diagnose
 from tenure.core.terminate.schedule import as_if_deleted
 from tenure.core.writes import subject_of
-from tenure.model.api.meta import format_time, later
+from tenure.model.api.meta import later
 from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -73,7 +74,7 @@ def foresee(node: Node, snapshot: Snapshot, settings: Settings, now: datetime) -
         if isinstance(verdict.action, Patch) and verdict.action.dated == TERMINATION_TIMESTAMP:
             deadline = Deadline(later(at, verdict.action.ahead), verdict.message)
             deadlines.append(ComingDeadline(at, deadline))
-            claim = _stamped(claim, deadline.at)
+            claim = with_stamp(claim, deadline.at)
             continue
         if verdict.reason not in _WAITING and unset is None:
             unset = verdict
@@ -126,9 +127,3 @@ def _verdict_on(
 
 def _as(claim: NodeClaim, member: Member) -> Member:
     return msgspec.structs.replace(member, claim=claim)
-
-
-def _stamped(claim: NodeClaim, at: datetime) -> NodeClaim:
-    annotations = {**claim.annotations, TERMINATION_TIMESTAMP: format_time(at)}
-    metadata = msgspec.structs.replace(claim.metadata, annotations=annotations)
-    return msgspec.structs.replace(claim, metadata=metadata)

@@ -1,5 +1,5 @@
 """When: clocks that are checked against the API server's, wake-ups, back-off, progress.
 
-May import: kube, ports.
+May import: kube, ports, core.
 Start reading: watched.py.
 """

@@ -9,15 +9,11 @@ from typing import Final
 
 from tenure.kube.client.servertime import ServerTime
 from tenure.ports.transport import Transport
+from tenure.runtime.clock.facts import ClockSkewed
 from tenure.runtime.clock.watched import WatchedClock
 
 #: How often the clock is read although nothing happens.
 LOOK_PERIOD: Final = timedelta(seconds=5)
-
-
-def until_they_agree(off: str) -> str:
-    """``off``: which clock is wrong, and by how much."""
-    return f"{off}: nothing is taken away, and no deadline is set, until they agree"
 
 
 class TimeCheck:
@@ -49,11 +45,11 @@ class TimeCheck:
         self._skewed(self._server.skew().total_seconds())
         if bool(off) is not self._was_off:
             self._was_off = bool(off)
-            held = until_they_agree(off)
+            held = str(ClockSkewed(off))
             self._warn(
                 held if off else "the clock of this replica agrees with the API server's again"
             )
-            self._changed(held if off else "")
+            self._changed(off)
         return off
 
     async def ask_if_needed(self) -> None:

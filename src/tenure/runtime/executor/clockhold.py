@@ -9,9 +9,8 @@ from __future__ import annotations
 import msgspec
 
 from tenure.core.decision import Action, Blocker, Patch, Subject, Verdict, takes_away
-from tenure.core.facts import as_fact
 from tenure.model.api.names import TERMINATION_TIMESTAMP
-from tenure.runtime.clock.timecheck import until_they_agree
+from tenure.runtime.clock.facts import ClockSkewed
 
 
 def depends_on_time(action: Action) -> bool:
@@ -29,5 +28,5 @@ def blocked_by_clock(verdict: Verdict, off: str, holder: Subject) -> Verdict:
     """
     if not off or verdict.action is None or not depends_on_time(verdict.action):
         return verdict
-    blocker = Blocker(subject=holder, fact=as_fact(until_they_agree(off)))
+    blocker = Blocker(subject=holder, fact=ClockSkewed(off))
     return msgspec.structs.replace(verdict, action=None, blockers=(*verdict.blockers, blocker))
