@@ -18,6 +18,7 @@ from tenure.errors import Unavailable
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.ports.outcome import Ended, Outcome
 from tenure.runtime.telemetry.journal import LoggedJournal
+from tenure.runtime.telemetry.linelimit import LineLimit
 from tenure.runtime.telemetry.logs import Complaints, LibraryHandler, Log, Sparing, make_log
 from tests.folders import ROOT
 
@@ -42,13 +43,14 @@ class HandClock:
 class Desk:
     """A log that can be read, with everything that writes to it."""
 
-    def __init__(self, level: str = "info") -> None:
+    def __init__(self, level: str = "info", size: int = 3) -> None:
         self.clock = HandClock()
         self.stream = io.BytesIO()
         self.log: Log = make_log(self.stream, self.clock, level=level, text=False)
         self.withheld: list[None] = []
         self.sparing = Sparing(self.clock, lambda: self.withheld.append(None))
-        self.journal = LoggedJournal(self.log, self.sparing, size=3)
+        limit = LineLimit(self.clock, lambda: self.withheld.append(None))
+        self.journal = LoggedJournal(self.log, self.sparing, limit, size)
 
     def lines(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.stream.getvalue().splitlines()]
@@ -163,6 +165,86 @@ def test_only_the_last_entries_are_kept_and_can_be_picked_by_subject() -> None:
         )
     assert [entry.because for entry in desk.journal.entries()] == ["2", "3", "4"]
     assert [entry.because for entry in desk.journal.entries("Pod/x/p3")] == ["3"]
+
+
+def flap(desk: Desk, seconds: int, pods: int = 60) -> None:
+    """A tenant writes do-not-disrupt on its pods and takes it away again, every second."""
+    for second in range(seconds):
+        for number in range(pods):
+            pod = Subject("Pod", f"web-{number}", "tenant")
+            desk.journal.decided(desk.clock.now(), a_verdict(f"waits {second}", subject=pod))
+        desk.clock.forward(seconds=1)
+        if second % 10 == 9:
+            desk.journal.catch_up()
+
+
+def test_a_tenant_that_changes_its_pods_without_end_gets_few_lines() -> None:
+    desk = Desk()
+    flap(desk, seconds=600)
+    desk.clock.forward(seconds=10)
+    desk.journal.catch_up()
+    verdicts = [line for line in desk.lines() if line["message"] == "verdict"]
+    assert len(verdicts) <= 60 * (5 + 610 // 10)
+    summaries = [line for line in desk.lines() if line["message"] == "verdicts left out"]
+    assert len(summaries) == 61
+    # Each change is in a line, or counted in one.
+    assert len(verdicts) + sum(line["leftOut"] for line in summaries) == 60 * 600
+    assert sum(line.get("timesUnsaid", 0) for line in verdicts) == 60 * 600 - len(verdicts)
+
+
+def test_the_last_verdict_of_a_subject_above_the_limit_is_said_later() -> None:
+    desk = Desk()
+    for number in range(9):
+        desk.journal.decided(NOON, a_verdict(f"waits {number}"))
+    assert [line["because"] for line in desk.lines()] == [f"waits {n}" for n in range(5)]
+    desk.clock.forward(seconds=10)
+    desk.journal.catch_up()
+    late, summary = desk.lines()[5:]
+    assert (late["because"], late["timesUnsaid"]) == ("waits 8", 3)
+    assert late["decidedAt"] == "2026-01-05T12:00:00Z"
+    assert (summary["leftOut"], summary["stillWaiting"]) == (3, 0)
+    desk.clock.forward(seconds=10)
+    desk.journal.catch_up()
+    assert len(desk.lines()) == 7
+
+
+def test_a_start_with_thousands_of_pods_is_told_in_full_but_not_at_once() -> None:
+    desk = Desk()
+    for number in range(5000):
+        desk.journal.decided(NOON, a_verdict(subject=Subject("Pod", f"p{number}", "x")))
+    assert len(desk.lines()) == 2000
+    # Pods do not use up the lines of other kinds.
+    desk.journal.decided(NOON, a_verdict(subject=Subject("NodeClaim", "general-1")))
+    assert desk.lines()[-1]["subject"] == "NodeClaim/general-1"
+    for _ in range(7):
+        desk.clock.forward(seconds=10)
+        desk.journal.catch_up()
+    told = {line["subject"] for line in desk.lines() if line["message"] == "verdict"}
+    assert len(told) == 5001
+
+
+def test_at_debug_nothing_is_left_out() -> None:
+    desk = Desk("debug")
+    for number in range(9):
+        desk.journal.decided(NOON, a_verdict(f"waits {number}"))
+    assert [line["because"] for line in desk.lines()] == [f"waits {n}" for n in range(9)]
+
+
+def test_one_subject_cannot_push_the_others_out_of_the_journal() -> None:
+    desk = Desk(size=100)
+    desk.journal.decided(NOON, a_verdict(subject=Subject("NodeClaim", "general-1")))
+    for number in range(1000):
+        desk.journal.decided(NOON, a_verdict(f"waits {number}"))
+    kept = [entry.because for entry in desk.journal.entries("web-1")]
+    assert kept == [f"waits {number}" for number in range(1000 - 32, 1000)]
+    assert len(list(desk.journal.entries("general-1"))) == 1
+
+
+def test_a_journal_of_size_zero_keeps_nothing() -> None:
+    desk = Desk(size=0)
+    for number in range(3):
+        desk.journal.decided(NOON, a_verdict(f"waits {number}"))
+    assert not list(desk.journal.entries())
 
 
 OUTCOMES = {

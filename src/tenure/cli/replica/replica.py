@@ -43,6 +43,7 @@ from tenure.runtime.controller import Controller
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.observe.view import View
 from tenure.runtime.telemetry.journal import LoggedJournal
+from tenure.runtime.telemetry.linelimit import LineLimit
 from tenure.runtime.telemetry.logs import Complaints, Log, Sparing
 from tenure.runtime.telemetry.looplag import LoopLag
 from tenure.runtime.telemetry.metered import MeteredCloud, MeteredTransport, timed
@@ -68,7 +69,12 @@ class Replica:
         self._complaints = Complaints(
             log, sparing, lambda kind: self._metrics.errors.labels(kind).inc()
         )
-        self._journal = LoggedJournal(log, sparing, settings.journal_size)
+        self._journal = LoggedJournal(
+            log,
+            sparing,
+            LineLimit(self._clock, self._metrics.withheld.inc),
+            settings.journal_size,
+        )
         self._loop_lag = LoopLag(
             lambda lag: log.warning("the loop was busy", seconds=round(lag, 1))
         )
@@ -131,7 +137,7 @@ class Replica:
 
     async def _until(self, stop: asyncio.Event) -> None:
         ends = asyncio.create_task(stop.wait())
-        works = [self._work(), self._watch(), self._loop_lag.run()]
+        works = [self._work(), self._watch(), self._loop_lag.run(), self._journal.run()]
         if self._webhook is not None:
             works.append(self._webhook.run())
         tasks = [asyncio.create_task(work) for work in works]

@@ -1,13 +1,15 @@
 """The journal of a replica in service: the last few thousand entries in memory, and log lines.
 
 A verdict that changed is one line at info, unless only what it would write or when it is looked
-at again has changed. What came of an action is debug when it is as expected (done, or the object moved under us), info when the
-API or the cloud said no, and a warning when it failed or our own guard refused it.
+at again has changed. Lines are limited (``linelimit``): what is above the limit is said later by its newest verdict
+alone, with the number of those left out. What came of an action is debug when it is as expected (done, or the object
+moved under us), info when the API or the cloud said no, and a warning when it failed or our own guard refused it.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+import asyncio
+from collections import OrderedDict
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
@@ -17,47 +19,63 @@ import msgspec
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.model.api.meta import BEGINNING
 from tenure.ports.outcome import Ended, Outcome
+from tenure.runtime.telemetry.linelimit import LineLimit, Pace
 from tenure.runtime.telemetry.logs import Log, Sparing, instant
+from tenure.runtime.telemetry.ring import Entry, Ring
 
 #: Subjects whose last line is remembered.
 REMEMBERED: Final = 10_000
+#: Seconds between two lines that say how many others were left out.
+SUMMARY_PERIOD: Final = 10.0
 _EXPECTED: Final = frozenset({Ended.OK, Ended.DROPPED, Ended.NO_EFFECT})
 _ANSWERS: Final = frozenset({Ended.REFUSED, Ended.HELD})
 
+_Name = tuple[Concern, Subject]
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One line of the journal; actions by their verb only."""
 
-    at: datetime
-    concern: Concern
-    subject: str
-    reason: str
-    because: str
-    blockers: tuple[str, ...] = ()
-    action: str = ""
-    recheck_at: str | None = None
-    outcome: str = ""
+class _Told(msgspec.Struct):
+    """What the log knows of one concern of a subject."""
+
+    #: The newest, said or not.
+    entry: Entry
+    pace: Pace
+    #: Changes since the last line.
+    unsaid: int = 0
 
 
 class LoggedJournal:
-    def __init__(self, log: Log, sparing: Sparing, size: int) -> None:
+    def __init__(self, log: Log, sparing: Sparing, limit: LineLimit, size: int) -> None:
         self._log = log
         self._sparing = sparing
-        self._entries: deque[Entry] = deque(maxlen=size)
-        self._last: OrderedDict[tuple[Concern, Subject], Entry] = OrderedDict()
+        self._limit = limit
+        self._entries = Ring(size)
+        self._told: OrderedDict[_Name, _Told] = OrderedDict()
+        #: Whose newest verdict is not in the log yet, in the order in which they came.
+        self._waiting: dict[_Name, None] = {}
+        self._left_out = 0
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await asyncio.sleep(SUMMARY_PERIOD)
+            self.catch_up()
 
     def decided(self, now: datetime, verdict: Verdict) -> None:
         entry = _entry(now, verdict)
         name = (verdict.concern, verdict.subject)
-        last = self._last.pop(name, None)
-        self._last[name] = entry
-        if len(self._last) > REMEMBERED:
-            self._last.popitem(last=False)
-        if last is not None and _words(last) == _words(entry):
+        told = self._told.pop(name, None)
+        changed = told is None or _words(told.entry) != _words(entry)
+        told = _Told(entry, told.pace if told else Pace(), told.unsaid if told else 0)
+        self._remember(name, told)
+        if not changed:
             self._log.debug("verdict", **_fields(entry))
             return
         self._entries.append(entry)
-        self._log.info("verdict", **_fields(entry))
+        told.unsaid += 1
+        if not self._say(name, told):
+            self._waiting[name] = None
+            self._limit.withheld()
+            self._log.debug("verdict", **_fields(entry))
 
     def acted(self, now: datetime, verdict: Verdict, outcome: Outcome) -> None:
         entry = msgspec.structs.replace(_entry(now, verdict), outcome=str(outcome))
@@ -72,9 +90,43 @@ class LoggedJournal:
             more = {"timesUnsaid": unsaid} if unsaid else {}
             say("acted", **_fields(entry), **more)
 
+    def catch_up(self) -> None:
+        """Say the newest verdict of each subject that had to wait, as far as the limit allows, and
+        in one line how many were left out and how many still wait."""
+        for name in list(self._waiting):
+            told = self._told[name]
+            decided_at = instant(told.entry.at)
+            self._say(name, told, decidedAt=decided_at)
+        if self._left_out or self._waiting:
+            self._log.info(
+                "verdicts left out", leftOut=self._left_out, stillWaiting=len(self._waiting)
+            )
+        self._left_out = 0
+
     def entries(self, subject: str = "") -> Iterator[Entry]:
         """Oldest first; of one subject, by a part of its name, if asked for."""
         return (entry for entry in self._entries if subject in entry.subject)
+
+    def _say(self, name: _Name, told: _Told, **more: Any) -> bool:
+        _, subject = name
+        if not self._limit.take(told.pace, subject.kind):
+            return False
+        if left_out := told.unsaid - 1:
+            more["timesUnsaid"] = left_out
+        self._log.info("verdict", **_fields(told.entry), **more)
+        self._forget(name, told, left_out)
+        return True
+
+    def _remember(self, name: _Name, told: _Told) -> None:
+        self._told[name] = told
+        if len(self._told) > REMEMBERED:
+            oldest, forgotten = self._told.popitem(last=False)
+            self._forget(oldest, forgotten, forgotten.unsaid)
+
+    def _forget(self, name: _Name, told: _Told, left_out: int) -> None:
+        self._left_out += left_out
+        told.unsaid = 0
+        self._waiting.pop(name, None)
 
 
 def _entry(now: datetime, verdict: Verdict) -> Entry:

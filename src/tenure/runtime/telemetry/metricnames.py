@@ -245,7 +245,10 @@ ERRORS: Final = Named(
     "Errors beside actions: watches, events, comparisons with the cloud. By class.",
 )
 WITHHELD: Final = Named(
-    "tenure_log_lines_withheld_total", _C, (), "Log lines that said what had just been said."
+    "tenure_log_lines_withheld_total",
+    _C,
+    (),
+    "Log lines that were left out or came later: repeated, or above the limit.",
 )
 REVIEWS: Final = Named(
     "tenure_webhook_reviews_total",
