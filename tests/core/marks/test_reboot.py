@@ -61,6 +61,30 @@ def test_what_cannot_be_read_counts_as_no_reboot(nonsense: str) -> None:
     assert recent(once, NOW) == (ago(60),)
 
 
+class Long(str):
+    """A text that fails where more of it is looked through than a parser may."""
+
+    __slots__ = ()
+
+    def split(self, *_: Any) -> Any:
+        raise AssertionError(f"{len(self)} characters were split")
+
+
+def test_of_a_long_history_only_the_newest_entries_are_read() -> None:
+    over = (ONCE_BEFORE,)
+    commas = Long("," * 250_000)
+    assert recent(a_claim(annotations={REBOOT_HISTORY: commas}, conditions=over), NOW) == ()
+    newest = Long(f"{commas}{format_time(ago(60))}")
+    claim = a_claim(annotations={REBOOT_HISTORY: newest}, conditions=over)
+    assert recent(claim, NOW) == (ago(60),)
+    assert changes_at(claim, NOW) == ago(60) + 24 * HOUR
+
+
+def test_the_rest_of_an_entry_that_was_cut_is_not_an_entry() -> None:
+    cut = f"+{format_time(ago(60))}," + "x" * (512 - len(format_time(ago(60))) - 1)
+    assert recent(with_history(cut, conditions=(ONCE_BEFORE,)), NOW) == ()
+
+
 def test_an_entry_far_ahead_counts_once_it_can_be_true() -> None:
     claim = with_history(NOW + HOUR, conditions=(ended(NOW + 2 * HOUR),))
     assert recent(claim, NOW) == ()

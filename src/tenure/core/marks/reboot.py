@@ -9,7 +9,8 @@ False. An entry that is struck out no longer counts, and says after a crash what
 
 The history is an annotation that users can edit. What cannot be read in it, or lies ahead of
 any clock that may be wrong, counts as not there: one reboot more disturbs less than the
-replacement that would follow, and each writes an entry that can be read.
+replacement that would follow, and each writes an entry that can be read. Of a text that is too
+long only the end is read, where the newest entries are.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from tenure.model.api.meta import LONG_AGO, Condition, earlier, later, read_inst
 from tenure.model.api.names import REBOOT_GRACE_PERIOD, REBOOT_HISTORY, REBOOT_PRE_BOOT_ID
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.values.duration import Duration, parse_duration
+from tenure.model.values.text import PARSED_MAX
 
 REBOOTING: Final = "Rebooting"
 #: Ours alone: how far it is. Unknown: drained; True: the cloud has accepted; False: failed.
@@ -231,7 +233,11 @@ def _history(claim: NodeClaim) -> list[datetime]:
 
 def _entries(claim: NodeClaim) -> list[str]:
     """As they are written, one at least; the newest comes last."""
-    return [part.strip() for part in claim.annotations.get(REBOOT_HISTORY, "").split(",")]
+    written = claim.annotations.get(REBOOT_HISTORY, "")
+    parts = written[-PARSED_MAX:].split(",")
+    if len(written) > PARSED_MAX:
+        parts[0] = ""  # The end of an entry may read like another one.
+    return [part.strip() for part in parts]
 
 
 def _readable(entries: Iterable[str]) -> Iterator[datetime]:
