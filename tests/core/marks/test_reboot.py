@@ -193,6 +193,19 @@ def test_an_entry_that_never_became_a_reboot_is_forgotten_after_a_day() -> None:
     assert action.body["metadata"]["annotations"] == {REBOOT_HISTORY: ""}
 
 
+def test_an_entry_that_did_not_become_a_reboot_in_time_is_replaced_by_a_new_one() -> None:
+    """Else the reboot would count from then, and a third one within a day would follow."""
+    last = (ended(NOW - 2 * HOUR),)
+    late = with_history(NOW - 3 * HOUR, NOW - 11 * MINUTE, bound="1m0s", conditions=last)
+    action = next_write(late)
+    assert action.body["metadata"]["annotations"] == {REBOOT_HISTORY: "2026-03-02T09:00:00Z,"}
+    assert action.dated == REBOOT_HISTORY
+    assert recent(late, NOW) == (NOW - 3 * HOUR,)
+    in_time = with_history(NOW - 3 * HOUR, NOW - 9 * MINUTE, bound="1m0s", conditions=last)
+    assert next_write(in_time).subresource == "status"
+    assert changes_at(in_time, NOW) == NOW + MINUTE, "then it is committed anew"
+
+
 def test_nonsense_does_not_survive_the_next_reboot() -> None:
     claim = with_history(
         "soon", NOW - 2 * HOUR, "9998-01-01T00:00:00Z", conditions=(ended(NOW - HOUR),)

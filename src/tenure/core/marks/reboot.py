@@ -2,7 +2,9 @@
 
 First the instant goes into the history and the bound of the drain beside it, in one patch;
 then the condition ``Rebooting`` becomes True. A crash between the two is resumed without a
-second entry: the newest one is then no older than the last transition of that condition.
+second entry: the newest one is then no older than the last transition of that condition. After
+ten minutes it is replaced by an entry of its own: an old instant would leave the last day too early,
+and a third reboot within 24 hours would follow.
 
 It is called off in two writes as well: first its entry is struck out, then the condition becomes
 False. An entry that is struck out no longer counts, and says after a crash what was decided.
@@ -52,6 +54,8 @@ MOST: Final = 2
 DAY: Final = timedelta(hours=24)
 #: The clock of the writer of an entry may run ahead by so much.
 SKEW: Final = timedelta(minutes=5)
+#: A reboot that is half committed for longer than that is committed anew.
+RESUMED_WITHIN: Final = timedelta(minutes=10)
 
 
 def recent(claim: NodeClaim, now: datetime) -> tuple[datetime, ...]:
@@ -60,15 +64,16 @@ def recent(claim: NodeClaim, now: datetime) -> tuple[datetime, ...]:
     One that is half committed has not been yet: else the second would become a replacement.
     """
     known = _known(claim, now)
-    return known[:-1] if _half_committed(claim, known) else known
+    return known[:-1] if _half_committed_at(claim, known) is not None else known
 
 
 def changes_at(claim: NodeClaim, now: datetime) -> datetime | None:
     """When ``recent``, and with it what is committed, next differs by itself."""
-    instants = (
-        turn for at in _history(claim) for turn in (earlier(at, SKEW), later(at, DAY)) if turn > now
-    )
-    return min(instants, default=None)
+    turns = [turn for at in _history(claim) for turn in (earlier(at, SKEW), later(at, DAY))]
+    begun_at = _half_committed_at(claim, _known(claim, now))
+    if begun_at is not None:
+        turns.append(later(begun_at, RESUMED_WITHIN))
+    return min((turn for turn in turns if turn > now), default=None)
 
 
 def rebooted_at(claim: NodeClaim) -> datetime | None:
@@ -163,8 +168,8 @@ def commit(
     """
     if claim.rebooting or claim.deleting or _failure(claim):
         return None
-    known = _known(claim, now)
-    begun = _half_committed(claim, known)
+    begun_at = _half_committed_at(claim, _known(claim, now))
+    begun = begun_at is not None and now < later(begun_at, RESUMED_WITHIN)
     annotations: dict[str, Any] = {}
     if REBOOT_PRE_BOOT_ID in claim.annotations:
         annotations[REBOOT_PRE_BOOT_ID] = None  # Of another reboot: this one has noted nothing yet.
@@ -173,7 +178,7 @@ def commit(
         annotations[REBOOT_GRACE_PERIOD] = span
     if not begun:
         # What is older can no longer make a difference. The executor appends the instant.
-        kept = known[-(MOST - 1) :]
+        kept = recent(claim, now)[-(MOST - 1) :]
         annotations[REBOOT_HISTORY] = "".join(f"{_written(at)}," for at in kept)
     if annotations:
         action = patch(claim, {"annotations": annotations})
@@ -211,14 +216,16 @@ def _known(claim: NodeClaim, now: datetime) -> tuple[datetime, ...]:
     return tuple(at for at in _history(claim) if earlier(now, DAY) < at <= later(now, SKEW))
 
 
-def _half_committed(claim: NodeClaim, known: tuple[datetime, ...]) -> bool:
-    """Whether the first write is done, and the second is not.
+def _half_committed_at(claim: NodeClaim, known: tuple[datetime, ...]) -> datetime | None:
+    """When the first write was done, if the second is not.
 
     Instants have whole seconds, and the next reboot may be due in the second in which the last
     one ended. That ended no reboot of the same second: none is that quick, but for one that was
     never issued.
     """
-    return bool(known) and not claim.rebooting and known[-1] >= _last_transition(claim)
+    if not known or claim.rebooting or known[-1] < _last_transition(claim):
+        return None
+    return known[-1]
 
 
 def _last_transition(claim: NodeClaim) -> datetime:
