@@ -22,8 +22,9 @@ from tenure.core.terminate.facts.pods import (
     PodStops,
     PodStuck,
     TierWaits,
+    TryingNow,
 )
-from tenure.core.terminate.pods import tier_of
+from tenure.core.terminate.pods import DrainView, PodView, judge_pods, tier_of
 from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.pod import Pod, Toleration
 from tenure.model.api.resource import (
@@ -33,6 +34,7 @@ from tenure.model.api.resource import (
     POD_DISRUPTION_BUDGETS,
     PODS,
 )
+from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import EvictionAnswer
 from tenure.model.snapshot.snapshot import Change
 from tenure.model.snapshot.unreadable import stand_in
@@ -278,7 +280,7 @@ def test_a_refusal_says_what_has_used_the_allowance_up(
     assert refused == PdbAllowsNoMore(
         *("default/web", "minAvailable 7"), pods=8, healthy=healthy, must_be_healthy=7, **used_up
     )
-    assert isinstance(retried, RetriedAt)
+    assert isinstance(retried, TryingNow)
 
 
 def test_a_pod_that_can_never_be_evicted_is_a_failure_at_once() -> None:
@@ -292,9 +294,21 @@ def test_a_retry_is_the_same_verdict_with_an_action() -> None:
     """Otherwise every retry would make a new event."""
     before = verdict_on(a_pod(), evictions={"uid-web": NO})
     (after,) = judged(DECIDER, a_leaving_node(), a_pod(), now=ahead(9), evictions={"uid-web": NO})
-    assert (after.reason, after.facts) == (before.reason, before.facts)
+    assert before.facts[1:] == (RetriedAt(ahead(9)),)
+    assert after.facts[1:] == (TryingNow(),), "never an instant in the past"
+    assert not any(fact.news for fact in (*before.facts[1:], *after.facts[1:]))
+    assert (after.reason, after.facts[0]) == (before.reason, before.facts[0])
     assert isinstance(after.action, Evict)
     assert after.recheck_at is None
+
+
+@pytest.mark.parametrize("left_at", [None, ago(600)], ids=["rebooting", "leaving for long"])
+def test_a_first_try_that_is_due_says_no_instant_in_the_past(left_at: datetime | None) -> None:
+    pod, budget = a_pod(conditions=[condition("Ready")]), a_budget(desired_healthy=1)
+    node = a_leaving_node(deletion_timestamp=left_at)
+    drain = DrainView(node=node, pods=(PodView(pod, budgets=(budget,)),))
+    (verdict,) = judge_pods(drain, Settings(), NOW)
+    assert (verdict.facts[1:], type(verdict.action)) == ((TryingNow(),), Evict)
 
 
 def test_a_refusal_matters_no_more_once_the_pod_is_protected_or_terminating() -> None:

@@ -50,9 +50,10 @@ from tenure.core.terminate.facts.pods import (
     PodStuck,
     TierWaits,
     TriedFirst,
+    TryingNow,
 )
 from tenure.core.terminate.pdb import Allowances, blocks, never_allows, refusal, refusal_of
-from tenure.model.api.meta import BEGINNING, later
+from tenure.model.api.meta import later
 from tenure.model.api.node import Node
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import PODS
@@ -233,7 +234,7 @@ class _Evaluation:
         return _verdict(pod, Reason.EVICTING, evicting, action=_evict(pod))
 
     def _refused(self, item: PodView, answer: EvictionAnswer) -> Verdict:
-        """A retry does not change the verdict: the last answer counts until there is a new one."""
+        """A retry brings no news: the last answer counts until there is a new one."""
         return self._retried(item, Quoted(answer.message.rstrip(".")), answer.retry_at)
 
     def _predicted_refusal(self, item: PodView) -> Verdict:
@@ -248,14 +249,16 @@ class _Evaluation:
             return self._waits(item, why, TriedFirst(probe.key))
         answer = item.answer
         last = answer.at if answer is not None else self._node.metadata.deletion_timestamp
-        return self._retried(item, why, later(last or BEGINNING, self._settings.eviction_probe))
+        if last is None:  # The Node is rebooted: nothing says since when it is drained.
+            return self._retried(item, why, self._now)
+        return self._retried(item, why, later(last, self._settings.eviction_probe))
 
     def _retried(self, item: PodView, why: Fact, at: datetime) -> Verdict:
         due = self._now >= at
         return self._waits(
             item,
             why,
-            RetriedAt(at),
+            TryingNow() if due else RetriedAt(at),
             action=_evict(item.pod) if due else None,
             recheck_at=None if due else at,
         )

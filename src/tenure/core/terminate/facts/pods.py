@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import ClassVar, Final
 
 from tenure.core.facts import Fact, counted, some
 from tenure.core.marks.deadline import Deadline
@@ -152,6 +152,15 @@ class TriedFirst(Fact, frozen=True):
         return f"the eviction of pod {self.pod} is tried first"
 
 
+class TryingNow(Fact, frozen=True):
+    """A retry that is due: its instant has passed."""
+
+    news: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        return "trying the eviction now"
+
+
 # -- PDBs ------------------------------------------------------------------------------------
 
 
@@ -236,6 +245,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     TierWaits("critical pods", "plain pods"),
     NoEvictions("NodeClaim general-4nv74 cannot be read: spec", "node-1"),
     TriedFirst("default/web-2"),
+    TryingNow(),
     PdbUnreadable("PodDisruptionBudget default/web cannot be read: spec.selector"),
     PdbNeverAllows("default/web", "minAvailable 1", 1),
     PdbAllowsNoMore("default/web", "maxUnavailable 1", 8, 8, 7, evicted=("default/web-1",)),
