@@ -135,6 +135,26 @@ def test_nothing_is_taken_away_while_the_clocks_disagree_and_the_outcome_says_so
         assert story.running("web") == 2
 
 
+@BOTH_WAYS
+def test_what_the_clock_held_is_tried_as_soon_as_the_clocks_agree(offset: timedelta) -> None:
+    """A force delete that came later would cut the grace period of the pod."""
+    pods = a_deployment(
+        replicas=1, annotations={DO_NOT_DISRUPT: "true"}, terminationGracePeriodSeconds=60
+    )
+    template = {"terminationGracePeriod": "10m"}
+    with Story(a_node_class(), a_pool(template=template), pods) as story:
+        story.run(5 * MINUTE)
+        pod = story.the(PODS)["metadata"]["name"]
+        story.delete_claim()
+        story.run(8 * MINUTE + 55 * SECOND)
+        set_clock(story, offset)  # The pod is force deleted at 14m.
+        story.run(35 * SECOND)
+        assert pod in [one["metadata"]["name"] for one in story.all(PODS)]
+        set_clock(story, timedelta(0))
+        story.run(10 * SECOND)
+        assert pod not in [one["metadata"]["name"] for one in story.all(PODS)]
+
+
 def skew_events(story: Story) -> dict[str, Any]:
     """By kind of what they are about."""
     said = [event for event in story.all(EVENTS) if event["reason"] == Reason.CLOCK_SKEWED]

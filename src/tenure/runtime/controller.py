@@ -147,6 +147,13 @@ class Controller:
     def _clock_stepped(self, step: timedelta) -> None:
         self.loop.clock_stepped(step)
 
+    def _skew_changed(self, skew: str) -> None:
+        """``skew`` is empty when the clocks agree again."""
+        self.reporter.clock_skewed(skew, self.snapshot().pools.values())
+        if not skew:
+            self.executor.clocks_agree()
+            self.waker.wake()
+
     def _finished(self, verdict: Verdict, outcome: Outcome) -> None:
         self.loop.finished(verdict, outcome)
 
@@ -180,15 +187,14 @@ class Controller:
         )
 
     def _time_check(self, server_time: ServerTime, transport: Transport) -> TimeCheck:
-        reporter = self.reporter
         return TimeCheck(
             server=server_time,
             transport=transport,
             clock=self._clock,
             bound=self.settings.clock_skew_max,
             skewed=self.metrics.clock_skew.set,
-            warn=reporter.warn,
-            changed=lambda skew: reporter.clock_skewed(skew, self.snapshot().pools.values()),
+            warn=self.reporter.warn,
+            changed=self._skew_changed,
         )
 
     def _new_executor(self, client: Client, fence: Fence) -> Executor:

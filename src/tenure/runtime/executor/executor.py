@@ -13,7 +13,8 @@ The executor owns the in-flight set. In the order in which the rules bite:
    what has been created meanwhile is not created again;
 6. every action needs an open fence, and the guard's consent; what takes something away
    needs a fresh view, and a clock that agrees with the API server's, too. All of them are
-   asked right before the call leaves, and the fence once more as it does.
+   asked right before the call leaves, and the fence once more as it does. What the clock held is
+   tried at once when the clocks agree again: a force delete would else come too late.
 """
 
 from __future__ import annotations
@@ -95,6 +96,8 @@ class Executor:
         self._postponed: set[str] = set()
         # Deletions that were accepted and that the watch has not shown yet, with their instant.
         self._awaited: dict[str, float] = {}
+        #: Targets that our clock alone holds.
+        self._held: set[str] = set()
 
     def submit(self, verdict: Verdict) -> float | None:
         """Start the verdict's action, unless it is under way or must wait.
@@ -132,6 +135,12 @@ class Executor:
         """Everything that is to be done is submitted once more."""
         self._postponed.clear()
 
+    def clocks_agree(self) -> None:
+        """What a wrong clock held has not failed: it need not wait any more."""
+        for target in self._held:
+            self._back_off.succeeded(target)
+        self._held.clear()
+
     async def close(self) -> None:
         """Cancel what is under way and wait for it."""
         tasks = list(self._in_flight.values())
@@ -168,12 +177,13 @@ class Executor:
         self._finished(verdict, outcome)
 
     async def _outcome(self, verdict: Verdict, action: Action, target: str) -> Outcome:
+        self._held.discard(target)
         try:
             if isinstance(action, Evict | DeletePod):
                 await self._evictions.take()
             if depends_on_time(action):
                 await self._times.ask_if_needed()
-            outcome = await self._changed(action) or self._refusal(verdict, action)
+            outcome = await self._changed(action) or self._refusal(verdict, action, target)
             outcome = outcome or await self._verbs.carry_out(verdict.subject, action)
         except NotLeader as error:
             outcome = Outcome(Ended.HELD, f"nothing was sent: {error}")
@@ -198,7 +208,7 @@ class Executor:
         what = f"{precondition.resource.kind} {precondition.name}"
         return Outcome(Ended.HELD, f"{what} has changed since it was evaluated: evaluating again")
 
-    def _refusal(self, verdict: Verdict, action: Action) -> Outcome | None:
+    def _refusal(self, verdict: Verdict, action: Action, target: str) -> Outcome | None:
         """The last look before the call leaves."""
         if why := self._fence.closed():
             return Outcome(Ended.HELD, f"nothing is done while we may not act: {why}")
@@ -206,6 +216,7 @@ class Executor:
             return Outcome(Ended.HELD, f"nothing is taken away while {what}")
         if depends_on_time(action) and (what := self._times.off()):
             self._held_by_clock(verdict, what)
+            self._held.add(target)
             return Outcome(
                 Ended.HELD, f"nothing is taken away, and no deadline is set, while {what}"
             )
@@ -216,6 +227,8 @@ class Executor:
         now = self._clock.monotonic()
         if outcome.ended not in _ANSWERED:
             pause = self._back_off.failed(target, now, _attempt(action))
+            if target in self._held:
+                return outcome  # Until the clocks agree; the pause only paces the questions.
             return _again(outcome, self._clock.now() + pause)
         self._back_off.succeeded(target)
         if outcome.ended is Ended.OK and isinstance(action, Evict | DeletePod | Delete):
