@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tenure.core.claim.facts import (
     InstanceNotListed,
@@ -15,6 +16,7 @@ from tenure.core.claim.facts import (
     Orphaned,
     OrphanInUse,
     OrphanSuspected,
+    OrphanUnreadable,
 )
 from tenure.core.claim.garbage import GarbageDecider
 from tenure.core.decision import Delete, Ground, Subject, Terminate, Verdict
@@ -23,6 +25,7 @@ from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.cloud.instance import Instance
 from tenure.model.snapshot.observations import Observations, OrphanSighting, TerminationAnswer
 from tenure.model.snapshot.snapshot import Change
+from tenure.model.snapshot.unreadable import UNKNOWN, stand_in, why_unreadable
 from tests.core.build import (
     FOREIGN,
     LAUNCHED,
@@ -213,6 +216,17 @@ def test_an_instance_whose_node_is_drained_is_terminated(pods: Any) -> None:
 def test_a_terminating_pod_blocks_it_until_it_counts_as_stuck() -> None:
     pod = a_pod(deletion_timestamp=ahead(10), deletion_grace_period_seconds=30)
     assert verdict_on(a_leaving_node(), pod, **OLD).recheck_at == ahead(70)
+
+
+@pytest.mark.parametrize("provider_id", ["cloud://a", UNKNOWN])
+def test_an_instance_is_no_garbage_while_its_node_cannot_be_read(provider_id: str) -> None:
+    """A Node whose provider id cannot be read may be its Node."""
+    found = a_node()
+    found = replace(found, spec=replace(found.spec, provider_id=provider_id))
+    node = stand_in(found, "Expected `str`", field="spec")
+    verdict = verdict_on(node, **OLD)
+    assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
+    assert verdict.facts == (OrphanUnreadable("uid-a", ago(120), why_unreadable(node)),)
 
 
 def test_the_pods_and_the_node_of_an_orphan_concern_it() -> None:

@@ -314,6 +314,19 @@ class OrphanInUse(Fact, frozen=True):
         )
 
 
+class OrphanUnreadable(Fact, frozen=True):
+    claim_uid: str
+    since: datetime
+    #: Names the Node and the field.
+    why: str
+
+    def __str__(self) -> str:
+        return (
+            f"no NodeClaim has had UID {self.claim_uid} since {format_time(self.since)}; the "
+            f"instance is not terminated while its Node may be in use: {self.why}"
+        )
+
+
 class InstanceNotListed(Fact, frozen=True):
     provider_id: str
     at: datetime
@@ -375,6 +388,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     Orphaned("4f9c", BEGINNING, BEGINNING),
     OrphanInUse("4f9c", BEGINNING, ("node-1",), ("default/web-1", "default/web-2"), 3, False),
     OrphanInUse("4f9c", BEGINNING, ("node-1",), ("default/web-1",), 0, True),
+    OrphanUnreadable("4f9c", BEGINNING, "Node node-1 cannot be read: Expected `str`"),
     InstanceNotListed("aws:///zone-a/i-1", BEGINNING),
     ListTooEarly(),
     NodeStillReady(),

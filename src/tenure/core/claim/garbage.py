@@ -3,8 +3,8 @@
 **Instances** of ours whose claim UID is unknown are terminated, but only when they are older
 than the grace and two live lists of claims, a period apart, both lacked the UID: a claim that was
 just created, or a stale read, must never cost a running node. Nor are they terminated while pods
-run on their Node that a drain would wait for: a user may remove a claim, with its finalizer, while
-its Node is drained. Instances without our tags are never listed, and would be ignored.
+run on their Node that a drain would wait for (a user may remove a claim, with its finalizer, while
+its Node is drained), or while their Node cannot be read. Instances without our tags are never listed, and would be ignored.
 
 **Claims** that have registered and whose instance is missing from the cloud's newest list are
 deleted, unless that list is about as old as the instance, or their Node is still Ready: then the
@@ -29,6 +29,7 @@ from tenure.core.claim.facts import (
     Orphaned,
     OrphanInUse,
     OrphanSuspected,
+    OrphanUnreadable,
 )
 from tenure.core.decision import Concern, Ground, Subject, Terminate, Verdict
 from tenure.core.facts import Fact
@@ -48,7 +49,7 @@ from tenure.model.cloud.instance import Instance
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import OrphanSighting, TerminationAnswer
 from tenure.model.snapshot.snapshot import Change, Snapshot
-from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable
+from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable, why_unreadable
 
 INSTANCE = "Instance"
 #: How many pods a message names.
@@ -150,6 +151,9 @@ def _orphan(view: InstanceView, settings: Settings, now: datetime) -> Verdict:
         suspected = OrphanSuspected(instance.claim_uid, sighting.first_at, old_at)
         recheck_at = old_at if seen_twice else None
         return _say(instance, Reason.ORPHAN_SUSPECTED, suspected, recheck_at=recheck_at)
+    if answer is None and (bad := next(filter(is_unreadable, view.nodes), None)):
+        unreadable = OrphanUnreadable(instance.claim_uid, sighting.first_at, why_unreadable(bad))
+        return _say(instance, Reason.BLOCKED_BY_UNREADABLE, unreadable)
     if answer is None and (pods := [pod for pod in view.pods if holds_node(pod, now)]):
         return _in_use(view, pods)
     orphaned = Orphaned(instance.claim_uid, sighting.first_at, sighting.last_at)
