@@ -72,7 +72,6 @@ def test_an_unhealthy_node_is_replaced_before_it_leaves_and_waits_for_a_protecte
         f"{replacement} Launched",
         f"node-{node} Replaced: replacement NodeClaim {replacement} is initialized",
         "Evicted",
-        f"node-{node} FailedDraining: waiting for 1 pod, 1 blocked; pod report-",
         "DoNotDisruptGracePeriodElapsed",
         f"node-{node} InstanceTerminating",
         f"{node} Releasing",

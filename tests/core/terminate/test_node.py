@@ -245,6 +245,23 @@ def test_a_drain_whose_other_pods_terminate_does_not_fail_for_a_protected_one_ye
     assert a_paced_drain(protected, blocked=121).reason is Reason.EVICTION_REFUSED
 
 
+def test_a_drain_does_not_fail_at_once_for_a_protection_that_ends() -> None:
+    objects = [a_leaving_claim(), a_leaving_node(), a_pod(protected="1h3m")]
+    first = verdict_on(*objects)
+    assert first.reason is Reason.DRAINING
+    assert first.blockers[0].until == ahead(180)
+    assert first.recheck_at == ahead(90), "then it has waited for two minutes"
+    waited = about(judged(TerminationDecider(), *objects, now=ahead(90)), "Node/node-a")
+    assert (waited.reason, waited.recheck_at) == (Reason.EVICTION_REFUSED, ahead(180))
+
+
+@pytest.mark.parametrize("value", ["true", "1d"])
+def test_a_drain_fails_at_once_for_a_protection_that_does_not_end(value: str) -> None:
+    claim = a_leaving_claim(spec={"termination_grace_period": "15m"})
+    verdict = verdict_on(claim, a_leaving_node(), a_pod(protected=value))
+    assert verdict.reason is Reason.EVICTION_REFUSED
+
+
 def test_an_old_refusal_of_a_terminating_pod_is_ignored() -> None:
     verdict = verdict_on(
         a_leaving_claim(),

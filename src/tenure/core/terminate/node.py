@@ -6,7 +6,7 @@
               or the cloud answered so for this instance): nothing to drain, so it is released;
 3. drain      wait for the pods (see ``pods``), at most until a minute after the deadline; name
               the pods that block the drain, and why. The drain fails, with a Warning, once no pod
-              terminates and no PDB has changed for two minutes;
+              terminates, and what blocks the others has not changed for two minutes, or never will;
 4. settle     a few seconds from the start of the drain, so that every controller sees the taint;
 5. volumes    wait until they are detached, at most until the deadline;
 6. terminate  ask the cloud to terminate the instance, until the instance is gone;
@@ -26,6 +26,7 @@ from tenure.core.decision import Blocker, Subject, Verdict
 from tenure.core.facts import NAMED_MAX, Fact, Quoted, joined
 from tenure.core.marks.deadline import stops_at
 from tenure.core.marks.taints import close_terminating
+from tenure.core.protect.protection import Protection
 from tenure.core.reasons import Reason
 from tenure.core.terminate.facts.deadlines import MustBeDrained
 from tenure.core.terminate.facts.termination import (
@@ -77,8 +78,8 @@ BLOCKED: Final = REFUSED | {
 }
 #: Verdicts on pods that terminate, or begin to.
 _TERMINATING: Final = frozenset({Reason.EVICTING, Reason.POD_TERMINATING, Reason.FORCED})
-#: How long a PDB may allow no disruption in a drain that makes progress: the last evicted pod stops,
-#: and the pod that replaces it becomes ready. After that the drain counts as blocked.
+#: How long a drain may make no progress before it counts as blocked. A PDB allows no disruption until
+#: the last evicted pod has stopped and the pod that replaces it is ready, and a protection may end.
 PACE_MAX: Final = timedelta(minutes=2)
 
 
@@ -153,9 +154,9 @@ def volume_blocks(attachment: Attachment, node: Node) -> Blocker:
 
 def _draining(drain: DrainView, waiting: Waiting, now: datetime) -> Verdict:
     blocked = [one for one in waiting if one[1].reason in BLOCKED]
-    progress_ends = [_progress_until(drain.node, *one) for one in blocked]
+    progress_ends = _progress_ends(drain.node, blocked)
     progresses = any(verdict.reason in _TERMINATING for _, verdict in waiting) or any(
-        until is not None and now < until for until in progress_ends
+        now < until for until in progress_ends
     )
     reason = Reason.DRAINING if progresses or not blocked else Reason.EVICTION_REFUSED
     due = drain.deadline
@@ -177,12 +178,23 @@ def _draining(drain: DrainView, waiting: Waiting, now: datetime) -> Verdict:
     )
 
 
-def _progress_until(node: Node, item: PodView, verdict: Verdict) -> datetime | None:
-    """Until when a drain with this refused eviction still counts as making progress."""
-    if verdict.reason is not Reason.EVICTION_WAITS:
-        return None
-    since = blocked_since(item.budgets[0]) or node.metadata.deletion_timestamp
-    return later(since, PACE_MAX) if since is not None else None
+def _progress_ends(node: Node, blocked: Waiting) -> list[datetime]:
+    """Until when the drain still counts as making progress, although these pods are blocked.
+
+    A PDB that refuses now may allow the next eviction soon. A protection that ends is waited for as
+    well, unless another pod is blocked for ever.
+    """
+    began_at = node.metadata.deletion_timestamp
+    paced = [item for item, verdict in blocked if verdict.reason is Reason.EVICTION_WAITS]
+    since = [blocked_since(item.budgets[0]) or began_at for item in paced]
+    protected = [verdict for _, verdict in blocked if _protection_ends(verdict)]
+    if protected and len(protected) + len(paced) == len(blocked):
+        since.append(began_at)
+    return [later(at, PACE_MAX) for at in since if at is not None]
+
+
+def _protection_ends(verdict: Verdict) -> bool:
+    return any(isinstance(fact, Protection) and fact.ends_at for fact in verdict.facts)
 
 
 def blockers_of(waiting: Waiting) -> tuple[Blocker, ...]:
