@@ -155,6 +155,17 @@ def test_what_the_clock_held_is_tried_as_soon_as_the_clocks_agree(offset: timede
         assert pod not in [one["metadata"]["name"] for one in story.all(PODS)]
 
 
+def test_a_clock_that_is_ahead_within_the_bound_breaks_no_promise() -> None:
+    """Nothing holds a force delete then: it comes as much too early as the clock is ahead."""
+    pods = a_deployment(annotations={DO_NOT_DISRUPT: "true"})
+    with Story(a_node_class(), a_pool(template={"terminationGracePeriod": "10m"}), pods) as story:
+        story.run(5 * MINUTE)
+        story.delete_claim()
+        set_clock(story, 9 * SECOND)
+        story.run(9 * MINUTE + 25 * SECOND)
+        assert Reason.FORCED in story.reasons("Pod/*"), "which is 5 s before 14m30s"
+
+
 def skew_events(story: Story) -> dict[str, Any]:
     """By kind of what they are about."""
     said = [event for event in story.all(EVENTS) if event["reason"] == Reason.CLOCK_SKEWED]

@@ -80,7 +80,12 @@ class World:
         self.jobs = Jobs(env, self.store)
         self.disruption_budgets = DisruptionBudgets(env, self.store)
         self.checkers = Checkers(
-            env, self.store, self.cloud, self.options.settings, self._note_violation
+            env,
+            self.store,
+            self.cloud,
+            self.options.settings,
+            self._note_violation,
+            clock_offset=lambda: self.infrastructure.faults.current.clock_offset,
         )
         self.api = CheckedApi(self.store, self.checkers)
         #: What Tenure is given at its next start; a story may put something of its own in between.

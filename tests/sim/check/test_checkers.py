@@ -10,11 +10,19 @@ import msgspec
 import pytest
 
 from tenure.kube.client.client import Client
-from tenure.model.api.names import FINALIZER
+from tenure.model.api.names import DO_NOT_DISRUPT, FINALIZER
 from tenure.model.api.resource import CONFIG_MAPS, DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
 from tenure.sim.cloud.cloud import CloudEvent
 from tenure.sim.world import World
-from tests.builders import MINUTE, SECOND, a_cluster, a_deployment, a_pod
+from tests.builders import (
+    MINUTE,
+    SECOND,
+    a_cluster,
+    a_deployment,
+    a_node_class,
+    a_pod,
+    a_pool,
+)
 
 
 @pytest.fixture
@@ -88,6 +96,36 @@ def test_deleting_a_pod_from_a_node_that_stays_is_caught(world: World) -> None:
     pod = world.store.list(PODS)[0]["metadata"]
     call = Client(world.transport).delete(PODS, pod["name"], namespace="default", uid=pod["uid"])
     assert sends(world, call) == ["early eviction"]
+
+
+@pytest.mark.parametrize(
+    ("early", "ahead", "broken"),
+    [
+        pytest.param(5, 0, ["early force"], id="the clock is right"),
+        pytest.param(5, 9, [], id="the clock is ahead within the bound"),
+        pytest.param(15, 9, ["early force"], id="earlier than the clock is ahead"),
+        pytest.param(15, 3600, ["early force"], id="earlier than the bound"),
+    ],
+)
+def test_a_pod_may_be_forced_early_by_as_much_as_the_clock_may_be_ahead(
+    early: int, ahead: int, broken: list[str]
+) -> None:
+    pods = a_deployment(annotations={DO_NOT_DISRUPT: "true"})
+    world = World()
+    for manifest in (a_node_class(), a_pool(template={"terminationGracePeriod": "10m"}), pods):
+        world.apply(manifest)
+    world.run(5 * MINUTE)
+    name = claim_of(world)["metadata"]["name"]
+    world.store.delete(NODE_CLAIMS, "", name)  # Its pod is force deleted at 14m30s.
+    world.run(9 * MINUTE + (30 - early) * SECOND)
+    world.infrastructure.faults.set(clock_offset=ahead * SECOND)
+    pod = world.store.list(PODS)[0]["metadata"]
+    client = Client(world.transport)
+    call = client.delete(
+        PODS, pod["name"], namespace="default", uid=pod["uid"], grace_period_seconds=30
+    )
+    assert sends(world, call) == broken
+    world.close()
 
 
 def test_an_eviction_that_insists_on_another_uid_harms_nothing(world: World) -> None:

@@ -67,10 +67,16 @@ class Checkers:
         cloud: SimulatedCloud,
         settings: Settings,
         report: Callable[[Violation], object] = lambda _: None,
+        *,
+        clock_offset: Callable[[], timedelta] = timedelta,
     ) -> None:
+        """``clock_offset``: how far the clock of Tenure's machine is ahead of the true time."""
         self._environment, self._store, self._cloud = environment, store, cloud
         self._settings = settings
         self._report = report
+        self._clock_offset = clock_offset
+        #: How far Tenure may have been ahead in what it does now; no more than ``--clock-skew-max``.
+        self._ahead = timedelta(0)
         self._unclaimed: dict[str, datetime] = {}
         self._claim_uids: set[str] = set()
         self.recent = Recent(environment, store)
@@ -99,6 +105,8 @@ class Checkers:
 
     def will_write(self, method: str, target: Route, body: Any) -> None:
         """A request of Tenure's is about to be carried out."""
+        # A call that left while the clock was ahead may arrive when it is right again.
+        self._ahead = max(self._ahead, min(self._clock_offset(), self._settings.clock_skew_max))
         if target.resource == r.PODS:
             self._take_pod(method, target, body)
             return
@@ -163,7 +171,7 @@ class Checkers:
             return
         node = self._node(dig(pod, "spec", "nodeName") or "")
         claim = self._claim_of(node) if node is not None else None
-        now = self._environment.now()
+        now = later(self._environment.now(), self._ahead)
         forced, by = method == "DELETE", read.deadline(claim) if claim is not None else None
         early = not_leaving(node, claim, forced=forced)
         self._check("early eviction", f"{name} is taken: {early}" if early else "")
