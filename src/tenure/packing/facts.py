@@ -66,13 +66,13 @@ class NoZoneWithinSkew(Fact, frozen=True):
 
 
 class NoNodeFits(Fact, frozen=True):
-    #: Existing nodes and those in flight.
+    #: Nodes, and NodeClaims that have none yet.
     nodes: int
 
     def __str__(self) -> str:
         if self.nodes == 1:
-            return "the pod does not fit the only node"
-        return f"the pod fits none of {self.nodes:,} nodes"
+            return "the pod does not fit the only node or NodeClaim"
+        return f"the pod fits none of {self.nodes:,} nodes and NodeClaims without a Node"
 
 
 class NoPool(Fact, frozen=True):

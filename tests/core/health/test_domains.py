@@ -136,7 +136,7 @@ def test_those_that_come_back_last_are_not_repaired_when_half_of_the_others_have
     back = [recovered("a2", 30), recovered("b1", 20), recovered("b2", 10)]
     zone = affected_domain(unhealthy_node("a1", since=3600, due=3000), *back)
     settles = Outage(
-        domain=ZONE_C, unhealthy=1, recovered=3, total=4, pools=2, since=None, until=ahead(580)
+        domain=ZONE_C, unhealthy=1, recovered=3, total=4, pools=1, since=None, until=ahead(580)
     )
     assert look(zone).outage_of([ZONE_C]) == (settles,)
     assert look(zone).next_probe("a") is None, "there is no probe while it settles"

@@ -297,7 +297,7 @@ def test_the_departure_of_the_probe_releases_nothing() -> None:
     assert unhealthy_ones(found) == HELD_BACK
     blocked = about(found, "NodeClaim/blue-1")
     outage = fact_of(blocked, Outage)
-    assert (outage.unhealthy, outage.total, outage.pools) == (2, 2, 3)
+    assert (outage.unhealthy, outage.total, outage.pools) == (2, 2, 2)
     assert outage.left == ("red-1",)
     assert blocked.recheck_at == ahead(29 * 60), "half an hour after it was chosen"
 

@@ -283,6 +283,16 @@ def test_a_refusal_says_what_has_used_the_allowance_up(
     assert isinstance(retried, TryingNow)
 
 
+def test_a_pdb_over_pods_without_a_controller_is_not_counted_against_zero_pods() -> None:
+    numbers: dict[str, Any] = {"current_healthy": 4, "desired_healthy": 0, "expected_pods": 0}
+    bare = a_budget(observed_generation=1, **numbers)
+    refused = verdict_on(a_pod(conditions=[condition("Ready")]), bare).facts[0]
+    assert str(refused) == (
+        "PDB default/web allows 0 more disruptions: its pods have no controller that says how many "
+        "there should be (minAvailable 0, 4 healthy)"
+    )
+
+
 def test_a_pod_that_can_never_be_evicted_is_a_failure_at_once() -> None:
     never = a_budget(current_healthy=2, desired_healthy=2, expected_pods=2)
     ready = a_pod(conditions=[condition("Ready")])

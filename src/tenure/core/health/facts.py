@@ -90,6 +90,7 @@ class Outage(Fact, frozen=True, kw_only=True):
     unhealthy: int
     recovered: int
     total: int
+    #: Those of the unhealthy Nodes.
     pools: int
     #: None: only because of those that have just recovered.
     since: datetime | None
@@ -100,9 +101,10 @@ class Outage(Fact, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         verb = "is" if self.unhealthy == 1 else "are"
+        pools = "1 NodePool" if self.pools == 1 else f"{self.pools} NodePools"
+        where = f", in {pools}," if self.pools else ""
         unhealthy = (
-            f"{self.unhealthy} of {self.total} Nodes with {self.domain}, in {self.pools} NodePools, "
-            f"{verb} unhealthy"
+            f"{self.unhealthy} of {self.total} Nodes with {self.domain}{where} {verb} unhealthy"
         )
         if self.left:
             probes = ", ".join(self.left)
@@ -166,7 +168,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
         unhealthy=1,
         recovered=3,
         total=4,
-        pools=2,
+        pools=1,
         since=None,
         until=BEGINNING,
     ),

@@ -211,9 +211,12 @@ class PdbAllowsNoMore(Fact, frozen=True):
             used_up = self.problem
         elif self.uncounted:
             used_up = "its pods are not counted yet"
+        elif not self.pods:
+            used_up = "its pods have no controller that says how many there should be"
         else:
             used_up = f"{self.must_be_healthy} must be healthy"
-        numbers = f"{self.setting}, {self.healthy} of {self.pods} healthy"
+        of_all = f" of {self.pods}" if self.pods else ""
+        numbers = f"{self.setting}, {self.healthy}{of_all} healthy"
         return f"PDB {self.pdb} allows 0 more disruptions: {used_up} ({numbers})"
 
 
@@ -252,6 +255,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PdbAllowsNoMore("default/web", "maxUnavailable 1", 8, 8, 7, first=("default/web-1",)),
     PdbAllowsNoMore("default/web", "minAvailable 7", 8, 7, 7),
     PdbAllowsNoMore("default/web", "minAvailable 7", 0, 0, 0, uncounted=True),
+    PdbAllowsNoMore("default/bare", "maxUnavailable 0", 0, 4, 0),
     PdbAllowsNoMore(
         *("default/web", "minAvailable 50%", 0, 0, 0), problem="found no controller ref for pod"
     ),
