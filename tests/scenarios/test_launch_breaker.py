@@ -288,7 +288,8 @@ def test_pods_with_names_of_their_own_are_bounded_together() -> None:
         create_again_once_running(story, lambda n: a_picky_pod(f"p-{word(n)}", n))
         assert launched(story) == OF_NAMESPACE
         assert "LaunchBreakerOpen" in story.reasons("Pod/default/p-*")
-        assert "namespace default" in warned(story, "Pod")[0]
+        held = warned(story, "Pod")[0]
+        assert held.startswith("namespace default has reached its limit for launches in vain")
 
 
 def test_jobs_with_names_of_their_own_are_bounded_together() -> None:
@@ -366,6 +367,44 @@ def test_one_owners_trouble_is_not_anothers() -> None:
         story.run(MINUTE)
         assert story.running("tolerant") == 5
         assert "LaunchBreakerOpen" not in story.reasons("Pod/default/tolerant-*")
+
+
+def one_for_each_node(app: str) -> Manifest:
+    term = {
+        "labelSelector": {"matchLabels": {"app": app}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def test_an_owner_that_runs_well_does_not_wait_for_one_of_a_similar_name() -> None:
+    """Both names end as if they were generated."""
+    well = a_deployment("shop-89245", cpu="6", tolerations=[{"operator": "Exists"}])
+    bad = a_deployment("shop-24567", replicas=30, affinity=one_for_each_node("shop-24567"))
+    with Story(*a_cluster(well), options=QUICK) as story:
+        story.run(30 * MINUTE)
+        story.infrastructure.faults.set(node_taint=AGENT)
+        story.apply(bad)
+        story.run(6 * MINUTE)
+        assert launched(story) > OF_NAMESPACE
+        for name, replicas in (("shop-24567", 1), ("shop-89245", 2)):
+            story.store.patch(DEPLOYMENTS, "default", name, {"spec": {"replicas": replicas}})
+            story.run(MINUTE)
+        assert story.running("shop-89245") == 2
+
+
+def test_an_owner_does_not_wait_for_a_deleted_one_of_a_similar_name() -> None:
+    bad = a_deployment("report-202601", replicas=30, affinity=one_for_each_node("report-202601"))
+    with Story(*a_cluster(bad), options=QUICK) as story:
+        story.infrastructure.faults.set(node_taint=AGENT)
+        story.run(6 * MINUTE)
+        assert launched(story) > OF_NAMESPACE
+        story.store.delete(DEPLOYMENTS, "default", "report-202601")
+        story.run(MINUTE)
+        story.infrastructure.faults.set(node_taint="")
+        story.apply(a_deployment("report-202602", cpu="6"))
+        story.run(MINUTE)
+        assert story.running("report-202602") == 1
 
 
 def test_a_workload_that_grows_all_the_time_is_never_held() -> None:

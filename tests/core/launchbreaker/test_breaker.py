@@ -353,13 +353,18 @@ def test_it_closes_when_nothing_was_launched_for_an_hour() -> None:
     assert on(verdicts, "NodePool").reason is Reason.LAUNCH_BREAKER_CLOSED
 
 
+def generated(number: int) -> str:
+    """As Kubernetes draws the end of a name."""
+    return "".join("bcdfg"[number // 5**place % 5] for place in range(5))
+
+
 def gone(count: int, owner: str) -> dict[str, DepartedClaim]:
     return {
         f"uid-{number}": DepartedClaim(
             name=f"n{number}",
             pool="general",
             created_at=ago(60 * 50 - number),
-            launched_for=json.dumps([{"owner": owner.replace("*", f"{'bcdfg'[number % 5] * 5}")}]),
+            launched_for=json.dumps([{"owner": owner.replace("*", generated(number))}]),
         )
         for number in range(count)
     }
@@ -375,8 +380,32 @@ def test_launches_in_vain_of_a_family_have_a_bound(owner: str) -> None:
     told = on(many, "Pod")
     assert (told.reason, created(many)) == (Reason.LAUNCH_BREAKER_OPEN, [])
     since = ago(60 * 50)
-    family = TooManyInVain(f"StatefulSet/default/{name}", owner, "", 64, since, since + 60 * MINUTE)
-    assert told.facts == (family,)
+    family, owners = (owner, 64) if "*" in owner else ("", 1)
+    held = f"StatefulSet/default/{name}"
+    next_at = since + 60 * MINUTE
+    assert told.facts == (TooManyInVain(held, family, "", 64, owners, 64, since, next_at),)
+
+
+def test_one_owner_does_not_reach_the_limit_of_its_family_or_namespace() -> None:
+    """However many of its launches were in vain: it counts with three of them."""
+    of_one = gone(500, "StatefulSet/default/web-bbbbb")
+    for name in ("web-ccccc", "cache"):
+        assert len(created(decided(waiting(owner=name), departed_claims=of_one))) == 1
+    assert created(decided(waiting(owner="web-bbbbb"), departed_claims=of_one)) == []
+    unused: list[ApiObject] = []
+    for number in range(200):
+        unused += a_launch(f"n{number}", ago(60 * 50 - number), owner=f"o{number % 20}")
+    assert len(created(decided(*unused, waiting()))) == 1
+
+
+def test_a_familys_bound_does_not_stop_an_owner_that_is_well_served() -> None:
+    many = gone(100, "StatefulSet/default/web-*")
+    runs = of(a_pod("web-7", node="node-elsewhere"), "web-zzzzz")
+    for minutes, most in ((9, 0), (10, 1)):
+        status = msgspec.structs.replace(runs.status, start_time=NOW - minutes * MINUTE)
+        served = msgspec.structs.replace(runs, status=status)
+        pending = waiting(owner="web-zzzzz")
+        assert len(created(decided(served, pending, departed_claims=many))) == most
 
 
 def of_many_owners(count: int, **fields: Any) -> list[ApiObject]:
@@ -395,7 +424,7 @@ def test_unused_nodes_are_limited_per_namespace() -> None:
     told = on(many, "Pod")
     assert (told.reason, created(many)) == (Reason.LAUNCH_BREAKER_OPEN, [])
     next_at = NOW + 10 * MINUTE
-    namespace = TooManyInVain(WEB, "", "default", 64, NOW - 50 * MINUTE, next_at)
+    namespace = TooManyInVain(WEB, "", "default", 64, 64, 64, NOW - 50 * MINUTE, next_at)
     assert told.facts == (namespace,)
     assert len(created(decided(*of_many_owners(64), waiting(), now=next_at))) == 1
 

@@ -11,11 +11,12 @@ are counted per owner:
    nodes are launched in an hour;
 3. it closes when a pod of the owner that started since has run for 10m, or when nothing was
    launched for the owner for an hour;
-4. for the owners of one family (one owner, or owners whose names differ only by a generated suffix)
-   at most 60 launches an hour, plus 4 for each pending pod, may be in vain: counted by rule 1, or
-   their claims or Nodes deleted by others within 10m;
-5. for the owners of one namespace the same limit applies, and Nodes that none of their pods runs on
-   any more count, too. It stops only owners that have no pod that has run for 10m.
+4. of the launches for one owner in an hour at most 60, plus 4 for each of its pending pods, may be
+   in vain: counted by rule 1, or their claims or Nodes deleted by others within 10m;
+5. for the owners of one family (their names differ only by a generated suffix) and for those of one
+   namespace the same limit applies, but each owner counts with at most three launches: only many
+   names reach it. In a namespace Nodes that no pod of the owner runs on any more count, too. It
+   stops only owners that have no pod that has run for 10m.
 
 Pods whose breaker is open get no claim, but may be placed on existing nodes, and pods of other
 owners do not wait for them. The counts come from claims and pools, so a restart changes nothing;
@@ -34,7 +35,13 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Verdict
-from tenure.core.launchbreaker.bounds import Bound, bounds, in_vain, of_namespaces
+from tenure.core.launchbreaker.bounds import (
+    Bound,
+    in_vain,
+    of_groups,
+    of_owners,
+    with_neighbours,
+)
 from tenure.core.launchbreaker.history import REMEMBERED, History
 from tenure.core.launchbreaker.owners import family_of, namespace_of
 from tenure.core.launchbreaker.poolrecord import on_pool
@@ -130,15 +137,19 @@ class _Breakers:
             for owner, known in history.owners.items()
         }
         wasted = in_vain(history, self._states, now)
-        waiting = Counter(map(family_of, history.owner_of.values()))
-        self._families = bounds(wasted, waiting)
-        waiting = Counter(map(namespace_of, history.owner_of.values()))
-        self._namespaces = bounds(of_namespaces(wasted, history, settings, now), waiting)
-        self._often = {family for family, launches in wasted.items() if len(launches) >= TIMES}
+        all_wasted = with_neighbours(wasted, history, settings, now)
+        owners = list(history.owner_of.values())
+        self._owners = of_owners(wasted, Counter(owners))
+        self._families = of_groups(wasted, family_of, Counter(map(family_of, owners)))
+        self._namespaces = of_groups(all_wasted, namespace_of, Counter(map(namespace_of, owners)))
+        in_families: Counter[str] = Counter()
+        for owner, launches in wasted.items():
+            in_families[family_of(owner)] += len(launches)
+        self._often = {family for family, count in in_families.items() if count >= TIMES}
         self.instants = tuple(sorted(_instants(history, self._states.values(), self._all())))
 
     def _all(self) -> list[Bound]:
-        return [*self._families.values(), *self._namespaces.values()]
+        return [*self._owners.values(), *self._families.values(), *self._namespaces.values()]
 
     def of(self, uid: str) -> State | None:
         """The breaker that limits launches for the pod, if any."""
@@ -150,18 +161,18 @@ class _Breakers:
 
     def _of_owner(self, owner: str) -> State | None:
         family, namespace = family_of(owner), namespace_of(owner)
-        bound = self._families.get(family)
-        if bound is None and not self._is_served(owner):
-            bound, family = self._namespaces.get(namespace), ""
-        if bound is None or bound.next_at <= self._now:
-            return self._states.get(owner)
-        return State(
-            owner=owner,
-            launches=bound.launches,
-            next_at=bound.next_at,
-            family=family,
-            namespace="" if family else namespace,
-        )
+        if (bound := self._reached(self._owners, owner)) is not None:
+            return bound.limits(owner)
+        if not self._is_served(owner):
+            if (bound := self._reached(self._families, family)) is not None:
+                return bound.limits(owner, family=family)
+            if (bound := self._reached(self._namespaces, namespace)) is not None:
+                return bound.limits(owner, namespace=namespace)
+        return self._states.get(owner)
+
+    def _reached(self, bounds: Mapping[str, Bound], name: str) -> Bound | None:
+        bound = bounds.get(name)
+        return bound if bound is not None and bound.next_at > self._now else None
 
     def _is_served(self, owner: str) -> bool:
         since = self._history.running.get(owner)

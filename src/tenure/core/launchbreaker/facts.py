@@ -35,22 +35,32 @@ class BreakerOpen(Fact, frozen=True):
 
 
 class TooManyInVain(Fact, frozen=True):
-    """The breaker of an owner is open because of the launches of its whole family or namespace."""
+    """An owner has to wait because as many launches as may be in vain in an hour were.
+
+    Those of the owner itself; or those of its family or namespace, while its own breaker is closed.
+    """
 
     owner: str
-    #: One of these two.
+    #: At most one of these two.
     family: str
     namespace: str
     nodes: int
+    #: For so many owners.
+    owners: int
+    most: int
     since: datetime
     next_at: datetime
 
     def __str__(self) -> str:
-        of = in_words(self.family) if self.family else f"namespace {self.namespace}"
-        return (
-            f"{_is_open(self.owner)}: {_nodes(self.nodes)} launched in vain for pods of {of} since "
-            f"{format_time(self.since)}; {_next_launch(self.next_at)}"
-        )
+        vain = f"{_nodes(self.nodes)} launched in vain"
+        since = f"since {format_time(self.since)}, {self.most} an hour are allowed"
+        if self.family or self.namespace:
+            group = in_words(self.family) if self.family else f"namespace {self.namespace}"
+            return (
+                f"{group} has reached its limit for launches in vain: {vain} for pods of "
+                f"{self.owners} owners {since}; {_next_launch(self.next_at)}"
+            )
+        return f"{_is_open(self.owner)}: {vain} for its pods {since}; {_next_launch(self.next_at)}"
 
 
 class PendingAgain(Fact, frozen=True):
@@ -109,8 +119,11 @@ def _nodes(count: int) -> str:
 EXAMPLES: Final[tuple[Fact, ...]] = (
     BreakerOpen("Deployment/default/web", 3, 4, BEGINNING, "general-4nv74", BEGINNING),
     BreakerOpen("Deployment/default/web", 3, 4, BEGINNING),
-    TooManyInVain("Job/default/import-x7k2p", "Job/default/import-*", "", 64, BEGINNING, BEGINNING),
-    TooManyInVain("Deployment/default/web", "", "default", 64, BEGINNING, BEGINNING),
+    TooManyInVain("Deployment/default/web", "", "", 64, 1, 64, BEGINNING, BEGINNING),
+    TooManyInVain(
+        "Job/default/import-x7k2p", "Job/default/import-*", "", 64, 40, 64, BEGINNING, BEGINNING
+    ),
+    TooManyInVain("Deployment/default/web", "", "default", 64, 64, 64, BEGINNING, BEGINNING),
     PendingAgain("Deployment/default/web", 1, BEGINNING),
     PendingAgain("Deployment/default/web", 2, BEGINNING),
     DeletedSoon("Job/default/import-*", 5, 60),

@@ -51,6 +51,7 @@ IN_VAIN_MAX: Final = 60
 class PastLaunch(msgspec.Struct, frozen=True, kw_only=True):
     """One claim, as seen by one owner that it was created for."""
 
+    owner: str
     claim: str
     pool: str
     at: datetime
@@ -119,16 +120,16 @@ def launch_history(snapshot: Snapshot, pods: Iterable[Pod]) -> History:
     wanted = {*whose.values(), *remembered}
     families = {family_of(owner) for owner in whose.values()}
     namespaces = {namespace_of(owner) for owner in whose.values()}
-    aside: list[tuple[str, PastLaunch]] = []
+    aside: list[PastLaunch] = []
     found: dict[str, dict[str, PastLaunch]] = {owner: {} for owner in wanted}
     for pool, ledger in ledgers.items():
         for owner, entry in ledger.items():
-            found[owner] |= {kept.claim: _remembered(kept, pool) for kept in entry.launches}
-    for owner, launch in _of_claims(snapshot, wanted, namespaces) if whose else ():
-        aside.append((owner, launch))
-        if owner not in wanted and family_of(owner) not in families:
+            found[owner] |= {kept.claim: _remembered(owner, kept, pool) for kept in entry.launches}
+    for launch in _of_claims(snapshot, wanted, namespaces) if whose else ():
+        aside.append(launch)
+        if launch.owner not in wanted and family_of(launch.owner) not in families:
             continue
-        known = found.setdefault(owner, {})
+        known = found.setdefault(launch.owner, {})
         if (kept := known.get(launch.claim)) is not None:
             launch = msgspec.structs.replace(  # noqa: PLW2901
                 launch,
@@ -143,7 +144,8 @@ def launch_history(snapshot: Snapshot, pods: Iterable[Pod]) -> History:
         if launches or entries[owner]
     }
     owners |= _with_running_pods(owners, snapshot)
-    running = _running(snapshot, Counter(namespace_of(owner) for owner, _ in aside))
+    all_launches = [*aside, *(one for known in found.values() for one in known.values())]
+    running = _running(snapshot, Counter(namespace_of(one.owner) for one in all_launches))
     return History(
         owners=owners,
         owner_of=whose,
@@ -155,16 +157,15 @@ def launch_history(snapshot: Snapshot, pods: Iterable[Pod]) -> History:
 
 
 def _neighbours(
-    launches: Iterable[tuple[str, PastLaunch]], others: Collection[str]
+    launches: Collection[PastLaunch], others: Collection[str]
 ) -> dict[str, tuple[PastLaunch, ...]]:
     """By namespace: launches of no use to any owner there, except those for ``others``."""
-    launches = list(launches)
-    used = {one.claim for _, one in launches if not one.useless}
-    found: dict[str, dict[str, PastLaunch]] = {}
-    for owner, one in launches:
-        if one.claim not in used and owner not in others:
-            found.setdefault(namespace_of(owner), {})[one.claim] = one
-    return {namespace: tuple(known.values()) for namespace, known in found.items()}
+    used = {one.claim for one in launches if not one.useless}
+    found: dict[str, list[PastLaunch]] = {}
+    for one in launches:
+        if one.claim not in used and one.owner not in others:
+            found.setdefault(namespace_of(one.owner), []).append(one)
+    return {namespace: tuple(known) for namespace, known in found.items()}
 
 
 def _running(snapshot: Snapshot, launches: Mapping[str, int]) -> dict[str, datetime]:
@@ -204,9 +205,14 @@ def served_launches(snapshot: Snapshot) -> tuple[tuple[NodeClaim, str], ...]:
     return tuple(sorted(found, key=lambda one: one[0].name))
 
 
-def _remembered(kept: Kept, pool: str) -> PastLaunch:
+def _remembered(owner: str, kept: Kept, pool: str) -> PastLaunch:
     return PastLaunch(
-        claim=kept.claim, pool=pool, at=kept.at, returned=kept.returned, wasted=kept.wasted
+        owner=owner,
+        claim=kept.claim,
+        pool=pool,
+        at=kept.at,
+        returned=kept.returned,
+        wasted=kept.wasted,
     )
 
 
@@ -225,26 +231,29 @@ def _merged(launches: Mapping[str, PastLaunch], entries: Iterable[Entry]) -> Own
 
 def _of_claims(
     snapshot: Snapshot, owners: Collection[str], namespaces: Collection[str]
-) -> Iterator[tuple[str, PastLaunch]]:
+) -> Iterator[PastLaunch]:
     yield from _gone(snapshot, owners, namespaces)
     yield from _living(snapshot, owners, namespaces)
 
 
 def _gone(
     snapshot: Snapshot, owners: Collection[str], namespaces: Collection[str]
-) -> Iterator[tuple[str, PastLaunch]]:
+) -> Iterator[PastLaunch]:
     for claim in snapshot.observations.departed_claims.values():
         for one in read_launched_for(claim.launched_for):
             if not one.served and (one.owner in owners or namespace_of(one.owner) in namespaces):
-                yield (
-                    one.owner,
-                    PastLaunch(claim=claim.name, pool=claim.pool, at=claim.created_at, wasted=True),
+                yield PastLaunch(
+                    owner=one.owner,
+                    claim=claim.name,
+                    pool=claim.pool,
+                    at=claim.created_at,
+                    wasted=True,
                 )
 
 
 def _living(
     snapshot: Snapshot, owners: Collection[str], namespaces: Collection[str]
-) -> Iterator[tuple[str, PastLaunch]]:
+) -> Iterator[PastLaunch]:
     marked = [
         claim for claim in snapshot.claims.values() if names.LAUNCHED_FOR in claim.annotations
     ]
@@ -255,7 +264,7 @@ def _living(
             continue
         for one in read_launched_for(claim.annotations[names.LAUNCHED_FOR]):
             if one.owner in owners or namespace_of(one.owner) in namespaces:
-                yield one.owner, _of_claim(claim, one, snapshot)
+                yield _of_claim(claim, one, snapshot)
 
 
 def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
@@ -276,6 +285,7 @@ def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
             deserted = since
             waiting = tuple(pod.uid for pod in mates if pod is not None and not pod.spec.node_name)
     return PastLaunch(
+        owner=one.owner,
         claim=claim.name,
         pool=claim.pool_name,
         at=claim.created_at,

@@ -47,21 +47,17 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     closed: datetime | None = None
     #: The earliest time of the next launch; None if launches are not limited.
     next_at: datetime | None = None
-    #: The family, or else the namespace, whose launches were in vain too often.
-    family: str = ""
-    namespace: str = ""
+    #: The limit that is reached although the owner's breaker is closed (``bounds``).
+    reached: TooManyInVain | None = None
     #: How many nodes may be launched then; None: as many as are needed.
     allowed: int | None = None
 
     @property
     def fact(self) -> Fact:
         """Why launches are limited."""
+        if self.reached is not None:
+            return self.reached
         count, since = len(self.launches), min(one.at for one in self.launches)
-        if self.opened is None:
-            assert self.next_at is not None, "nothing else limits launches"
-            return TooManyInVain(
-                self.owner, self.family, self.namespace, count, since, self.next_at
-            )
         named = [one.claim for one in self.launches if one.claim in self.returned]
         last = named[-1] if named else ""
         return BreakerOpen(self.owner, len(self.returned), count, since, last, self.next_at)
