@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tenure.model.api.meta import format_time
-from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.api.resource import DAEMON_SETS, NODE_CLAIMS, NODES, PODS
 from tenure.sim.scenario.dsl import Story
 from tests.builders import (
     HOUR,
@@ -136,3 +136,30 @@ def test_an_unhealthy_node_that_cannot_be_read_still_counts_in_the_breaker_of_it
         assert "NodeRepair" not in story.reasons("NodeClaim/*")
         assert "NodeRepairBlocked" in story.reasons("NodePool/general")
         assert sorted(node["metadata"]["name"] for node in story.all(NODES)) == names
+
+
+def test_new_nodes_have_room_for_the_pods_of_a_daemon_set_that_cannot_be_read() -> None:
+    """They preempt the pod that a node without such room was launched for."""
+    agent = a_daemon_set("agent", cpu="1", priorityClassName="system-node-critical")
+    apart = {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "labelSelector": {"matchLabels": {"app": "web"}},
+                    "topologyKey": "kubernetes.io/hostname",
+                }
+            ]
+        }
+    }
+    with Story(a_node_class(), a_pool(), agent, a_deployment(cpu="1")) as story:
+        story.run(5 * MINUTE)
+        (known,) = story.all(DAEMON_SETS)
+        template = known["spec"]["template"]
+        metadata = {**template["metadata"], "generation": "x"}
+        spec = {**known["spec"], "template": {**template, "metadata": metadata}}
+        story.store.rewrite(DAEMON_SETS, {**known, "spec": spec})
+        before = launched(story)
+        story.apply(a_deployment("big", cpu="1500m", memory="1Gi", affinity=apart))
+        story.run(HOUR)
+        assert launched(story) == before + 1
+        assert story.running("big") == 1

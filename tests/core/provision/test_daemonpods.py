@@ -22,6 +22,7 @@ from tenure.model.api.pod import (
 from tenure.model.api.resource import DAEMON_SETS, PODS
 from tenure.model.api.workload import DaemonSetStatus
 from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
+from tenure.model.snapshot.unreadable import stand_in
 from tenure.model.values.quantity import parse_resources
 from tenure.packing.demand.requests import HostPort, host_ports, spec_requests
 from tests.core.build import a_daemon_set, a_limit_range, a_node, a_pod, ago, condition
@@ -72,6 +73,24 @@ def test_without_pods_and_limit_ranges_the_template_counts() -> None:
 
 def test_nothing_is_reserved_for_daemon_sets_that_are_being_deleted() -> None:
     assert kept(a_daemon_set(deletion_timestamp=ago(1))) is None
+
+
+def test_the_pods_of_a_daemon_set_that_cannot_be_read_count() -> None:
+    agent = stand_in(a_daemon_set(spec=spec(requests={"cpu": "1"})), "generation is no number")
+    (found,) = daemons(snapshot_with(agent, a_daemon_pod("live", "2", ports=(9100,))))
+    assert spec_requests(found.spec) == amounts(cpu="2")
+    assert host_ports(found.spec)
+    assert (found.spec.node_name, found.spec.affinity) == ("", None), "it is for any new node"
+
+
+def test_nothing_is_reserved_for_a_daemon_set_that_cannot_be_read_and_has_no_pods() -> None:
+    agent = stand_in(a_daemon_set(spec=spec(requests={"cpu": "1"})), "generation is no number")
+    assert kept(agent) is None
+    gated = a_daemon_pod("gated", "2")
+    waits = msgspec.structs.replace(
+        gated.spec, node_name="", scheduling_gates=(SchedulingGate(name="example.com/wait"),)
+    )
+    assert kept(agent, msgspec.structs.replace(gated, spec=waits)) is None
 
 
 def test_the_newest_pod_counts_before_the_template() -> None:

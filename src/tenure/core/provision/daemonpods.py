@@ -14,7 +14,8 @@ In this order:
 Without rules 3 and 4 a user who may create a DaemonSet could make all new nodes larger without
 running a single pod.
 
-Which nodes the pods run on always comes from the template: an existing pod is bound to its node.
+Which nodes the pods run on comes from the template: an existing pod is bound to its node. Where the
+DaemonSet cannot be read, its newest pod counts, on every node that fits the pod's ``nodeSelector``.
 """
 
 from __future__ import annotations
@@ -42,12 +43,26 @@ _POD_GENERATION: Final = "pod-template-generation"
 def daemons(snapshot: Snapshot) -> list[Daemon]:
     found = []
     for key, daemon_set in sorted(snapshot.daemon_sets.items()):
-        if daemon_set.deleting or is_unreadable(daemon_set):
+        if daemon_set.deleting:
             continue
-        spec = _spec(daemon_set, key, snapshot)
-        if spec is not None and _comes(daemon_set, key, spec, snapshot):
+        if is_unreadable(daemon_set):
+            spec = _of_pods(key, snapshot)
+        else:
+            spec = _spec(daemon_set, key, snapshot)
+            if spec is not None and not _comes(daemon_set, key, spec, snapshot):
+                continue
+        if spec is not None:
             found.append(Daemon(name=key, spec=spec))
     return found
+
+
+def _of_pods(key: str, snapshot: Snapshot) -> PodSpec | None:
+    """Of a DaemonSet that cannot be read, whose pods run all the same."""
+    pod = snapshot.daemon_pod(key)
+    if pod is None or is_unreadable(pod) or not _pod_comes(pod, pod.spec, snapshot):
+        return None
+    # The controller binds a pod to its node by affinity, in place of what the template says.
+    return msgspec.structs.replace(pod.spec, node_name="", affinity=None)
 
 
 def _spec(daemon_set: DaemonSet, key: str, snapshot: Snapshot) -> PodSpec | None:
@@ -76,7 +91,11 @@ def _comes(daemon_set: DaemonSet, key: str, spec: PodSpec, snapshot: Snapshot) -
     if not status.current_number_scheduled:
         return False
     pod = snapshot.daemon_pod(key)
-    if pod is None or is_unreadable(pod) or pod.spec.node_name:
+    return pod is None or is_unreadable(pod) or _pod_comes(pod, spec, snapshot)
+
+
+def _pod_comes(pod: Pod, spec: PodSpec, snapshot: Snapshot) -> bool:
+    if pod.spec.node_name:
         return True
     if pod.spec.scheduling_gates:
         return False
