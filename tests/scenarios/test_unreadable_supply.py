@@ -158,6 +158,7 @@ def test_new_nodes_have_room_for_the_pods_of_a_daemon_set_that_cannot_be_read() 
         metadata = {**template["metadata"], "generation": "x"}
         spec = {**known["spec"], "template": {**template, "metadata": metadata}}
         story.store.rewrite(DAEMON_SETS, {**known, "spec": spec})
+        story.run(30 * SECOND)  # Its controller replaces the pod: the template is another one.
         before = launched(story)
         story.apply(a_deployment("big", cpu="1500m", memory="1Gi", affinity=apart))
         story.run(HOUR)
