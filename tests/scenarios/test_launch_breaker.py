@@ -444,3 +444,27 @@ def test_jobs_that_finish_are_never_held(crashes: bool) -> None:
                     JOBS, "default", job["metadata"]["name"], propagation_policy="Background"
                 )
         assert not {"LaunchBreakerOpen", "PodsPendingAgain"} & set(story.reasons("*"))
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_workflow_whose_steps_fail_is_never_held(keeps: bool) -> None:
+    """Each step is a pod of its own that ran on its node; some controllers delete it then."""
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "flow", "controller": True}
+    flow = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "flow"}}
+    with Story(*a_cluster(), options=QUICK) as story:
+        uid = story.apply(flow)["metadata"]["uid"]
+        for number in range(8):
+            step = a_picky_pod(f"step-{number}", number)
+            step["spec"]["restartPolicy"] = "Never"
+            step["metadata"]["ownerReferences"] = [{**owner, "uid": uid}]
+            step["metadata"]["annotations"] = {
+                "sim.tenure.dev/run-seconds": "60",
+                "sim.tenure.dev/exit-code": "1",
+            }
+            story.apply(step)
+            story.run(2 * MINUTE)
+            if not keeps:
+                name = step["metadata"]["name"]
+                story.store.delete(PODS, "default", name, grace_period_seconds=0)
+        assert launched(story) == 8
+        assert not {"LaunchBreakerOpen", "PodsPendingAgain"} & set(story.reasons("*"))

@@ -572,7 +572,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The launch breakers that were open are closed: launches are made as needed.", event=_NORMAL
     ),
     Reason.LAUNCH_SERVED: ReasonInfo(
-        "A pod that the claim was created for has succeeded on its node, and the claim records it: "
+        "A pod that the claim was created for has ended by itself on its node, and the claim records it: "
         "the launch breaker does not count such a launch."
     ),
     Reason.POOL_CURRENT: ReasonInfo("The pool's status and hash are up to date."),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from tenure.core.decision import Subject, Verdict
+from tenure.core.launchbreaker.history import has_used_its_node
 from tenure.core.launchbreaker.owners import owner_of
 from tenure.core.provision.decider import decides_on_pods
 from tenure.kube.cache.cache import Cache
@@ -54,7 +55,7 @@ class Learner:
             launches.departed(change.old, termination, now)
         if isinstance(change.new, NodeClaim):
             launches.claim_seen(change.new)
-        if isinstance(change.new, Pod) and change.new.status.phase == "Succeeded":
+        if isinstance(change.new, Pod) and has_used_its_node(change.new):
             self._served(change.new)
         if change.new is None and change.old is not None:
             self._events.forget(Subject.of(change.resource.kind, change.old))

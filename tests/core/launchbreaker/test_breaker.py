@@ -252,6 +252,28 @@ def test_a_node_on_which_a_pod_of_the_owner_runs_or_has_finished_does_not_count(
     assert len(created(decided(*launches(5, 3, 0.6), *there, waiting()))) == 1
 
 
+FAILED: list[Any] = [
+    pytest.param({}, {}, False, id="its container failed"),
+    pytest.param({"reason": "DeadlineExceeded"}, {}, False, id="its own deadline"),
+    pytest.param({"reason": "Evicted"}, {}, True, id="evicted by the kubelet"),
+    pytest.param({"reason": "OutOfcpu"}, {}, True, id="refused by the kubelet"),
+    pytest.param({"start_time": None}, {}, True, id="it never started"),
+    pytest.param({"conditions": (condition("DisruptionTarget"),)}, {}, True, id="disrupted"),
+    pytest.param({}, {"deletion_timestamp": ago(5)}, True, id="deleted"),
+]
+
+
+@pytest.mark.parametrize(("status", "metadata", "counts"), FAILED)
+def test_a_node_on_which_a_pod_failed_by_itself_does_not_count(
+    status: Any, metadata: Any, counts: bool
+) -> None:
+    there = of(a_pod("web-7", node="node-n0", phase="Failed", **metadata))
+    status = {"start_time": ago(60), **status}
+    failed = msgspec.structs.replace(there, status=msgspec.structs.replace(there.status, **status))
+    verdicts = decided(*launches(5, 3, 0.6), failed, waiting())
+    assert (created(verdicts) == []) is counts
+
+
 def test_a_node_whose_pods_run_elsewhere_does_not_count() -> None:
     """The scheduler may put them where it likes."""
     elsewhere = [

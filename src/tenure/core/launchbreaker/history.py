@@ -6,8 +6,10 @@ its Node is in service, none of the owner's pods runs there, and the pods it was
 else either. A launch does not count if Tenure, the cloud or an interruption is the cause: the claim
 is being deleted, replaced or rebooted, or its instance or Node is lost.
 
+A pod that succeeded on a Node, or whose containers failed by themselves, has used it.
+
 A launch was *wasted* when others deleted its claim or Node within 10m of its creation, before a
-pod of the owner had succeeded there.
+pod of the owner had used it.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from tenure.core.launchbreaker.owners import family_of, namespace_of, owner_of, 
 from tenure.core.marks.command import has_reason, is_replaced
 from tenure.core.marks.ownership import LOST, is_our_pool, missing_after
 from tenure.model.api import names
-from tenure.model.api.meta import later
+from tenure.model.api.meta import condition_status, later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -44,6 +46,10 @@ from tenure.model.snapshot.unreadable import is_unreadable
 REMEMBERED: Final = timedelta(hours=3)
 #: A claim that existed for this long was of use, whatever happened afterwards.
 OF_USE_AFTER: Final = timedelta(minutes=10)
+#: The reason of a pod that ran for longer than its own ``activeDeadlineSeconds``.
+_OWN_DEADLINE: Final = "DeadlineExceeded"
+#: The condition of a pod that is evicted, preempted or deleted with its node.
+_DISRUPTED: Final = "DisruptionTarget"
 #: How many launches an hour may be in vain, for one family or namespace, whatever the cause.
 IN_VAIN_MAX: Final = 60
 
@@ -67,7 +73,7 @@ class PastLaunch(msgspec.Struct, frozen=True, kw_only=True):
     revision: str = ""
     #: How long after its launch a list of instances lacked its own one.
     missing_after: timedelta | None = None
-    #: The claim was deleted soon after its creation, and no pod of the owner had succeeded there.
+    #: The claim was deleted soon after its creation, and no pod of the owner had ended by itself there.
     wasted: bool = False
 
     @property
@@ -190,7 +196,7 @@ def remembered_launches(snapshot: Snapshot, pods: Iterable[Pod]) -> History:
 
 
 def served_launches(snapshot: Snapshot) -> tuple[tuple[NodeClaim, str], ...]:
-    """Claims that do not record yet that a pod has succeeded on them, and the new annotation.
+    """Claims that do not record yet that a pod has ended by itself on them, and the new annotation.
 
     The pod may be removed soon, and a replica that starts after that could not know.
     """
@@ -281,7 +287,7 @@ def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
         there = [pod for pod in near if owner_of(pod) == one.owner]
         mates = [snapshot.pods.get(f"{namespace}/{name}") for name in one.names]
         settled = [pod for pod in [*there, *mates] if pod is not None and pod.spec.node_name]
-        if not served and not any(p.active or p.status.phase == "Succeeded" for p in settled):
+        if not served and not any(pod.active or has_used_its_node(pod) for pod in settled):
             deserted = since
             waiting = tuple(pod.uid for pod in mates if pod is not None and not pod.spec.node_name)
     return PastLaunch(
@@ -295,6 +301,25 @@ def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
         revision=one.revision,
         missing_after=missing_after(claim, observations.vanished.get(claim.uid)),
         wasted=not served and was_wasted(claim, observations.terminations.get(claim.uid)),
+    )
+
+
+def has_used_its_node(pod: Pod) -> bool:
+    """Whether it ran to its own end there: it succeeded, or its containers failed by themselves.
+
+    A pod that was evicted, preempted, deleted or refused by the kubelet has failed, too. Then its
+    status has a reason or the condition ``DisruptionTarget``, it is being deleted, or it never
+    started.
+    """
+    status = pod.status
+    if status.phase == "Succeeded":
+        return True
+    return (
+        status.phase == "Failed"
+        and status.reason in ("", _OWN_DEADLINE)
+        and status.start_time is not None
+        and not pod.deleting
+        and condition_status(status.conditions, _DISRUPTED) != "True"
     )
 
 

@@ -1,7 +1,7 @@
 """How launches are recorded: on their claims as long as these exist, then on their pool.
 
 A claim's annotation ``launched-for`` names the owners for whose pods it was created, and which of
-them had a pod that succeeded there. With its creation time and its Node, that is all that the launch
+them had a pod that ended by itself there. With its creation time and its Node, that is all that the launch
 breaker needs as long as the claim exists. For owners whose pods were pending again, the pool's
 annotation ``launch-breaker`` also keeps the launches of the last hours, so that they survive a
 restart and the removal of the claim. Both are limited: a few pods of each owner, a few owners of
@@ -47,7 +47,7 @@ class For(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     names: tuple[str, ...] = ()
     #: The revision of the owner's template; if there are several, that of most of the pods.
     revision: str = ""
-    #: A pod of the owner has succeeded on the claim's Node.
+    #: A pod of the owner has ended by itself on the claim's Node.
     served: bool = False
 
 
@@ -58,7 +58,7 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     at: Instant
     #: When its Node appeared; only if the owner's pods were pending again afterwards.
     returned: Instant | None = None
-    #: The claim was deleted soon after its creation, and no pod of the owner had succeeded there.
+    #: The claim was deleted soon after its creation, and no pod of the owner had ended by itself there.
     wasted: bool = False
 
 
@@ -103,7 +103,7 @@ def unserved_owners(claim: NodeClaim) -> frozenset[str]:
 
 
 def marked_served(text: str, owners: Container[str]) -> str:
-    """The same annotation, with ``owners`` marked as served: a pod of each has succeeded there."""
+    """The same annotation, with ``owners`` marked as served: a pod of each has ended by itself there."""
     said = [
         msgspec.structs.replace(one, served=one.served or one.owner in owners)
         for one in read_launched_for(text)

@@ -84,7 +84,7 @@ class ProvisionView(msgspec.Struct, frozen=True):
     decided_at: datetime | None = None
     #: The results of earlier launches for the same owners.
     history: History = History()
-    #: Claims on which a pod has succeeded, with the annotation that records it.
+    #: Claims on which a pod has ended by itself, with the annotation that records it.
     served: tuple[tuple[NodeClaim, str], ...] = ()
 
 

@@ -164,7 +164,7 @@ class ZoneNotAvoided(Fact, frozen=True):
 class LaunchServed(Fact, frozen=True):
     def __str__(self) -> str:
         return (
-            "a pod for which the NodeClaim was created has succeeded on its Node; recording that in "
+            "a pod for which the NodeClaim was created has ended by itself on its Node; recording that in "
             f"{LAUNCHED_FOR}"
         )
 

@@ -149,7 +149,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     arrivals: Mapping[str, tuple[Arrival, ...]] = {}
     #: By claim UID, for as long as a launch counts.
     departed_claims: Mapping[str, DepartedClaim] = {}
-    #: By claim UID: the owners of whose pods one has come to a good end on the claim's Node, until
+    #: By claim UID: the owners of whose pods one has ended by itself on the claim's Node, until
     #: the claim itself says so.
     served_claims: Mapping[str, frozenset[str]] = {}
     #: By pod UID, until a claim was created for the pod.

@@ -51,7 +51,7 @@ class LaunchObservations:
             )
 
     def served(self, claim: NodeClaim, owner: str) -> None:
-        """A pod of the owner has succeeded on the claim's Node."""
+        """A pod of the owner has ended by itself on the claim's Node."""
         if owner in unserved_owners(claim):
             self.served_claims[claim.uid] = self.served_claims.get(claim.uid, frozenset()) | {owner}
 
