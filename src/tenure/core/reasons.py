@@ -137,6 +137,7 @@ class Reason(StrEnum):
     POOL_CURRENT = "PoolCurrent"
     POOL_STATUS_CHANGED = "PoolStatusChanged"
     POOL_NOT_READY = "PoolNotReady"
+    LAUNCHES_BACK_OFF = "LaunchesBackOff"
     LIMIT_REACHED = "LimitReached"
     DISRUPTION_INVALID = "DisruptionInvalid"
     REPAIR_INVALID = "RepairInvalid"
@@ -580,6 +581,13 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.POOL_NOT_READY: ReasonInfo(
         "The pool launches nothing: its template or node class cannot be used.",
         "Correct the field or the node class that the message names; tenure lint shows an example.",
+        _WARNING,
+    ),
+    Reason.LAUNCHES_BACK_OFF: ReasonInfo(
+        "Three or more new nodes of the pool in a row were not Ready within its readinessTTL. Its "
+        "launches back off from 1m to 30m, one node at a time, until one comes up.",
+        "Raise readinessTTL if nodes boot more slowly; else find out why they do not become Ready, "
+        "from the console of an instance. See launch-breaker.md.",
         _WARNING,
     ),
     Reason.LIMIT_REACHED: ReasonInfo(

@@ -112,7 +112,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         before = self._assigned(bins, left, leaving, zones, settings, now)
         if before.claims:
             return Plan(why=PendingPodsFirst(), passing=True, changes_at=changes_at)
-        templates: Sequence[PoolTemplate] = self.places.templates
+        templates: Sequence[PoolTemplate] = self.places.templates_at(now)
         if credit and not _waits_for_limits(before, leaving.claim.pool_name):
             templates = _credited(templates, leaving)
         problem = self.places.problem(leaving.pods, zones, settings, now)

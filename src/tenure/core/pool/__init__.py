@@ -1,5 +1,6 @@
 """Decides the status of NodePools and MaintenanceWindows: counts, hash, registrations.
 
-May import: core, core.health, core.launchbreaker, core.marks, packing, schema, model, errors.
+May import: core, core.health, core.launchbreaker, core.marks, packing, schema, model, parse,
+errors.
 Start reading: status.py.
 """

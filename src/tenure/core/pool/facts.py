@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from tenure.core.facts import Fact
+from tenure.model.api.meta import BEGINNING, format_time
 
 
 class TemplateHashMissing(Fact, frozen=True):
@@ -58,6 +60,44 @@ class LimitsUsedUp(Fact, frozen=True):
         return f"no more nodes are launched: {' and '.join(self.fields)} used up"
 
 
+class NodesTimedOut(Fact, frozen=True):
+    """New nodes of the pool did not become Ready in time, several in a row."""
+
+    nodes: int
+    ttl: str
+    #: The newest of the claims, and when it was deleted.
+    claim: str
+    at: datetime
+    #: The claim that is tried now, if there is one.
+    booting: str = ""
+    #: None in the pool's condition, which does not follow the time.
+    next_at: datetime | None = None
+
+    def __str__(self) -> str:
+        if self.booting:
+            then = f"NodeClaim {self.booting} is still booting"
+        elif self.next_at is not None:
+            then = f"next launch not before {format_time(self.next_at)}"
+        else:
+            then = "launches back off from 1m to 30m, one node at a time"
+        return (
+            f"{self.nodes} new nodes in a row were not Ready within readinessTTL {self.ttl}, last "
+            f"NodeClaim {self.claim} at {format_time(self.at)}; {then}"
+        )
+
+
+class NodesComeUp(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "no new node timed out since one became Ready or the template changed"
+
+
+class TimeOutsRecorded(Fact, frozen=True):
+    nodes: int
+
+    def __str__(self) -> str:
+        return f"recording {self.nodes} new nodes that were not Ready in time"
+
+
 class WindowUnreadable(Fact, frozen=True):
     problems: str
 
@@ -83,6 +123,11 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PoolSize(1),
     PoolSize(3, (("cpu", "12", "100"),)),
     LimitsUsedUp(("spec.limits.cpu", "spec.limits.memory")),
+    NodesTimedOut(3, "15m", "general-4nv74", BEGINNING),
+    NodesTimedOut(3, "15m", "general-4nv74", BEGINNING, next_at=BEGINNING),
+    NodesTimedOut(3, "15m", "general-4nv74", BEGINNING, booting="general-26szh"),
+    NodesComeUp(),
+    TimeOutsRecorded(1),
     WindowUnreadable('spec.schedules[0].cron: "* *" has 2 fields, and needs 5'),
     WindowNotEnforced(),
 )

@@ -23,13 +23,16 @@ from tenure.core.launchbreaker.ledger import ledger_of
 from tenure.core.launchbreaker.poolrecord import open_breaker, open_owners
 from tenure.core.marks.ownership import is_our_pool
 from tenure.core.marks.templatehash import HASH_VERSION, template_hash
+from tenure.core.pool.backoff import BackOff, back_off_of
 from tenure.core.pool.facts import (
     DisruptionUnusable,
     LaunchesNothing,
     LimitsUsedUp,
+    NodesComeUp,
     PoolSize,
     RepairUnusable,
     TemplateHashMissing,
+    TimeOutsRecorded,
 )
 from tenure.core.pool.lookup import node_class_of, node_class_problem, usage_of
 from tenure.core.pool.registrations import (
@@ -60,6 +63,8 @@ _BASE: Final = {"cpu": 0, "memory": 0, "pods": 0, "ephemeral-storage": 0, NODES:
 
 #: Whether launches for some owner back off; not part of Ready, because other owners get nodes.
 LAUNCH_BREAKER_OPEN: Final = "LaunchBreakerOpen"
+#: Whether all launches of the pool back off; not part of Ready either: one node at a time is tried.
+LAUNCHES_BACK_OFF: Final = "LaunchesBackOff"
 
 #: The pool's Ready is True when both of these are.
 DEPENDENTS: Final = ("ValidationSucceeded", "NodeClassReady")
@@ -76,6 +81,7 @@ class PoolView(msgspec.Struct, frozen=True, kw_only=True):
     node_class: ApiObject | None
     usage: Mapping[str, int]
     registrations: Registrations
+    back_off: BackOff
     #: Condition types in the provider's repair statements.
     watched: frozenset[str] = frozenset()
 
@@ -120,6 +126,7 @@ class PoolDecider:
                 snapshot.observations.arrivals.get(pool.uid, ()),
                 generations_of(pool, node_class),
             ),
+            back_off=back_off_of(pool, snapshot.claims_of_pool(key).values(), node_class),
             watched=frozenset(
                 one.condition_type for one in snapshot.observations.repair_statements
             ),
@@ -137,6 +144,9 @@ def _decide(view: PoolView) -> Verdict:
     stamp = _hash_patch(pool)
     if stamp is not None:
         return _verdict(pool, Reason.POOL_STATUS_CHANGED, TemplateHashMissing(), action=stamp)
+    if (record := _record_patch(view)) is not None:
+        timed_out = TimeOutsRecorded(len(view.back_off.record.claims))
+        return _verdict(pool, Reason.POOL_STATUS_CHANGED, timed_out, action=record)
     found = problems_of_pool(pool, view.watched)
     conditions = merge(pool.status.conditions, _wanted(view, found), pool.metadata.generation)
     ready = root(conditions, DEPENDENTS)
@@ -148,6 +158,9 @@ def _decide(view: PoolView) -> Verdict:
     if bad := tuple(_bad_blocks(pool, found)):
         reason = Reason.DISRUPTION_INVALID if found.disruption else Reason.REPAIR_INVALID
         return _verdict(pool, reason, *bad, action=status)
+    if view.back_off.is_open:
+        timed_out_often = view.back_off.fact(pool, timeless=True)
+        return _verdict(pool, Reason.LAUNCHES_BACK_OFF, timed_out_often, action=status)
     if full := tuple(_used_up(view)):
         facts = (_size(view), LimitsUsedUp(full))
         return _verdict(pool, Reason.LIMIT_REACHED, *facts, action=status)
@@ -220,6 +233,7 @@ def _wanted(view: PoolView, found: PoolProblems) -> tuple[Wanted, ...]:
         else Wanted("NodeClassReady", "True", "NodeClassReady"),
         *((health,) if health is not None else ()),
         *_launch_breaker(pool),
+        *_back_off(view),
         _validity("DisruptionValid", "DisruptionInvalid", found.disruption),
         _validity("RepairValid", "RepairInvalid", found.repair),
     )
@@ -236,6 +250,24 @@ def _launch_breaker(pool: NodePool) -> tuple[Wanted, ...]:
         return ()
     closed = str(BreakerClosed(()))
     return (Wanted(LAUNCH_BREAKER_OPEN, "False", Reason.LAUNCH_BREAKER_CLOSED, closed),)
+
+
+def _back_off(view: PoolView) -> tuple[Wanted, ...]:
+    """A pool that never backed off has no such condition."""
+    pool, back_off = view.pool, view.back_off
+    if back_off.is_open:
+        said = str(back_off.fact(pool, timeless=True))
+        return (Wanted(LAUNCHES_BACK_OFF, "True", "NodesTimedOut", said),)
+    if pool.condition(LAUNCHES_BACK_OFF) is None:
+        return ()
+    return (Wanted(LAUNCHES_BACK_OFF, "False", "NodesComeUp", str(NodesComeUp())),)
+
+
+def _record_patch(view: PoolView) -> Patch | None:
+    wanted = view.back_off.annotation
+    if view.pool.annotations.get(names.LAUNCH_TIMEOUTS) == wanted:
+        return None
+    return patch(view.pool, {"annotations": {names.LAUNCH_TIMEOUTS: wanted}})
 
 
 def _validity(type_: str, reason: str, problems: Problems) -> Wanted:

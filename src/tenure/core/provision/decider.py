@@ -10,6 +10,7 @@ Every pod that needs capacity gets one verdict, and so does every claim to be cr
 4. the cloud has not listed its offerings for a pool yet, right after a start: it waits;
 5. no node fits it: why not, pool by pool; or the API server refused a claim for it alone;
 6. it needs a new node, but its owner's launch breaker is open (``launchbreaker``);
+   or its pool backs off, because new nodes do not come up in time (``pool.backoff``);
 7. it needs a new node, but pods are still arriving: the batch waits (``batch``), so that
    pods that arrive together share nodes;
 8. it needs a new node: the claim is created, and the pod is nominated to it.
@@ -136,7 +137,9 @@ class ProvisionDecider:
             settings,
             now,
         )
-        answer = _Answer(view, places, limited, zones, settings, now)
+        packing, waiting = places.one_at_a_time(limited.packing)
+        limited = msgspec.structs.replace(limited, packing=packing)
+        answer = _Answer(view, places, limited, waiting, zones, settings, now)
         return [*answer.verdicts(), *limited.verdicts, *served]
 
 
@@ -170,6 +173,7 @@ class _Answer:
         view: ProvisionView,
         places: Places,
         limited: Limited,
+        waiting: Mapping[str, str],
         zones: DomainState,
         settings: Settings,
         now: datetime,
@@ -178,6 +182,8 @@ class _Answer:
         self._packing, self._now = limited.packing, now
         #: By pod UID: the launch breaker that keeps it from a new node.
         self._breakers = limited.pods
+        #: By pod UID: the pool that backs off, and tries another node first.
+        self._waiting = waiting
         #: Pools that have a verdict from the launch breakers: a subject has one verdict.
         self._told = {verdict.subject.name for verdict in limited.verdicts}
         self._zones_in_outage = zones.zones_in_outage()
@@ -297,9 +303,11 @@ class _Answer:
         if (unknown := places.unknown) is not None:
             return Reason.AWAITING_TYPES, unknown
         if uid in packing.unplaced:
-            closed = (PoolClosed(pool, why) for pool, why in places.closed.items())
+            closed = (PoolClosed(*each) for each in places.closed_at(self._now).items())
             facts: tuple[Fact, ...] = (*packing.unplaced[uid].facts, *closed)
             return Reason.FAILED_SCHEDULING, *facts
+        if (pool := self._waiting.get(uid)) is not None:
+            return Reason.FAILED_SCHEDULING, PoolClosed(pool, places.timed_out(pool))
         if self._gathers_until is not None:
             return Reason.BATCHING, Batched(self._gathers_until)
         return Reason.NOMINATED, self._needs[uid]

@@ -12,6 +12,7 @@ from typing import Final
 from tenure.core.facts import Fact, NodeClassNotServed
 from tenure.core.health.domains import ZONE
 from tenure.core.health.facts import Domain, Outage
+from tenure.core.pool.facts import NodesTimedOut
 from tenure.model.api.meta import BEGINNING, format_time
 from tenure.model.api.names import LAUNCHED_FOR
 from tenure.model.cloud.offering import format_price
@@ -236,6 +237,7 @@ Closed = (
     | PoolStatic
     | PoolNotReady
     | NodeClassRefused
+    | NodesTimedOut
 )
 
 

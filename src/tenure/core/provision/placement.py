@@ -17,6 +17,9 @@ from tenure.core.decision import Create, Subject
 from tenure.core.facts import Fact, RetriedAt
 from tenure.core.health.domains import NOTHING, Domains, DomainState
 from tenure.core.health.outage import domains_in
+from tenure.core.pool.backoff import BackOff, back_off_of
+from tenure.core.pool.facts import NodesTimedOut
+from tenure.core.pool.lookup import node_class_of
 from tenure.core.provision.daemonpods import daemons
 from tenure.core.provision.demand import Demand
 from tenure.core.provision.facts import CheapestFit, ClaimRefused, Closed, Target, TypesAwaited
@@ -39,7 +42,7 @@ from tenure.model.snapshot.derived import NOTHING_KEPT, Derived
 from tenure.model.snapshot.observations import ClaimRefusal
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate, Problem
-from tenure.packing.result import PlannedClaim
+from tenure.packing.result import Packing, PlannedClaim
 
 #: Placement has one key, the whole cluster: all pods compete for the same capacity.
 CLUSTER: Final = "cluster"
@@ -103,6 +106,8 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     closed: Mapping[str, Closed]
     #: Pools whose instance types are not known yet: nothing is decided without them.
     unlisted: tuple[str, ...]
+    #: By pool: those whose new nodes did not come up in time, several in a row.
+    back_offs: Mapping[str, BackOff]
     daemons: tuple[Daemon, ...]
     dry: Mapping[OfferingKey, datetime]
     #: By pod UID: pods that are nominated to a node in flight.
@@ -140,7 +145,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return Problem(
             pods=tuple(pods),
             nodes=self.nodes,
-            templates=self.templates,
+            templates=self.templates_at(now),
             daemons=self.daemons,
             dry=frozenset(key for key, until in self.dry.items() if until > now),
             avoid=frozenset(zones.zones_in_outage()),
@@ -150,6 +155,35 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
             node_fee_cpus=fee_times * settings.node_fee_cpus,
             derived=self.derived,
         )
+
+    def templates_at(self, now: datetime) -> tuple[PoolTemplate, ...]:
+        """Pools that may launch now."""
+        if not self.back_offs:
+            return self.templates
+        return tuple(one for one in self.templates if not self._is_held(one.pool, now))
+
+    def closed_at(self, now: datetime) -> dict[str, Closed]:
+        held = {pool: self.timed_out(pool) for pool in self.back_offs if self._is_held(pool, now)}
+        return {**self.closed, **held}
+
+    def timed_out(self, pool: str) -> NodesTimedOut:
+        return self.back_offs[pool].fact(self.pools[pool])
+
+    def _is_held(self, pool: str, now: datetime) -> bool:
+        back_off = self.back_offs.get(pool)
+        return back_off is not None and back_off.holds(now)
+
+    def one_at_a_time(self, packing: Packing) -> tuple[Packing, dict[str, str]]:
+        """Without all claims but one of each pool that backs off; by pod UID, that pool."""
+        kept: list[PlannedClaim] = []
+        waiting: dict[str, str] = {}
+        for planned in packing.claims:
+            pool = planned.pool
+            if pool in self.back_offs and any(one.pool == pool for one in kept):
+                waiting |= dict.fromkeys(planned.pods, pool)
+            else:
+                kept.append(planned)
+        return msgspec.structs.replace(packing, claims=tuple(kept)), waiting
 
     def _refused_until(self, now: datetime) -> frozenset[str]:
         """Pods for which the API server refused even a separate claim, until the next retry."""
@@ -185,6 +219,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
             *(one.lapses_at for one in self.nominations.values() if one.lapses_at is not None),
             *(demand.since for demand in self.demands if demand.leaves),
             *(one.retry_at for one in self.refused.values() if one.retry_at is not None),
+            *(at for one in self.back_offs.values() for at in (one.holds_from, one.next_at)),
             *([zones.changes_at] if zones.changes_at is not None else []),
         ]
 
@@ -199,6 +234,7 @@ def places_in(snapshot: Snapshot, demands: Iterable[Demand]) -> Places:
         templates=tuple(templates),
         closed=closed,
         unlisted=unlisted_pools(templates, snapshot),
+        back_offs=_back_offs(templates, snapshot),
         daemons=tuple(daemons(snapshot)),
         dry=dict(snapshot.observations.dry_offerings),
         nominations=nominations_in(snapshot, demands),
@@ -208,3 +244,13 @@ def places_in(snapshot: Snapshot, demands: Iterable[Demand]) -> Places:
         zones=domains_in(snapshot).zones(),
         derived=snapshot.derived,
     )
+
+
+def _back_offs(templates: Iterable[PoolTemplate], snapshot: Snapshot) -> dict[str, BackOff]:
+    found = {}
+    for template in templates:
+        pool, claims = snapshot.pools[template.pool], snapshot.claims_of_pool(template.pool)
+        back_off = back_off_of(pool, claims.values(), node_class_of(pool, snapshot))
+        if back_off.is_open:
+            found[pool.name] = back_off
+    return found

@@ -74,6 +74,8 @@ REPAIR_PROBE: Final = "karpenter.sh/repair-probe"
 LAUNCHED_FOR: Final = "karpenter.sh/launched-for"
 #: On a pool: launches of the last hours after which the same owner's pods were pending again.
 LAUNCH_BREAKER: Final = "karpenter.sh/launch-breaker"
+#: On a pool: claims that were not Ready in time, since a node of it last came up.
+LAUNCH_TIMEOUTS: Final = "karpenter.sh/launch-timeouts"
 # Ours alone, so not under Karpenter's name: on the Lease, which replica of ours held it last …
 LEASE_IDENTITY: Final = "tenure.dev/identity"
 #: … and when, as the count of transitions: Karpenter keeps the annotation, and counts on.

@@ -302,6 +302,13 @@ LAUNCH_BREAKER_OPEN: Final = Named(
     "Owners of pods whose launch breaker is open: launches for them back off, because their pods "
     "were pending again after each of several launches. 0 is none.",
 )
+LAUNCH_BACK_OFF: Final = Named(
+    "tenure_launch_back_off",
+    _G,
+    ("nodepool",),
+    "New nodes of a pool in a row that were not Ready within its readinessTTL, while its launches "
+    "back off because of that. 0 is none.",
+)
 NODE_COUNT: Final = Named(
     "karpenter_cluster_state_node_count", _G, (), "Nodes and claims without one, all that we know."
 )

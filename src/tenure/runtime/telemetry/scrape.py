@@ -24,6 +24,7 @@ from tenure.core.health.outage import domains_in, pool_health_of
 from tenure.core.launchbreaker.ledger import ledger_of
 from tenure.core.launchbreaker.poolrecord import open_owners
 from tenure.core.marks.ownership import is_our_pool
+from tenure.core.pool.backoff import TIMES, record_of
 from tenure.core.pool.lookup import usage_of
 from tenure.core.provision.demand import is_provisionable
 from tenure.core.reasons import Reason
@@ -250,6 +251,11 @@ def _breakers(
     )
     owners = {name: open_owners(ledger_of(pool)) for name, pool in snapshot.pools.items()}
     yield names.LAUNCH_BREAKER_OPEN, [((n,), float(len(o))) for n, o in sorted(owners.items())]
+    timed_out = ((name, len(record_of(pool).claims)) for name, pool in snapshot.pools.items())
+    yield (
+        names.LAUNCH_BACK_OFF,
+        [((name,), float(count if count >= TIMES else 0)) for name, count in sorted(timed_out)],
+    )
     held = domains_in(snapshot).at(settings, now).outages
     yield names.DOMAIN_HELD, [((hold.domain.kind, hold.domain.value), 1.0) for hold in held]
 
