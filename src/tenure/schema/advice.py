@@ -8,7 +8,7 @@ problems only; what cannot be read cannot be advised about.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -20,9 +20,13 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.matching.requirements import Requirements
 from tenure.model.values.cron import Cron
+from tenure.model.values.duration import NEVER, parse_duration
 from tenure.model.values.quantity import parse_resources
 from tenure.schema.findings import Code, Finding
 from tenure.schema.semantics.repair import KNOWN_CONDITIONS
+
+#: A shorter ``readinessTTL`` is probably a mistake.
+QUICKEST_BOOT: Final = timedelta(minutes=1)
 
 
 class Idle(msgspec.Struct, frozen=True):
@@ -88,6 +92,10 @@ def _for_pool(pool: NodePool) -> Iterator[Finding]:
         if amount < 0:
             message = "below zero, so the pool launches nothing"
             yield Finding(Code.LIMIT_BELOW_ZERO, f"spec.limits[{name}]", message)
+    ttl = _template(pool).readiness_ttl
+    if ttl is not None and ttl != NEVER and parse_duration(ttl).timedelta < QUICKEST_BOOT:
+        message = f"{ttl} is less than most nodes need to become Ready"
+        yield Finding(Code.TTL_SHORT, "spec.template.spec.readinessTTL", message)
     if (period := _template(pool).termination_grace_period) is not None:
         yield Finding(
             Code.PERIOD_DRIFTS_NODES,

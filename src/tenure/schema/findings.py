@@ -38,6 +38,7 @@ class Code(StrEnum):
     NEVER_BEGINS = "NeverBegins"
     DATES_PAST = "DatesPast"
     STATUS_MISSING = "StatusMissing"
+    TTL_SHORT = "TTLShort"
 
     PROTECTION_BOUNDED = "ProtectionBounded"
     PERIOD_DRIFTS_NODES = "PeriodDriftsNodes"
@@ -116,6 +117,12 @@ CODES: Final[dict[Code, CodeInfo]] = {
         "A repair policy for a condition that Kubernetes does not define has no `status`: the "
         "policy is ignored, unless the provider watches that condition.",
         'Write the status that means unhealthy, for example status: "True".',
+    ),
+    Code.TTL_SHORT: CodeInfo(
+        _WARNING,
+        "`readinessTTL` is below 1m: few nodes are Ready that soon, and those that are not are "
+        "deleted. After three in a row the pool's launches back off.",
+        "Write a time that the slowest node needs, or leave it out: 15m.",
     ),
     Code.PROTECTION_BOUNDED: CodeInfo(
         _INFO,

@@ -217,6 +217,8 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
         ["InvalidDoNotDisrupt"],
     ),
     ("a limit below zero", [a_pool(limits={"cpu": "-1"})], ["LimitBelowZero"]),
+    ("a TTL that no node meets", [a_pool(template={"readinessTTL": "5s"})], ["TTLShort"]),
+    ("a TTL that quick nodes meet", [a_pool(template={"readinessTTL": "1m"})], []),
     ("what does nothing yet", [a_pool(replicas=3)], ["DoesNothingYet"]),
     ("a repair block that leaves the mode open", [a_pool(repair={})], ["RepairByForce"]),
     ("one that is careful", [a_pool(repair={"terminationMode": "Graceful"})], []),
