@@ -505,6 +505,7 @@ NOT_WASTED: list[Any] = [
     pytest.param({"annotations": SERVED}, id="a pod succeeded there"),
     pytest.param({"annotations": {names.DISRUPTION_REASON: "Empty"}}, id="we disrupted it"),
     pytest.param({"deletion_timestamp": ahead(300)}, id="it was there for ten minutes"),
+    pytest.param({"stage": 1, "spec": {"readiness_ttl": "5s"}}, id="it was not Ready in time"),
 ]
 
 

@@ -94,6 +94,18 @@ def was_ready(claim: NodeClaim, node: Node | None) -> bool:
     return node.ready or node.labels.get(INITIALIZED) == "true"
 
 
+def has_timed_out(claim: NodeClaim) -> bool:
+    """Whether it was deleted when its TTL was over, and its Node had never been Ready.
+
+    Its Node may be gone by now, so a TTL that begins with the Node counts from the launch here.
+    """
+    deleted = claim.metadata.deletion_timestamp
+    if deleted is None or claim.rebooting or was_ready(claim, None):
+        return False
+    _, since = _start(claim, None)
+    return later(since, readiness_ttl(claim)) <= deleted
+
+
 def _start(claim: NodeClaim, node: Node | None) -> tuple[Stage, datetime]:
     if claim.registered and node is not None:
         return Stage.READINESS, max(node.created_at, rebooted_at(claim) or BEGINNING)

@@ -21,6 +21,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.health.readiness import has_timed_out
 from tenure.core.launchbreaker.ledger import (
     Entry,
     For,
@@ -334,9 +335,10 @@ def was_wasted(claim: NodeClaim, answer: TerminationAnswer | None) -> bool:
 
 
 def _by_us(claim: NodeClaim) -> bool:
-    """Whether it was disrupted, rebooted or found lost by Tenure."""
+    """Whether it was disrupted, rebooted or found lost by Tenure, or was not Ready in time."""
     return (
-        claim.rebooting
+        has_timed_out(claim)
+        or claim.rebooting
         or is_replaced(claim)
         or claim.is_true(LOST)
         or has_reason(claim)

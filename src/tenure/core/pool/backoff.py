@@ -22,7 +22,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.health.readiness import boot_of
+from tenure.core.health.readiness import has_timed_out, was_ready
 from tenure.core.marks.ownership import READY_ONCE
 from tenure.core.pool.facts import NodesTimedOut
 from tenure.model.api.meta import ApiObject, Instant, earlier, later
@@ -101,6 +101,7 @@ class BackOff(msgspec.Struct, frozen=True, kw_only=True):
             pool.spec.template.spec.readiness_ttl or "15m",
             last.claim,
             last.until,
+            at_least=len(self.record.claims) == RECORDED_MAX,
             booting="" if timeless else self.booting,
             next_at=None if timeless else self.next_at,
         )
@@ -135,7 +136,7 @@ def back_off_of(
     if len(ordered) > RECORDED_MAX:
         ordered = [*ordered[:TIMES], *ordered[TIMES - RECORDED_MAX :]]
     booting = max(
-        ((c.created_at, c.name) for c in claims if not c.deleting and not _was_ready(c)),
+        ((c.created_at, c.name) for c in claims if not c.deleting and not was_ready(c, None)),
         default=None,
     )
     return BackOff(
@@ -166,22 +167,15 @@ def _template(pool: NodePool, node_class: ApiObject | None) -> str:
 
 
 def _timed_out(claim: NodeClaim, pool: NodePool) -> TimedOut | None:
-    """Whether it was deleted when its TTL was over, and is of the pool's present template."""
+    """Only a claim of the pool's present template counts."""
     until = claim.metadata.deletion_timestamp
-    if until is None or _was_ready(claim):
+    if until is None or not has_timed_out(claim):
         return None
     if claim.annotations.get(NODEPOOL_HASH) != pool.annotations.get(NODEPOOL_HASH):
         return None
     if claim.spec.readiness_ttl != pool.spec.template.spec.readiness_ttl:
         return None
-    boot = boot_of(claim, None)
-    if boot is None or until < boot.due_at:
-        return None
     return TimedOut(claim.name, claim.created_at, until)
-
-
-def _was_ready(claim: NodeClaim) -> bool:
-    return claim.ready_once or claim.initialized
 
 
 def _came_up_at(claim: NodeClaim) -> datetime | None:

@@ -68,6 +68,8 @@ class NodesTimedOut(Fact, frozen=True):
     #: The newest of the claims, and when it was deleted.
     claim: str
     at: datetime
+    #: Older ones are not recorded.
+    at_least: bool = False
     #: The claim that is tried now, if there is one.
     booting: str = ""
     #: None in the pool's condition, which does not follow the time.
@@ -81,7 +83,7 @@ class NodesTimedOut(Fact, frozen=True):
         else:
             then = "launches back off from 1m to 30m, one node at a time"
         return (
-            f"{self.nodes} new nodes in a row were not Ready within readinessTTL {self.ttl}, last "
+            f"{self.nodes}{' or more' if self.at_least else ''} new nodes in a row were not Ready within readinessTTL {self.ttl}, last "
             f"NodeClaim {self.claim} at {format_time(self.at)}; {then}"
         )
 
@@ -126,6 +128,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NodesTimedOut(3, "15m", "general-4nv74", BEGINNING),
     NodesTimedOut(3, "15m", "general-4nv74", BEGINNING, next_at=BEGINNING),
     NodesTimedOut(3, "15m", "general-4nv74", BEGINNING, booting="general-26szh"),
+    NodesTimedOut(20, "15m", "general-4nv74", BEGINNING, at_least=True),
     NodesComeUp(),
     TimeOutsRecorded(1),
     WindowUnreadable('spec.schedules[0].cron: "* *" has 2 fields, and needs 5'),
