@@ -17,22 +17,19 @@ import msgspec
 
 from tenure.core.marks.ownership import READY_ONCE
 from tenure.core.marks.reboot import rebooted_at
+from tenure.core.marks.timeout import DEFAULT_TTL, launched_at, readiness_ttl, span_of
 from tenure.core.reasons import Reason
-from tenure.errors import SpecError
-from tenure.model.api.meta import BEGINNING, find_condition, later
+from tenure.model.api.meta import BEGINNING, later
 from tenure.model.api.names import INITIALIZED
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.snapshot.unreadable import is_unreadable
-from tenure.model.values.duration import NEVER, parse_duration
 
 #: How long a claim without ``initializationTTL`` may be Ready and not initialized, and still count
 #: as a node in flight.
 INITIALIZES_WITHIN: Final = timedelta(minutes=10)
 #: The reason of ``ReadyOnce`` on a node that was initialized once, and is not while it is rebooted.
 SPENT: Final = "Initialized"
-#: For claims that a user created without the field.
-DEFAULT_TTL: Final = timedelta(minutes=15)
 
 
 class Stage(StrEnum):
@@ -76,13 +73,8 @@ def boot_of(claim: NodeClaim, node: Node | None) -> Boot | None:
     return _initialization(claim, node)
 
 
-def readiness_ttl(claim: NodeClaim) -> timedelta:
-    span = _span(claim.spec.readiness_ttl)
-    return DEFAULT_TTL if span is None else span
-
-
 def initialization_ttl(claim: NodeClaim) -> timedelta | None:
-    return _span(claim.spec.initialization_ttl)
+    return span_of(claim.spec.initialization_ttl)
 
 
 def was_ready(claim: NodeClaim, node: Node | None) -> bool:
@@ -94,24 +86,11 @@ def was_ready(claim: NodeClaim, node: Node | None) -> bool:
     return node.ready or node.labels.get(INITIALIZED) == "true"
 
 
-def has_timed_out(claim: NodeClaim) -> bool:
-    """Whether it was deleted when its TTL was over, and its Node had never been Ready.
-
-    Its Node may be gone by now, so a TTL that begins with the Node counts from the launch here.
-    """
-    deleted = claim.metadata.deletion_timestamp
-    if deleted is None or claim.rebooting or was_ready(claim, None):
-        return False
-    _, since = _start(claim, None)
-    return later(since, readiness_ttl(claim)) <= deleted
-
-
 def _start(claim: NodeClaim, node: Node | None) -> tuple[Stage, datetime]:
     if claim.registered and node is not None:
         return Stage.READINESS, max(node.created_at, rebooted_at(claim) or BEGINNING)
-    launched = find_condition(claim.status.conditions, "Launched")
-    if launched is not None and launched.status == "True" and launched.last_transition_time:
-        return Stage.REGISTRATION, launched.last_transition_time
+    if (launched := launched_at(claim)) is not None:
+        return Stage.REGISTRATION, launched
     return Stage.LAUNCH, claim.created_at
 
 
@@ -126,16 +105,6 @@ def _initialization(claim: NodeClaim, node: Node | None) -> Boot | None:
     since = max(ready.last_transition_time, rebooted_at(claim) or BEGINNING)
     ttl = claim.spec.initialization_ttl or ""
     return Boot(Stage.INITIALIZATION, since, ttl, later(since, span))
-
-
-def _span(value: str | None) -> timedelta | None:
-    """The duration; None for none, for ``Never`` and for an invalid value."""
-    if value is None or value == NEVER:
-        return None
-    try:
-        return parse_duration(value).timedelta
-    except (SpecError, OverflowError):
-        return None
 
 
 def initialized_until(claim: NodeClaim) -> datetime | None:

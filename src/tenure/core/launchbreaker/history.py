@@ -21,7 +21,6 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.health.readiness import has_timed_out
 from tenure.core.launchbreaker.ledger import (
     Entry,
     For,
@@ -33,6 +32,7 @@ from tenure.core.launchbreaker.ledger import (
 from tenure.core.launchbreaker.owners import family_of, namespace_of, owner_of, revision_of
 from tenure.core.marks.command import has_reason, is_replaced
 from tenure.core.marks.ownership import LOST, is_our_pool, missing_after
+from tenure.core.marks.timeout import has_timed_out
 from tenure.model.api import names
 from tenure.model.api.meta import condition_status, later
 from tenure.model.api.node import Node

@@ -22,8 +22,9 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.health.readiness import has_timed_out, was_ready
+from tenure.core.health.readiness import was_ready
 from tenure.core.marks.ownership import READY_ONCE
+from tenure.core.marks.timeout import has_timed_out
 from tenure.core.pool.facts import NodesTimedOut
 from tenure.model.api.meta import ApiObject, Instant, earlier, later
 from tenure.model.api.names import LAUNCH_TIMEOUTS, NODEPOOL_HASH

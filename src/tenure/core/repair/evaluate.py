@@ -34,13 +34,14 @@ from tenure.core.facts import Fact
 from tenure.core.gates.gates import Blocked, Gate, GateFacts, Operation, first_blocked
 from tenure.core.health.domains import Probe
 from tenure.core.health.health import Health, HealthView, Member, examine
-from tenure.core.health.readiness import TIMEOUTS, Boot, Stage, readiness_ttl
+from tenure.core.health.readiness import TIMEOUTS, Boot, Stage
 from tenure.core.health.rules import FORCEFUL, UnhealthyCondition
 from tenure.core.marks.command import is_replaced, is_replacement
 from tenure.core.marks.deadline import deadline_of, hurried_until, hurry, stamp_of
 from tenure.core.marks.ownership import LOST, claim_status
 from tenure.core.marks.reboot import MOST, changes_at, is_spared, recent
 from tenure.core.marks.stamp import stale_stamp, stamp_claim, take_off_stamp
+from tenure.core.marks.timeout import readiness_ttl
 from tenure.core.reasons import Reason
 from tenure.core.repair.breakers import Breakers
 from tenure.core.repair.cause import Cause, merged, symptom, urgency_of
