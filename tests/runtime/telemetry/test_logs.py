@@ -216,7 +216,7 @@ def test_a_start_with_thousands_of_pods_is_told_in_full_but_not_at_once() -> Non
     # Pods do not use up the lines of other kinds.
     desk.journal.decided(NOON, a_verdict(subject=Subject("NodeClaim", "general-1")))
     assert desk.lines()[-1]["subject"] == "NodeClaim/general-1"
-    for _ in range(7):
+    for _ in range(16):
         desk.clock.forward(seconds=10)
         desk.journal.catch_up()
     told = {line["subject"] for line in desk.lines() if line["message"] == "verdict"}

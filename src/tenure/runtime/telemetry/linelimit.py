@@ -18,7 +18,7 @@ SUBJECT_BURST: Final = 5
 SUBJECT_GAP: Final = 10.0
 #: Lines on all subjects of one kind at once; then so many a second. A start with thousands of pods needs the burst.
 KIND_BURST: Final = 2000
-KIND_RATE: Final = 50.0
+KIND_RATE: Final = 20.0
 
 
 class Pace(msgspec.Struct):
