@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import io
 import json
@@ -20,6 +21,7 @@ from tenure.ports.outcome import Ended, Outcome
 from tenure.runtime.telemetry.journal import LoggedJournal
 from tenure.runtime.telemetry.linelimit import LineLimit
 from tenure.runtime.telemetry.logs import Complaints, LibraryHandler, Log, Sparing, make_log
+from tenure.sim.virtual.loop import VirtualLoop
 from tests.folders import ROOT
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -206,6 +208,17 @@ def test_the_last_verdict_of_a_subject_above_the_limit_is_said_later() -> None:
     desk.clock.forward(seconds=10)
     desk.journal.catch_up()
     assert len(desk.lines()) == 7
+
+
+def test_what_waits_is_said_although_nothing_else_happens() -> None:
+    desk, loop = Desk(), VirtualLoop()
+    for number in range(6):
+        desk.journal.decided(NOON, a_verdict(f"waits {number}"))
+    desk.clock.forward(seconds=10)
+    with pytest.raises(TimeoutError):
+        loop.run_until_complete(asyncio.wait_for(desk.journal.run(), 11))
+    loop.close()
+    assert desk.lines()[5]["because"] == "waits 5"
 
 
 def test_a_start_with_thousands_of_pods_is_told_in_full_but_not_at_once() -> None:
