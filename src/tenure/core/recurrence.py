@@ -1,38 +1,189 @@
-"""A recurring period: whether it is active now, and when that may change.
+"""When recurring and single periods are active, and when that changes next.
 
-It begins at each hit of a cron schedule and lasts for a duration: active from the hit on, inactive
-from the exact end. Periods may overlap: then it stays active.
+A recurring period begins at each hit of a cron schedule and lasts for a duration: active from the
+hit on, inactive from the exact end. Periods may overlap and be longer than the time between hits;
+then it stays active.
+
+The end of an active period is found day by day and not hit by hit: on a day on which the clocks do
+not change, all hits have the same distances. Only days with a change of the clocks are looked
+through hit by hit.
 """
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from tenure.model.api.meta import earlier, later
-from tenure.model.values.cron import Cron
+from tenure.model.values.cron import Cron, start_of_day
 
-#: How many hits are followed to find the end of an active period. Where periods always overlap there
-#: is no end; then it is active at least until the end of the last of these hits.
-_HITS: Final = 64
+_DAY: Final = timedelta(days=1)
+_MINUTE: Final = timedelta(minutes=1)
+#: Clocks are set by less.
+_CLOCK_CHANGE_MAX: Final = timedelta(hours=3)
+#: Weekdays, month ends and changes of the clocks come together in every way within so many years,
+#: but for leap days, which are counted instead. Who finds no end in that time finds none.
+_YEARS: Final = 41
+_DAYS_AT_LEAST: Final = 100
+#: Where every day matches, each year is like the other.
+_YEARS_OF_EQUAL_DAYS: Final = 3
+#: How many periods are followed to find the end of several calendars that take turns.
+_TURNS: Final = 2000
 
 
 class Phase(msgspec.Struct, frozen=True):
     on: bool
     #: Nothing changes before; None: never again.
     changes_at: datetime | None
+    #: Whether something does change then. If not, too many periods follow each other to say.
+    exact: bool = True
 
 
-def phase(cron: Cron, lasts: timedelta, zone: ZoneInfo, now: datetime) -> Phase:
-    hit = cron.next_after(earlier(now, lasts), zone)
-    if hit is None or hit > now:
-        return Phase(False, hit)
-    for _ in range(_HITS):
-        following = cron.next_after(hit, zone)
-        if following is None or following > later(hit, lasts):
-            break
-        hit = following
-    return Phase(True, later(hit, lasts))
+ALWAYS: Final = Phase(True, None)
+
+
+class Recurrence(msgspec.Struct, frozen=True):
+    cron: Cron
+    lasts: timedelta
+    zone: ZoneInfo
+
+    def phase(self, now: datetime) -> Phase:
+        hit = self.cron.next_after(earlier(now, self.lasts), self.zone)
+        if hit is None or hit > now:
+            return Phase(False, hit)
+        return Phase(True, _end(self, hit))
+
+
+class Dates(msgspec.Struct, frozen=True):
+    """One period: from an instant until another."""
+
+    start: datetime
+    end: datetime
+
+    def phase(self, now: datetime) -> Phase:
+        if now < self.start < self.end:
+            return Phase(False, self.start)
+        return Phase(True, self.end) if self.start <= now < self.end else Phase(False, None)
+
+
+def phase_of_any(parts: Iterable[Recurrence | Dates], now: datetime) -> Phase:
+    """Active while at least one is."""
+    known = [(part, part.phase(now)) for part in parts]
+    if not any(phase.on for _, phase in known):
+        return Phase(False, min((p.changes_at for _, p in known if p.changes_at), default=None))
+    at, turns = now, 0
+    while True:
+        on = [phase.changes_at for _, phase in known if phase.on]
+        ends = [end for end in on if end is not None]
+        if not on:
+            return Phase(True, at)
+        if len(ends) < len(on):
+            return ALWAYS
+        if turns > _TURNS:
+            return Phase(True, at, exact=False)
+        at = max(ends)
+        due = [part for part, phase in known if _is_over(phase, at)]
+        turns += len(due)
+        known = [(part, part.phase(at) if _is_over(phase, at) else phase) for part, phase in known]
+
+
+def _is_over(phase: Phase, at: datetime) -> bool:
+    return phase.changes_at is not None and phase.changes_at <= at
+
+
+# -- the end of an active period -------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def _end(recurrence: Recurrence, hit: datetime) -> datetime | None:
+    """Of the active period with this hit; None: it never ends."""
+    if _plainly_endless(recurrence) or _endless_from(recurrence, hit.year):
+        return None
+    return _found_end(recurrence, hit)
+
+
+@lru_cache(maxsize=4096)
+def _endless_from(recurrence: Recurrence, year: int) -> bool:
+    """Asked once a year: that there is no end takes the longest to find out."""
+    first = recurrence.cron.next_after(datetime(year, 1, 1, tzinfo=UTC), recurrence.zone)
+    return first is not None and _found_end(recurrence, first) is None
+
+
+def _found_end(recurrence: Recurrence, hit: datetime) -> datetime | None:
+    cron, lasts = recurrence.cron, recurrence.lasts
+    shape = _shape(cron, lasts)
+    last, first_day = hit, hit.astimezone(recurrence.zone).date()
+    years = _YEARS_OF_EQUAL_DAYS if shape.every_day else _YEARS
+    for count, day in enumerate(cron.days_from(first_day)):
+        if day.year > first_day.year + years and count > _DAYS_AT_LEAST:
+            return None
+        for hits in _runs(recurrence, shape, day):
+            if hits[1] <= last:
+                continue  # Before the hit that we begin with.
+            if hits[0] > later(last, lasts):
+                return later(last, lasts)
+            last = hits[1]
+    return later(last, lasts)
+
+
+class _Shape(msgspec.Struct, frozen=True):
+    """What a schedule does on every matching day on which the clocks do not change."""
+
+    #: Minutes of the day, first and last of each run of hits that are not further apart than the
+    #: period lasts.
+    runs: tuple[tuple[int, int], ...]
+    every_day: bool
+    #: Between two hits of one day, or of two days that follow each other.
+    widest_gap: timedelta
+
+
+@lru_cache(maxsize=4096)
+def _shape(cron: Cron, lasts: timedelta) -> _Shape:
+    hits = [hour * 60 + minute for hour in cron.hours for minute in cron.minutes]
+    runs = [(hits[0], hits[0])]
+    for hit in hits[1:]:
+        if (hit - runs[-1][1]) * _MINUTE <= lasts:
+            runs[-1] = (runs[-1][0], hit)
+        else:
+            runs.append((hit, hit))
+    following = [*hits[1:], hits[0] + 24 * 60]
+    widest = max(after - before for before, after in zip(hits, following, strict=True))
+    all_days, all_weekdays = len(cron.days) == 31, len(cron.weekdays) == 7
+    matching = (all_days or all_weekdays) if cron.either_day else (all_days and all_weekdays)
+    return _Shape(tuple(runs), matching and len(cron.months) == 12, widest * _MINUTE)
+
+
+def _runs(recurrence: Recurrence, shape: _Shape, day: date) -> Iterator[tuple[datetime, datetime]]:
+    """First and last hit of each run of that day, in order."""
+    zone = recurrence.zone
+    start = start_of_day(day, zone)
+    end = start_of_day(day + _DAY, zone) if day < date.max else later(start, _DAY)
+    if end - start == _DAY and _is_steady(start, end, zone):
+        for first, last in shape.runs:
+            yield start + first * _MINUTE, start + last * _MINUTE
+        return
+    hit = recurrence.cron.next_after(start - timedelta(microseconds=1), zone)
+    # A clock that is set back over midnight shows a time of this day again.
+    while hit is not None and hit <= later(end, _CLOCK_CHANGE_MAX):
+        yield hit, hit
+        hit = recurrence.cron.next_after(hit, zone)
+
+
+def _is_steady(start: datetime, end: datetime, zone: ZoneInfo) -> bool:
+    before, after = earlier(start, _CLOCK_CHANGE_MAX), later(end, _CLOCK_CHANGE_MAX)
+    return before.astimezone(zone).utcoffset() == after.astimezone(zone).utcoffset()
+
+
+def _plainly_endless(recurrence: Recurrence) -> bool:
+    """Whether that is plain without looking at the calendar."""
+    cron, lasts = recurrence.cron, recurrence.lasts
+    shape = _shape(cron, lasts)
+    if not shape.every_day:
+        return False
+    every_minute = len(cron.hours) == 24 and len(cron.minutes) == 60
+    return lasts >= (_MINUTE if every_minute else shape.widest_gap + _CLOCK_CHANGE_MAX)

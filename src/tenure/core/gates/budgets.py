@@ -26,7 +26,7 @@ from tenure.core.facts import Fact
 from tenure.core.gates.facts import BudgetUnreadable, BudgetUse, NoBudget
 from tenure.core.gates.fleet import EMPTY, Group, PoolFleet, fleet_of, group_of, selects
 from tenure.core.gates.traits import Traits
-from tenure.core.recurrence import Phase, phase
+from tenure.core.recurrence import ALWAYS, Phase, Recurrence
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import Budget, NodePool
 from tenure.model.values.cron import Cron, parse_zone
@@ -37,8 +37,6 @@ __all__ = ["UNLIMITED", "Allowance", "PoolFleet", "allowance", "consuming", "fle
 
 #: What Karpenter counts with where nothing limits.
 UNLIMITED: Final = 2**31 - 1
-
-_ALWAYS: Final = Phase(True, None)
 
 
 class Allowance(msgspec.Struct, frozen=True):
@@ -102,9 +100,10 @@ def _concerns(budget: Budget, traits: Traits) -> bool:
 
 def _phase(budget: Budget, now: datetime) -> Phase:
     if budget.schedule is None or budget.duration is None:
-        return _ALWAYS
+        return ALWAYS
     lasts = parse_duration(budget.duration).timedelta
-    return phase(Cron.parse(budget.schedule), lasts, parse_zone(budget.time_zone or "UTC"), now)
+    zone = parse_zone(budget.time_zone or "UTC")
+    return Recurrence(Cron.parse(budget.schedule), lasts, zone).phase(now)
 
 
 def _share_of_pool(budget: Budget, fleet: PoolFleet) -> int:

@@ -8,9 +8,9 @@ a range. A day matches by these rules, the first that applies:
 1. one of the two day fields is ``*``   the other one decides;
 2. otherwise                            either one is enough, as in every cron.
 
-``*/2`` is not ``*``. Clocks that change: a local time that is skipped fires at the jump,
-one that is repeated fires once, the first time. A schedule for every hour of the day
-names no local hour, so it just keeps its rhythm.
+``*/2`` is not ``*`` for days. Clocks that change: a local time that is skipped fires at the jump,
+one that is repeated fires once, the first time. A schedule whose hour is ``*`` or ``*/n`` names no
+local hour, so it keeps its rhythm: it fires whenever the local clock shows a matching time.
 """
 
 from __future__ import annotations
@@ -91,6 +91,8 @@ class Cron(msgspec.Struct, frozen=True):
     weekdays: frozenset[int]
     #: Both day fields are restricted, so that either is enough.
     either_day: bool
+    #: The hour is ``*`` or ``*/n``.
+    rhythmic: bool
 
     @classmethod
     def parse(cls, text: str, at: str = "cron") -> Cron:
@@ -106,7 +108,7 @@ class Cron(msgspec.Struct, frozen=True):
     def next_after(self, instant: datetime, zone: ZoneInfo) -> datetime | None:
         """The first time it fires strictly after the instant, in UTC; None for never."""
         assert instant.tzinfo is not None, "an instant without a zone is none"
-        if len(self.hours) == 24:
+        if self.rhythmic:
             return self._next_by_rhythm(instant, zone)
         for local in self._local_times(instant.astimezone(zone).replace(tzinfo=None)):
             fired = _instant_of(local, zone)
@@ -115,25 +117,25 @@ class Cron(msgspec.Struct, frozen=True):
         return None
 
     def _next_by_rhythm(self, instant: datetime, zone: ZoneInfo) -> datetime | None:
-        """For schedules of every hour: the next real minute that the local clock matches."""
+        """For schedules without a local hour: the next real minute that the local clock matches."""
         candidate = instant.astimezone(UTC).replace(second=0, microsecond=0) + _MINUTE
         while True:
             local = candidate.astimezone(zone)
-            if not self._matches_day(local.date()):
+            if not self.matches_day(local.date()):
                 day = next(self._days(local.date()), None)
                 if day is None:
                     return None
                 # A clock set back over midnight shows a day that has begun before.
-                midnight = _instant_of(datetime.combine(day, time()), zone)
-                candidate = max(candidate + _MINUTE, midnight)
-            elif local.minute in self.minutes:
+                candidate = max(candidate + _MINUTE, start_of_day(day, zone))
+            elif local.minute in self.minutes and local.hour in self.hours:
                 return candidate
             else:
                 candidate = self._towards_next_minute(candidate, local)
 
     def _towards_next_minute(self, candidate: datetime, local: datetime) -> datetime:
         """On to the next minute listed, but never across a change of the clocks."""
-        wait = next((m for m in self.minutes if m > local.minute), 60) - local.minute
+        listed = self.minutes if local.hour in self.hours else ()
+        wait = next((m for m in listed if m > local.minute), 60) - local.minute
         later = candidate + timedelta(minutes=wait)
         steady = later.astimezone(local.tzinfo).utcoffset() == local.utcoffset()
         return later if steady else candidate + _MINUTE
@@ -150,16 +152,20 @@ class Cron(msgspec.Struct, frozen=True):
 
     def _days(self, first: date) -> Iterator[date]:
         """Every matching day from the first on, as far as one can be expected."""
+        return self.days_from(first, until=first.year + _YEARS_AHEAD)
+
+    def days_from(self, first: date, *, until: int = date.max.year) -> Iterator[date]:
+        """Every matching day from the first on, to the end of the year ``until``."""
         year, month, start = first.year, first.month, first.day
-        while year <= min(first.year + _YEARS_AHEAD, date.max.year):
+        while year <= min(until, date.max.year):
             if month in self.months:
                 for number in range(start, monthrange(year, month)[1] + 1):
                     day = date(year, month, number)
-                    if self._matches_day(day):
+                    if self.matches_day(day):
                         yield day
             year, month, start = (year, month + 1, 1) if month < 12 else (year + 1, 1, 1)
 
-    def _matches_day(self, day: date) -> bool:
+    def matches_day(self, day: date) -> bool:
         if day.month not in self.months:
             return False
         by_number, by_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
@@ -173,6 +179,11 @@ def parse_zone(name: str, at: str = "timeZone") -> ZoneInfo:
     except (KeyError, ValueError, OSError):  # Unknown, no name at all, or a folder of zones.
         expected = "an IANA time zone such as Europe/Berlin"
         raise SpecError(at, name, expected, "Use Area/City, or UTC.") from None
+
+
+def start_of_day(day: date, zone: ZoneInfo) -> datetime:
+    """When the local clock first shows midnight, or jumps over it; in UTC."""
+    return _instant_of(datetime.combine(day, time()), zone)
 
 
 def _instant_of(local: datetime, zone: ZoneInfo) -> datetime:
@@ -208,6 +219,7 @@ def _parse(text: str) -> Cron | str:
     except _Unclear as unclear:
         return str(unclear)
     minutes, hours, days, months, weekdays = (frozenset(found) for found, _ in numbers)
+    every_hour = re.fullmatch(r"[*?](/[0-9]+)?", fields[1]) is not None or len(hours) == 24
     either_day = not (numbers[2][1] or numbers[4][1])
     return Cron(
         text=text,
@@ -217,6 +229,7 @@ def _parse(text: str) -> Cron | str:
         months=months,
         weekdays=frozenset(day % 7 for day in weekdays),
         either_day=either_day,
+        rhythmic=every_hour,
     )
 
 
