@@ -47,8 +47,11 @@ Edge cases:
   replacements are awaited: commands beyond a budget that was lowered go one after the other.
 - Pods do not block a disruption whose drain has a deadline (a grace period of the NodeClaim, or a
   bound of the repair policy); the drain respects them until then.
-- Maintenance windows are not enforced yet: a window says so in its status (`Valid` is `Unknown`,
-  reason `NotEnforced`).
+- Windows apply to `Repair` only if they name it. A window that closes while a drain is under way does not
+  stop the drain; one that closes while replacements are awaited rolls the command back. Time-outs of new nodes and
+  deletions by users ask no window.
+- A window that cannot be understood blocks the actions that it names, or all but `Repair`, on the Nodes that
+  it selects.
 """
 
 #: Short enough for the head of a column.
@@ -56,6 +59,7 @@ _SHORT = {
     Gate.OFF: "off",
     Gate.RULES: "rules",
     Gate.VETO: "veto",
+    Gate.WINDOW: "windows",
     Gate.OUTAGE: "domain",
     Gate.BREAKER: "breaker",
     Gate.PAUSE: "pause",

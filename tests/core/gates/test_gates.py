@@ -24,12 +24,17 @@ from tenure.core.health.facts import CircuitBreakerOpen, Domain, FirstProbe
 from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import drain_until
 from tenure.model.api.names import DO_NOT_REPAIR
+from tenure.model.api.window import ACTIONS, MaintenanceWindow
 from tests.core.build import NOW, SETTINGS, a_claim, a_node, a_pod, a_pool, ahead
 from tests.snapshots import snapshot_with
 
 OFF = msgspec.structs.replace(SETTINGS, node_repair=False)
 
 CLAIM, NODE = a_claim(annotations={DO_NOT_REPAIR: "true"}), a_node()
+#: With neither schedules nor dates it is always active.
+FREEZE = msgspec.convert(
+    {"metadata": {"name": "freeze"}, "spec": {"actions": list(ACTIONS)}}, MaintenanceWindow
+)
 POOL = a_pool(disruption={"budgets": [{"nodes": "0"}]})
 SNAPSHOT = snapshot_with(CLAIM, NODE, POOL, a_pod(protected="true"))
 
@@ -40,6 +45,7 @@ def everything(**fields: Any) -> GateFacts:
         "claim": CLAIM,
         "node": NODE,
         "pool": POOL,
+        "windows": (FREEZE,),
         "broken": "spec.repair is nonsense",
         "outage": (FirstProbe(Domain("zone", "a"), NOW),),
         "breaker": CircuitBreakerOpen("general", 2, 3, 1, "1"),
@@ -57,6 +63,7 @@ def everything(**fields: Any) -> GateFacts:
 LETS_PASS: dict[Gate, dict[str, Any]] = {
     Gate.RULES: {"broken": ""},
     Gate.VETO: {"claim": a_claim()},
+    Gate.WINDOW: {"windows": ()},
     Gate.OUTAGE: {"outage": ()},
     Gate.BREAKER: {"breaker": None},
     Gate.PAUSE: {"pauses": ()},
@@ -115,6 +122,7 @@ def test_reason_codes_are_those_that_alerts_are_written_for() -> None:
         Gate.OFF: Reason.REPAIR_OFF,
         Gate.RULES: Reason.REPAIR_OFF,
         Gate.VETO: Reason.REPAIR_VETOED,
+        Gate.WINDOW: Reason.DISRUPTION_BLOCKED,
         Gate.OUTAGE: Reason.REPAIR_BLOCKED,
         Gate.BREAKER: Reason.REPAIR_BLOCKED,
         Gate.PAUSE: Reason.DISRUPTION_WAITS,

@@ -1,4 +1,4 @@
-"""A maintenance window must not claim to be enforced before it is."""
+"""The status of a maintenance window: valid, active, until when, on how many Nodes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 
 from tenure.core.decision import Subject, Verdict
-from tenure.core.pool.facts import WindowNotEnforced
+from tenure.core.pool.lookup import WindowActive
 from tenure.core.pool.windows import WindowDecider
 from tenure.core.reasons import Reason
-from tenure.model.api.resource import MAINTENANCE_WINDOWS, PODS
+from tenure.model.api.meta import format_time
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODES, PODS
 from tenure.model.snapshot.snapshot import Change
-from tests.core.build import a_pod, a_window, body_of, condition, judged, said
+from tests.core.build import a_node, a_pod, a_window, body_of, condition, judged, said
 from tests.snapshots import snapshot_with
 
 DECIDER = WindowDecider()
@@ -23,36 +24,47 @@ def verdict_on(window: Any) -> Verdict:
     return verdict
 
 
-def test_a_window_says_that_nothing_enforces_it_yet() -> None:
-    verdict = verdict_on(a_window())
-    assert (verdict.reason, verdict.message) == (
-        Reason.WINDOW_STATUS_CHANGED,
-        str(WindowNotEnforced()),
-    )
-    assert said(verdict) == {"Valid": ("Unknown", "NotEnforced")}
+def test_a_window_says_whether_it_is_active_until_when_and_on_how_many_nodes() -> None:
+    window = a_window()
+    (verdict,) = judged(DECIDER, window, a_node("n1"), a_node("n2"))
+    (fact,) = verdict.facts
+    assert isinstance(fact, WindowActive)
+    assert (fact.nodes, fact.allows, fact.actions) == (2, False, window.spec.actions)
+    assert verdict.recheck_at == fact.changes_at is not None
+    status = body_of(verdict)["status"]
+    assert status["nodesMatched"] == 2
+    assert status["nextChange"] == format_time(fact.changes_at)
+    assert said(verdict) == {
+        "Valid": ("True", "Valid"),
+        "Active": ("True", "Active") if fact.active else ("False", "NotActive"),
+    }
     assert body_of(verdict)["metadata"] == {"resourceVersion": "7", "uid": "uid-office-hours"}
 
 
 def test_the_status_is_written_once_and_foreign_conditions_stay() -> None:
-    ours = condition("Valid", "Unknown", "NotEnforced", str(WindowNotEnforced()))
-    conditions = [msgspec.to_builtins(ours) | {"status": "Unknown"}]
     theirs = msgspec.to_builtins(condition("Reviewed"))
-    current = verdict_on(a_window(status={"conditions": [theirs, *conditions]}))
+    first = verdict_on(a_window(status={"conditions": [theirs]}))
+    assert said(first).keys() == {"Reviewed", "Valid", "Active"}
+    current = verdict_on(a_window(status=body_of(first)["status"]))
     assert (current.reason, current.action) == (Reason.WINDOW_CURRENT, None)
-    added = verdict_on(a_window(status={"conditions": [theirs]}))
-    assert said(added).keys() == {"Reviewed", "Valid"}
 
 
 def test_an_invalid_window_names_the_field() -> None:
     verdict = verdict_on(a_window(cron="every morning"))
     assert verdict.reason is Reason.WINDOW_INVALID
     assert verdict.message.startswith("spec.schedules[0].cron: got 'every morning', expected")
-    assert said(verdict) == {"Valid": ("False", "Unreadable")}
+    assert said(verdict)["Valid"] == ("False", "Unreadable")
+    assert said(verdict)["Active"] == ("True", "Active"), "it blocks until it is understood"
 
 
-def test_only_windows_concern_windows() -> None:
+def test_only_windows_and_labels_of_nodes_concern_windows() -> None:
     snapshot = snapshot_with(a_window())
     window = Change(MAINTENANCE_WINDOWS, "office-hours", None, a_window())
     assert list(DECIDER.touched(window, snapshot)) == ["office-hours"]
+    assert list(DECIDER.touched(Change(NODES, "n1", None, a_node("n1")), snapshot)) == [
+        "office-hours"
+    ]
+    same = Change(NODES, "n1", a_node("n1"), a_node("n1"))
+    assert list(DECIDER.touched(same, snapshot)) == []
     assert list(DECIDER.touched(Change(PODS, "p", None, a_pod()), snapshot)) == []
     assert list(DECIDER.observed(Subject("Pod", "p"), snapshot)) == []

@@ -14,6 +14,7 @@ import msgspec
 from tenure.core.disrupt.method import Method, Methods, Watch
 from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.gates.fleet import PoolFleet, fleet_of
+from tenure.core.gates.windows import Windows, windows_naming
 from tenure.core.marks.command import is_replaced, replacements_by_uid
 from tenure.core.marks.ownership import room_of
 from tenure.core.terminate.drain import drain_until
@@ -21,6 +22,7 @@ from tenure.core.terminate.pods import DrainView
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
+from tenure.model.api.window import ACTIONS
 from tenure.model.snapshot.snapshot import Snapshot
 
 
@@ -41,6 +43,8 @@ class PoolCandidates(msgspec.Struct, frozen=True, kw_only=True):
     nodes: Mapping[str, NodeFacts]
     #: By the reason of the method, in the order of the methods.
     watches: tuple[tuple[str, Watch], ...]
+    #: All maintenance windows.
+    windows: Windows = ()
     #: Until when nothing is replaced, and after whose failed replacement.
     pauses: tuple[tuple[datetime, str], ...] = ()
 
@@ -60,6 +64,7 @@ def candidates_in(methods: Methods, snapshot: Snapshot) -> Iterable[PoolCandidat
             fleet=fleet_of(name, snapshot),
             nodes={key: facts_of(*by_name[key], snapshot) for key in sorted(by_name)},
             watches=tuple((method.traits.reason, watch) for method, watch in watched[name]),
+            windows=windows_naming(frozenset(ACTIONS), snapshot),
             pauses=tuple(pauses_of(snapshot.claims_of_pool(name))),
         )
 

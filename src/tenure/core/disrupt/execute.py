@@ -111,6 +111,7 @@ class Execution:
     def __init__(self, ready: Ready, pools: Mapping[str, ReadyPool], shared: Pass) -> None:
         self._shared = shared
         self._command, self._facts = ready.under_way.command, ready.node
+        self._windows = ready.under_way.windows
         self._claim = self._command.claim
         self._pool = pools.get(self._claim.pool_name)
         self._settings, self._now = shared.settings, shared.now
@@ -165,6 +166,7 @@ class Execution:
         return msgspec.structs.replace(
             found,
             pool=self._pool.pool,
+            windows=self._windows,
             traits=method.traits,
             fleet=self._pool.fleet.before_terminating(node.name),
             started=self._shared.started.get(self._claim.pool_name, 0),

@@ -23,8 +23,9 @@ import msgspec
 from tenure.core.decision import Commitment
 from tenure.core.disrupt.facts import NoSingleNode, UnknownReason
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import GateFacts, Operation
+from tenure.core.gates.gates import Gate, GateFacts, Operation, first_blocked
 from tenure.core.gates.traits import Traits
+from tenure.core.gates.windows import Windows, windows_change_at, windows_naming
 from tenure.core.marks.command import Command
 from tenure.core.unreadable.decider import in_the_way
 from tenure.model.api.node import Node
@@ -80,6 +81,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     bound: timedelta | None = None
     commits: Commitment | None = None
     operation: Operation = Operation.VOLUNTARY
+    #: When a maintenance window may end it, or no longer does; the pipeline says so.
+    windows_change_at: datetime | None = None
 
 
 class Method(Protocol):
@@ -128,6 +131,8 @@ class UnderWay(msgspec.Struct, frozen=True, kw_only=True):
 
     command: Command
     facts: Any = None
+    #: Maintenance windows that name its action.
+    windows: Windows = ()
 
 
 def is_readable(command: Command, snapshot: Snapshot) -> bool:
@@ -154,8 +159,10 @@ class Methods:
 
     def under_way(self, command: Command, snapshot: Snapshot) -> UnderWay:
         method = self.of(command)
-        facts = method.facts(command, snapshot) if method is not None else None
-        return UnderWay(command=command, facts=facts)
+        if method is None:
+            return UnderWay(command=command)
+        windows = windows_naming(method.traits.window_actions, snapshot)
+        return UnderWay(command=command, facts=method.facts(command, snapshot), windows=windows)
 
     def standing(self, one: UnderWay, settings: Settings, now: datetime) -> Standing:
         """For every command: without its one Node or a known reason nothing can be wanted."""
@@ -164,7 +171,15 @@ class Methods:
             return Standing(unwanted=(NoSingleNode(command.claim.name, len(command.nodes)),))
         if method is None:
             return Standing(unwanted=(UnknownReason(command.reason),))
-        return method.standing(command, one.facts, settings, now)
+        standing = method.standing(command, one.facts, settings, now)
+        gates = GateFacts(
+            claim=command.claim, node=command.node, traits=method.traits, windows=one.windows
+        )
+        closed = first_blocked(standing.operation, gates, settings, now, only=(Gate.WINDOW,))
+        if closed is not None and not standing.unwanted:
+            return Standing(unwanted=closed.facts, windows_change_at=closed.until)
+        at = windows_change_at(one.windows, now)
+        return msgspec.structs.replace(standing, windows_change_at=at)
 
     def instants(self, one: UnderWay) -> Iterator[datetime]:
         method = self.of(one.command)

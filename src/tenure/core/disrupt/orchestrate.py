@@ -55,7 +55,7 @@ from tenure.core.marks.stamp import stale_stamp, take_off_stamp
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, say
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 
@@ -82,6 +82,8 @@ class ReplacementDecider:
             for name, claim in snapshot.claims_of_pool(change.key).items():
                 if is_replaced(claim):
                     yield name
+        elif change.resource == MAINTENANCE_WINDOWS:
+            yield from (name for name, claim in snapshot.claims.items() if is_replaced(claim))
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         return ()
@@ -122,8 +124,9 @@ class _Progress:
         self._command, self._claim = view.command, view.command.claim
         self._now = now
         self._standing = methods.standing(view, settings, now)
-        instants = (*fail_instants(self._command), *methods.instants(view))
-        self._recheck_at = min((at for at in instants if at > now), default=None)
+        windows_change_at = self._standing.windows_change_at
+        instants = (*fail_instants(self._command), *methods.instants(view), windows_change_at)
+        self._recheck_at = min((at for at in instants if at and at > now), default=None)
 
     def next_step(self) -> Verdict:
         claim, command = self._claim, self._command

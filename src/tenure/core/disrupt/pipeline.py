@@ -30,7 +30,7 @@ from tenure.core.provision.placement import CLUSTER, moves_places, tells_of_plac
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import say
 from tenure.model.api.meta import earlier, later
-from tenure.model.api.resource import NODES, POD_DISRUPTION_BUDGETS, PODS
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODES, POD_DISRUPTION_BUDGETS, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 
@@ -56,8 +56,8 @@ class DisruptionDecider:
         return (CLUSTER,)
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
-        budgets = change.resource == POD_DISRUPTION_BUDGETS
-        return (CLUSTER,) if budgets or moves_places(change, snapshot) else ()
+        gates = change.resource in (POD_DISRUPTION_BUDGETS, MAINTENANCE_WINDOWS)
+        return (CLUSTER,) if gates or moves_places(change, snapshot) else ()
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         return (CLUSTER,) if tells_of_places(subject) else ()

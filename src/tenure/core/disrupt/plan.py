@@ -134,6 +134,7 @@ class Planner:
         return msgspec.structs.replace(
             known,
             pool=pool.pool,
+            windows=pool.windows,
             pauses=pool.pauses,
             traits=one.method.traits,
             fleet=pool.fleet,

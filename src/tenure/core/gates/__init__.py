@@ -2,6 +2,6 @@
 
 Repair and reboots ask it, too, so it imports neither of them.
 
-May import: core, core.health, core.marks, core.protect, core.terminate, schema, model.
+May import: core, core.health, core.marks, core.protect, core.terminate, schema, model, errors.
 Start reading: gates.py.
 """

@@ -10,9 +10,6 @@ claim is stamped and before it is deleted, before a reboot is committed, and unt
 
 Repair, reboots and voluntary disruption share this list. So this module imports neither ``repair``
 nor ``reboot``: what they know comes in as ``GateFacts``.
-
-Maintenance windows are not enforced yet, so there is no gate for them. It belongs between ``VETO``
-and ``OUTAGE``: time-outs do not ask it, every other operation does.
 """
 
 from __future__ import annotations
@@ -41,6 +38,7 @@ from tenure.core.gates.facts import (
 from tenure.core.gates.fleet import PoolFleet
 from tenure.core.gates.podblockers import blockers_of
 from tenure.core.gates.traits import Traits
+from tenure.core.gates.windows import REPAIR, Windows, closed_by, windows_change_at
 from tenure.core.health.facts import CircuitBreakerOpen
 from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
@@ -62,6 +60,7 @@ class Gate(StrEnum):
     OFF = "switched off"
     RULES = "usable rules"
     VETO = "veto"
+    WINDOW = "maintenance windows"
     OUTAGE = "failure domain"
     BREAKER = "circuit breaker"
     PAUSE = "pause"
@@ -85,12 +84,12 @@ class Operation(StrEnum):
     REBOOT_FAILED = "replacement after a failed reboot"
 
 
-_REPAIR: Final = (Gate.OFF, Gate.RULES, Gate.VETO, Gate.OUTAGE, Gate.BREAKER)
+_REPAIR: Final = (Gate.OFF, Gate.RULES, Gate.VETO, Gate.WINDOW, Gate.OUTAGE, Gate.BREAKER)
 _PACED: Final = (Gate.PAUSE, Gate.BUDGET, Gate.PODS)
 
 #: Which gates an operation asks. The documentation prints this table.
 ASKED: Final[Mapping[Operation, frozenset[Gate]]] = {
-    Operation.VOLUNTARY: frozenset({*_PACED, Gate.LIMITS}),
+    Operation.VOLUNTARY: frozenset({Gate.WINDOW, *_PACED, Gate.LIMITS}),
     Operation.GRACEFUL_REPAIR: frozenset({*_REPAIR, *_PACED, Gate.LIMITS}),
     # Node repair switched off, or rules that cannot be used, do not stop a time-out.
     Operation.GRACEFUL_TIMEOUT: frozenset(
@@ -112,8 +111,9 @@ ASKED: Final[Mapping[Operation, frozenset[Gate]]] = {
 #: two nodes where one is needed.
 PLAN_ONLY: Final = frozenset({Gate.PAUSE})
 
-#: What a user says: it ends a command under way. Every other gate makes it wait.
-ROLLS_BACK: Final = frozenset({Gate.OFF, Gate.VETO})
+#: What a user says, and a window, which may be closed for days: it ends a command under way. Every
+#: other gate makes it wait.
+ROLLS_BACK: Final = frozenset({Gate.OFF, Gate.VETO, Gate.WINDOW})
 
 
 class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +122,8 @@ class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
     claim: NodeClaim
     node: Node | None = None
     pool: NodePool | None = None
+    #: Maintenance windows that name the action.
+    windows: Windows = ()
     #: Why the pool's repair block cannot be used; empty when it can.
     broken: str = ""
     #: Why its failure domains block it, and why the breaker of its pool does; empty: they do not.
@@ -171,6 +173,8 @@ def changes_at(operation: Operation, facts: GateFacts, now: datetime) -> datetim
     """When a gate that lets it pass may block it although nothing changes."""
     asked = ASKED[operation]
     instants = [facts.breakers_change_at if Gate.BREAKER in asked else None]
+    if Gate.WINDOW in asked:
+        instants.append(windows_change_at(facts.windows, now))
     if Gate.BUDGET in asked:
         found = _allowance(facts, now)
         instants.append(found.changes_at if found is not None else None)
@@ -211,6 +215,16 @@ def vetoed(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | Non
                 until=veto.ends_at,
             )
     return None
+
+
+def outside_windows(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
+    """A maintenance window forbids it now: a Block window is active, or no Allow window is."""
+    actions = facts.traits.window_actions if facts.traits is not None else REPAIR
+    found = closed_by(facts.windows, facts.node, actions, now) if facts.node is not None else None
+    if found is None:
+        return None
+    fact, until = found
+    return Blocked(gate=Gate.WINDOW, reason=Reason.DISRUPTION_BLOCKED, facts=(fact,), until=until)
 
 
 def in_outage(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
@@ -300,6 +314,7 @@ GATES: Final[Mapping[Gate, Callable[[GateFacts, Settings, datetime], Blocked | N
     Gate.OFF: switched_off,
     Gate.RULES: unusable_rules,
     Gate.VETO: vetoed,
+    Gate.WINDOW: outside_windows,
     Gate.OUTAGE: in_outage,
     Gate.BREAKER: breaker_tripped,
     Gate.PAUSE: pausing,

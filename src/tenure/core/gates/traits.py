@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from tenure.model.api.window import ACTIONS
+
 
 class Traits(msgspec.Struct, frozen=True, kw_only=True):
     #: As budgets, the claim's mark and metrics name it.
@@ -17,3 +19,5 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     eventual: bool = False
     #: Whether its pods must have capacity elsewhere before it terminates.
     needs_replacement: bool = True
+    #: The actions by which maintenance windows name it.
+    window_actions: frozenset[str] = frozenset(ACTIONS)

@@ -107,12 +107,24 @@ class WindowUnreadable(Fact, frozen=True):
         return self.problems
 
 
-class WindowNotEnforced(Fact, frozen=True):
+class WindowActive(Fact, frozen=True, kw_only=True):
+    """Whether it applies now, and until when."""
+
+    active: bool
+    #: Anything but ``Allow`` blocks.
+    allows: bool
+    actions: tuple[str, ...]
+    nodes: int
+    changes_at: datetime | None = None
+
     def __str__(self) -> str:
-        return (
-            "disruptions are not planned by maintenance windows yet; "
-            "the guard refuses repairs that this window forbids"
-        )
+        verb = "allows" if self.allows else "blocks"
+        nodes = f"{self.nodes} Node" if self.nodes == 1 else f"{self.nodes} Nodes"
+        does = f"{verb} {', '.join(self.actions)} on {nodes}"
+        at = "" if self.changes_at is None else format_time(self.changes_at)
+        if self.active:
+            return f"active: {does} {f'until {at}' if at else 'for ever'}"
+        return f"not active: {does} {f'from {at}' if at else 'never'}"
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
@@ -132,5 +144,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NodesComeUp(),
     TimeOutsRecorded(1),
     WindowUnreadable('spec.schedules[0].cron: "* *" has 2 fields, and needs 5'),
-    WindowNotEnforced(),
+    WindowActive(active=True, allows=False, actions=("Drift",), nodes=3, changes_at=BEGINNING),
+    WindowActive(active=True, allows=False, actions=("Drift", "Repair"), nodes=1),
+    WindowActive(active=False, allows=True, actions=("Drift",), nodes=0, changes_at=BEGINNING),
+    WindowActive(active=False, allows=True, actions=("Drift",), nodes=12),
 )

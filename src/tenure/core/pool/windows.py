@@ -1,29 +1,35 @@
-"""Decide the status of a maintenance window.
+"""Decide the status of a maintenance window: whether it is valid and active, and until when.
 
-No decider uses windows yet: only the guard refuses what they forbid, right before the write. So a
-window must not claim to be fully enforced: ``Valid`` is Unknown with reason ``NotEnforced``, or
-False when its spec is invalid.
+What it forbids is asked elsewhere (``core/gates/windows.py``); here that is only shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Final
+
+import msgspec
 
 from tenure.core.conditions import Wanted, merge, status_patch
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.facts import Fact
-from tenure.core.pool.facts import WindowNotEnforced, WindowUnreadable
+from tenure.core.gates.windows import phase_of, requirements_of
+from tenure.core.pool.facts import WindowActive, WindowUnreadable
 from tenure.core.reasons import Reason
-from tenure.model.api.resource import MAINTENANCE_WINDOWS
+from tenure.core.recurrence import Phase
+from tenure.model.api.meta import format_time
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODES
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.schema.problems import in_words, problems_of
 
-_NOT_ENFORCED: Final = WindowNotEnforced()
+
+class WindowView(msgspec.Struct, frozen=True):
+    window: MaintenanceWindow
+    #: How many Nodes it selects.
+    nodes: int = 0
 
 
 class WindowDecider:
@@ -35,42 +41,70 @@ class WindowDecider:
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
         if change.resource == MAINTENANCE_WINDOWS:
             yield change.key
+        elif change.resource == NODES and _changes_labels(change):
+            yield from snapshot.windows
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         return ()
 
-    def view(self, snapshot: Snapshot, key: str) -> MaintenanceWindow | None:
+    def view(self, snapshot: Snapshot, key: str) -> WindowView | None:
         window = snapshot.windows.get(key)
-        return None if is_unreadable(window) else window
+        if window is None or is_unreadable(window):
+            return None
+        wanted, nodes = requirements_of(window), snapshot.nodes.values()
+        matching = sum(all(one.matches(node.labels) for one in wanted) for node in nodes)
+        return WindowView(window, matching if wanted else len(nodes))
 
-    def decide(
-        self, view: MaintenanceWindow, settings: Settings, now: datetime
-    ) -> Sequence[Verdict]:
-        if message := in_words(problems_of(view)):
-            want = Wanted("Valid", "False", "Unreadable", message)
-            fact = WindowUnreadable(message)
-            return (_verdict(view, Reason.WINDOW_INVALID, fact, _patch(view, want)),)
-        patch = _patch(view, Wanted("Valid", "Unknown", "NotEnforced", str(_NOT_ENFORCED)))
+    def decide(self, view: WindowView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        window, phase = view.window, phase_of(view.window, now)
+        if message := in_words(problems_of(window)):
+            valid = Wanted("Valid", "False", "Unreadable", message)
+            patch = _patch(view, phase, valid)
+            return (_verdict(window, Reason.WINDOW_INVALID, WindowUnreadable(message), patch),)
+        fact = WindowActive(
+            active=phase.on,
+            allows=not window.blocks,
+            actions=window.spec.actions,
+            nodes=view.nodes,
+            changes_at=phase.changes_at,
+        )
+        patch = _patch(view, phase, Wanted("Valid", "True", "Valid", ""))
         reason = Reason.WINDOW_STATUS_CHANGED if patch else Reason.WINDOW_CURRENT
-        return (_verdict(view, reason, _NOT_ENFORCED, patch),)
+        return (_verdict(window, reason, fact, patch, phase.changes_at),)
 
 
-def _patch(window: MaintenanceWindow, want: Wanted) -> Patch | None:
-    conditions = merge(window.status.conditions, (want,), window.metadata.generation)
-    if conditions == window.status.conditions:
+def _changes_labels(change: Change) -> bool:
+    return change.old is None or change.new is None or change.old.labels != change.new.labels
+
+
+def _patch(view: WindowView, phase: Phase, valid: Wanted) -> Patch | None:
+    window = view.window
+    active = Wanted("Active", str(phase.on), "Active" if phase.on else "NotActive", "")
+    conditions = merge(window.status.conditions, (valid, active), window.metadata.generation)
+    at = phase.changes_at if phase.exact else None
+    status = {
+        "nodesMatched": view.nodes,
+        "nextChange": format_time(at) if at is not None else None,
+    }
+    now = {"nodesMatched": window.status.nodes_matched, "nextChange": window.status.next_change}
+    if conditions == window.status.conditions and status == now:
         return None
     return status_patch(
         MAINTENANCE_WINDOWS,
         window.name,
         uid=window.uid,
         resource_version=window.metadata.resource_version,
-        status={},
+        status=status,
         conditions=conditions,
     )
 
 
 def _verdict(
-    window: MaintenanceWindow, reason: Reason, fact: Fact, action: Patch | None
+    window: MaintenanceWindow,
+    reason: Reason,
+    fact: Fact,
+    action: Patch | None,
+    recheck_at: datetime | None = None,
 ) -> Verdict:
     return Verdict(
         concern=Concern.WINDOW,
@@ -78,4 +112,5 @@ def _verdict(
         reason=reason,
         facts=(fact,),
         action=action,
+        recheck_at=recheck_at,
     )

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from tenure.core.facts import Fact
 from tenure.core.gates.gates import GateFacts
+from tenure.core.gates.windows import windows_change_at
 from tenure.core.health.breaker import Breaker
 from tenure.core.health.domains import Probe
 from tenure.core.health.facts import CircuitBreakerOpen
@@ -28,12 +29,13 @@ class Breakers:
         self._view = view
         self._breaker = _breaker(view, found, now)
         self._domains = view.domains.at(settings, now)
-        #: When another node stops booting and counts, or a domain changes.
+        #: When another node stops booting and counts, or a domain or a window changes.
         self.changes_at = min(
             [
                 *(at for _, health in found for at in _counts_from(health, now)),
                 *(one.since for one in view.others if one.booting and one.since > now),
-                *([self._domains.changes_at] if self._domains.changes_at is not None else []),
+                *_instants(windows_change_at(view.windows, now)),
+                *_instants(self._domains.changes_at),
             ],
             default=None,
         )
@@ -46,6 +48,7 @@ class Breakers:
             claim=member.claim,
             node=member.node,
             pool=pool,
+            windows=self._view.windows,
             broken=self._view.broken,
             outage=outage,
             breaker=breaker_open(pool.name if pool is not None else "", self._breaker),
@@ -65,6 +68,10 @@ class Breakers:
         if member.node is None:
             return ()
         return self._domains.outage_of(domains_of(member.claim, member.node))
+
+
+def _instants(at: datetime | None) -> list[datetime]:
+    return [at] if at is not None else []
 
 
 def breaker_open(pool: str, found: Breaker) -> CircuitBreakerOpen | None:

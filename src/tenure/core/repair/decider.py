@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Final
 
 from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.gates.windows import REPAIR, windows_naming
 from tenure.core.health.domains import Domains
 from tenure.core.health.health import HealthView, Member, unusable
 from tenure.core.health.outage import domains_in, domains_of, unhealthy_nodes_in
@@ -26,7 +27,7 @@ from tenure.model.api.names import NODEPOOL
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
-from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.settings import Settings
 from tenure.model.snapshot.derived import Derivation
 from tenure.model.snapshot.snapshot import Change, Snapshot
@@ -85,6 +86,7 @@ def health_of(name: str, snapshot: Snapshot) -> HealthView | None:
         pool=pool,
         rules=rules,
         broken=unusable(pool),
+        windows=windows_naming(REPAIR, snapshot),
         count=count_nodes(name, rules, snapshot),
         unreadable=_unreadable(members, pool, snapshot),
         members=members,
@@ -100,7 +102,7 @@ def _domains_of(members: Iterable[Member], snapshot: Snapshot) -> Domains:
 def _matters_to_others(change: Change) -> bool:
     """Whether it may change which nodes of a domain count as unhealthy, or which is the probe."""
     if change.resource != NODES:
-        return change.resource in (NODE_CLAIMS, NODE_POOLS)
+        return change.resource in (NODE_CLAIMS, NODE_POOLS, MAINTENANCE_WINDOWS)
     old, new = change.old, change.new
     if not isinstance(old, Node) or not isinstance(new, Node):
         return True
@@ -182,6 +184,7 @@ def _view_of_one(snapshot: Snapshot, name: str) -> HealthView | None:
     return HealthView(
         pool=None,
         rules=rules,
+        windows=windows_naming(REPAIR, snapshot),
         count=PoolCount(sum(is_our_node(node, snapshot) for node in snapshot.nodes.values())),
         unreadable=_unreadable(members, None, snapshot),
         members=members,

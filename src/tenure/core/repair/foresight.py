@@ -17,6 +17,7 @@ import msgspec
 
 from tenure.core.decision import Patch, Verdict
 from tenure.core.gates.gates import Blocked, GateFacts, Operation, first_blocked
+from tenure.core.gates.windows import REPAIR, windows_naming
 from tenure.core.health.health import HealthView, Member, unusable
 from tenure.core.health.outage import pool_health_of
 from tenure.core.marks.deadline import ComingDeadline, Deadline
@@ -44,6 +45,7 @@ _BLOCKED: Final = frozenset(
         Reason.REPAIR_OFF,
         Reason.REPAIR_VETOED,
         Reason.REPAIR_BLOCKED,
+        Reason.DISRUPTION_BLOCKED,
         Reason.BLOCKED_BY_UNREADABLE,
     }
 )
@@ -110,6 +112,7 @@ def _gate_facts(
         claim=claim,
         node=node,
         pool=pool,
+        windows=windows_naming(REPAIR, snapshot),
         broken=unusable(pool),
         breaker=breaker_open(claim.pool_name, breaker),
     )

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from tenure.core.gates.traits import Traits
+from tenure.core.gates.windows import REPAIR
 
 
 class Disruption(StrEnum):
@@ -29,11 +30,18 @@ TRAITS: Final = {
             not_ready_counts=False,
             node_protection_counts=False,
             eventual=True,
+            window_actions=REPAIR,
         ),
-        Traits(reason=Disruption.EMPTY),
-        Traits(reason=Disruption.EXPIRED, eventual=True),
-        Traits(reason=Disruption.DRIFTED, eventual=True),
-        Traits(reason=Disruption.REBALANCE),
-        Traits(reason=Disruption.UNDERUTILIZED),
+        Traits(
+            reason=Disruption.EMPTY,
+            window_actions=frozenset({"Consolidation", "EmptyConsolidation"}),
+        ),
+        Traits(reason=Disruption.EXPIRED, eventual=True, window_actions=frozenset({"Expiration"})),
+        Traits(reason=Disruption.DRIFTED, eventual=True, window_actions=frozenset({"Drift"})),
+        Traits(reason=Disruption.REBALANCE, window_actions=frozenset({"Rebalance"})),
+        Traits(
+            reason=Disruption.UNDERUTILIZED,
+            window_actions=frozenset({"Consolidation", "NonEmptyConsolidation"}),
+        ),
     )
 }

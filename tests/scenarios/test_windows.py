@@ -1,0 +1,147 @@
+"""Maintenance windows and repair, in virtual time. Stories begin on a Monday at 08:00 UTC.
+
+``KWOKUnhealthy`` is tolerated for 30 s; the node stays Ready all the time.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tenure.model.api.names import DISRUPTED_TAINT
+from tenure.model.api.resource import EVENTS, MAINTENANCE_WINDOWS, NODES
+from tenure.sim.scenario.dsl import Story
+from tests.builders import HOUR, MINUTE, SECOND, Manifest, a_deployment
+from tests.scenarios.test_replacing import (
+    DUE,
+    a_cluster,
+    becomes_unhealthy,
+    is_gone,
+    is_leaving,
+    is_tainted,
+    replacement_of,
+)
+
+#: From 08:00 to 09:00.
+MORNING = {"cron": "0 8 * * *", "duration": "1h"}
+CONDITION = "KWOKUnhealthy"
+
+
+def a_window(name: str = "freeze", **spec: Any) -> Manifest:
+    kind = {"apiVersion": "karpenter.sh/v1alpha1", "kind": "MaintenanceWindow"}
+    usual = {"actions": ["Repair"], "schedules": [MORNING]}
+    return {**kind, "metadata": {"name": name}, "spec": usual | spec}
+
+
+def repaired(mode: str) -> dict[str, Any]:
+    policy = {"conditionType": CONDITION, "status": "True", "toleration": "30s"}
+    return {"repair": {"maxUnhealthy": "100%", "terminationMode": mode, "policies": [policy]}}
+
+
+def warned(story: Story, text: str) -> bool:
+    return any(text in event["message"] for event in story.store.list(EVENTS))
+
+
+@pytest.mark.parametrize("mode", ["Graceful", "Forceful"])
+def test_a_block_window_keeps_repair_from_starting_until_it_closes(mode: str) -> None:
+    with Story(*a_cluster(a_deployment(), **repaired(mode)), a_window()) as story:
+        story.run(5 * MINUTE)
+        node, claim = becomes_unhealthy(story)
+        story.run(54 * MINUTE)
+        assert not is_leaving(story, claim)
+        assert not is_tainted(story, node)
+        assert story.cloud.launch_count == 1, "no replacement waits for the window"
+        assert warned(story, "MaintenanceWindow freeze blocks this on Node")
+        assert "Replacing" not in story.reasons(f"NodeClaim/{claim}")
+        story.run(6 * MINUTE)
+        assert is_gone(story, claim)
+        assert story.running("web") == 1
+
+
+def test_outside_of_an_allow_window_repair_waits_until_it_opens() -> None:
+    night = {"cron": "0 22 * * *", "duration": "1h"}
+    window = a_window("nights", type="Allow", schedules=[night])
+    with Story(*a_cluster(a_deployment()), window) as story:
+        story.run(5 * MINUTE)
+        _, claim = becomes_unhealthy(story)
+        story.run(13 * HOUR)
+        assert not is_leaving(story, claim)
+        assert warned(story, "not before 2026-01-05T22:00:00Z")
+        story.run(HOUR)
+        assert is_gone(story, claim)
+
+
+def test_a_window_for_other_actions_or_other_nodes_blocks_no_repair() -> None:
+    others = {"matchExpressions": [{"key": "team", "operator": "In", "values": ["db"]}]}
+    windows = a_window("drift", actions=["Drift"]), a_window("db", selector=others)
+    with Story(*a_cluster(a_deployment()), *windows) as story:
+        story.run(5 * MINUTE)
+        _, claim = becomes_unhealthy(story)
+        story.run(5 * MINUTE)
+        assert is_gone(story, claim)
+
+
+def test_a_window_that_closes_before_the_node_terminates_rolls_the_command_back() -> None:
+    with Story(*a_cluster(a_deployment())) as story:
+        story.run(5 * MINUTE)
+        node, claim = becomes_unhealthy(story)
+        story.run(DUE + 2 * SECOND)
+        assert replacement_of(story, claim) is not None
+        assert is_tainted(story, node)
+        story.store.create(MAINTENANCE_WINDOWS, a_window())
+        story.run(10 * MINUTE)
+        assert not is_leaving(story, claim)
+        assert not is_tainted(story, node)
+        assert "DisruptionCancelled" in story.reasons(f"NodeClaim/{claim}")
+        story.run(50 * MINUTE)
+        assert is_gone(story, claim)
+
+
+def test_a_window_that_closes_during_a_drain_does_not_stop_it() -> None:
+    with Story(*a_cluster(a_deployment(terminationGracePeriodSeconds=40))) as story:
+        story.run(5 * MINUTE)
+        _, claim = becomes_unhealthy(story)
+        while not is_leaving(story, claim):
+            story.run(SECOND)
+        story.store.create(MAINTENANCE_WINDOWS, a_window())
+        story.run(5 * MINUTE)
+        assert is_gone(story, claim)
+
+
+def test_a_window_does_not_stop_a_deletion_by_a_user() -> None:
+    with Story(*a_cluster(a_deployment()), a_window(schedules=[])) as story:
+        story.run(5 * MINUTE)
+        claim = story.delete_claim()
+        story.run(5 * MINUTE)
+        assert is_gone(story, claim)
+
+
+def test_a_window_that_cannot_be_understood_blocks_repair_only_if_it_names_it() -> None:
+    broken: dict[str, Any] = {
+        "schedules": [{"cron": "0 0 * * *", "duration": "1h", "timeZone": "Mars/Olympus"}]
+    }
+    for actions, blocks in ((["Repair"], True), (["Drift"], False)):
+        with Story(*a_cluster(a_deployment())) as story:
+            story.store.create(MAINTENANCE_WINDOWS, a_window(actions=actions, **broken))
+            story.run(5 * MINUTE)
+            _, claim = becomes_unhealthy(story)
+            story.run(timedelta(minutes=20))
+            assert is_gone(story, claim) is not blocks
+
+
+def test_the_status_shows_whether_it_is_active_and_when_that_changes() -> None:
+    with Story(*a_cluster(a_deployment()), a_window()) as story:
+        story.run(5 * MINUTE)
+        status = story.the(MAINTENANCE_WINDOWS)["status"]
+        assert (status["nodesMatched"], status["nextChange"]) == (1, "2026-01-05T09:00:00Z")
+        assert {c["type"]: c["status"] for c in status["conditions"]} == {
+            "Valid": "True",
+            "Active": "True",
+        }
+        story.run(HOUR)
+        status = story.the(MAINTENANCE_WINDOWS)["status"]
+        assert status["nextChange"] == "2026-01-06T08:00:00Z"
+        assert {c["type"]: c["status"] for c in status["conditions"]}["Active"] == "False"
+        assert story.the(NODES)["spec"].get("taints") in (None, []), DISRUPTED_TAINT
