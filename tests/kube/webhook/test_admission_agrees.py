@@ -14,8 +14,8 @@ from tenure.core.claim.decider import LifecycleDecider
 from tenure.core.decider import Decider
 from tenure.core.decision import Patch
 from tenure.core.pool.status import PoolDecider
-from tenure.core.pool.windows import WindowDecider
 from tenure.core.reasons import Reason
+from tenure.core.windows.status import WindowDecider
 from tenure.model.api.meta import ApiObject
 from tenure.model.snapshot.kinds import type_for
 from tenure.sim.apiserver.objects.kinds import BY_KIND

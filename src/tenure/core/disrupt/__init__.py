@@ -6,6 +6,6 @@ The walk of a command: ``methods`` → ``core/gates`` → ``simulate`` → ``pla
 ``core/marks/command`` and ``core/gates`` are for every room that disrupts.
 
 May import: core, core.gates, core.health, core.launchbreaker, core.marks, core.pool, core.protect,
-core.provision, core.repair, core.terminate, core.unreadable, packing, model.
+core.provision, core.repair, core.terminate, core.unreadable, core.windows, packing, model.
 Start reading: methods/__init__.py, then pipeline.py.
 """

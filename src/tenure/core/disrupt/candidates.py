@@ -14,11 +14,11 @@ import msgspec
 from tenure.core.disrupt.method import Method, Methods, Watch
 from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.gates.fleet import PoolFleet, fleet_of
-from tenure.core.gates.windows import Windows, windows_naming
 from tenure.core.marks.command import is_replaced, replacements_by_uid
 from tenure.core.marks.ownership import room_of
 from tenure.core.terminate.drain import drain_until
 from tenure.core.terminate.pods import DrainView
+from tenure.core.windows.windows import Windows, windows_naming
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool

@@ -25,9 +25,9 @@ from tenure.core.disrupt.facts import NoSingleNode, UnknownReason
 from tenure.core.facts import Fact
 from tenure.core.gates.gates import Gate, GateFacts, Operation, first_blocked
 from tenure.core.gates.traits import Traits
-from tenure.core.gates.windows import Windows, windows_change_at, windows_naming
 from tenure.core.marks.command import Command
 from tenure.core.unreadable.decider import in_the_way
+from tenure.core.windows.windows import Windows, windows_change_at, windows_naming
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings

@@ -2,6 +2,7 @@
 
 Repair and reboots ask it, too, so it imports neither of them.
 
-May import: core, core.health, core.marks, core.protect, core.terminate, schema, model, errors.
+May import: core, core.health, core.marks, core.protect, core.terminate, core.windows, schema,
+model.
 Start reading: gates.py.
 """

@@ -45,28 +45,6 @@ class RepairVetoed(Fact, frozen=True):
         return f'{DO_NOT_REPAIR}: "{self.value}" on {self.kind} {self.name} vetoes repair{end}'
 
 
-class WindowBlocks(Fact, frozen=True):
-    window: str
-    node: str
-    until: datetime = FOR_EVER
-
-    def __str__(self) -> str:
-        end = "for ever" if self.until == FOR_EVER else f"until {format_time(self.until)}"
-        return f"MaintenanceWindow {self.window} blocks this on Node {self.node} {end}"
-
-
-class OutsideAllowWindows(Fact, frozen=True):
-    windows: tuple[str, ...]
-    node: str
-    #: When the first of them becomes active.
-    opens: datetime = FOR_EVER
-
-    def __str__(self) -> str:
-        named = f"{'MaintenanceWindow' if len(self.windows) == 1 else 'MaintenanceWindows'} {_some(self.windows)}"
-        when = "never" if self.opens == FOR_EVER else f"not before {format_time(self.opens)}"
-        return f"only {named} may allow this on Node {self.node}, and none is active; {when}"
-
-
 class PoolPauses(Fact, frozen=True):
     pool: str
     #: Whose replacement failed.
@@ -201,10 +179,6 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     RepairRulesUnusable("general", 'spec.repair.maxUnhealthy: "many" is not a number'),
     RepairVetoed("Node", "node-1", "true"),
     RepairVetoed("NodeClaim", "general-4nv74", "4h", BEGINNING),
-    WindowBlocks("office-hours", "node-1", BEGINNING),
-    WindowBlocks("freeze", "node-1"),
-    OutsideAllowWindows(("nights", "weekends"), "node-1", BEGINNING),
-    OutsideAllowWindows(("nights",), "node-1"),
     PoolPauses("general", "general-4nv74", BEGINNING),
     BudgetUnreadable("general", 'spec.disruption.budgets[0].nodes: "ten" is not a number'),
     NoBudget("general", any=False),

@@ -38,11 +38,11 @@ from tenure.core.gates.facts import (
 from tenure.core.gates.fleet import PoolFleet
 from tenure.core.gates.podblockers import blockers_of
 from tenure.core.gates.traits import Traits
-from tenure.core.gates.windows import REPAIR, Windows, closed_by, windows_change_at
 from tenure.core.health.facts import CircuitBreakerOpen
 from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
 from tenure.core.terminate.pods import DrainView
+from tenure.core.windows.windows import REPAIR, Windows, closed_by, windows_change_at
 from tenure.core.writes import subject_of
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.node import Node

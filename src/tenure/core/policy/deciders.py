@@ -22,7 +22,6 @@ from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.disrupt.pipeline import may_wait as disruption_may_wait
 from tenure.core.pool.status import PoolDecider, only_counts
-from tenure.core.pool.windows import WindowDecider
 from tenure.core.protect.decider import ProtectionDecider
 from tenure.core.provision.decider import ProvisionDecider, may_wait
 from tenure.core.reboot.decider import RebootDecider
@@ -33,6 +32,7 @@ from tenure.core.terminate.drain import DrainDecider
 from tenure.core.terminate.outlook import OutlookDecider
 from tenure.core.unreadable.decider import UnreadableDecider
 from tenure.core.unreadable.failclosed import fail_closed
+from tenure.core.windows.status import WindowDecider
 from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot

@@ -100,33 +100,6 @@ class TimeOutsRecorded(Fact, frozen=True):
         return f"recording {self.nodes} new nodes that were not Ready in time"
 
 
-class WindowUnreadable(Fact, frozen=True):
-    problems: str
-
-    def __str__(self) -> str:
-        return self.problems
-
-
-class WindowActive(Fact, frozen=True, kw_only=True):
-    """Whether it applies now, and until when."""
-
-    active: bool
-    #: Anything but ``Allow`` blocks.
-    allows: bool
-    actions: tuple[str, ...]
-    nodes: int
-    changes_at: datetime | None = None
-
-    def __str__(self) -> str:
-        verb = "allows" if self.allows else "blocks"
-        nodes = f"{self.nodes} Node" if self.nodes == 1 else f"{self.nodes} Nodes"
-        does = f"{verb} {', '.join(self.actions)} on {nodes}"
-        at = "" if self.changes_at is None else format_time(self.changes_at)
-        if self.active:
-            return f"active: {does} {f'until {at}' if at else 'for ever'}"
-        return f"not active: {does} {f'from {at}' if at else 'never'}"
-
-
 EXAMPLES: Final[tuple[Fact, ...]] = (
     TemplateHashMissing(),
     LaunchesNothing("NodeClassReady: EC2NodeClass default does not exist"),
@@ -143,9 +116,4 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NodesTimedOut(20, "15m", "general-4nv74", BEGINNING, at_least=True),
     NodesComeUp(),
     TimeOutsRecorded(1),
-    WindowUnreadable('spec.schedules[0].cron: "* *" has 2 fields, and needs 5'),
-    WindowActive(active=True, allows=False, actions=("Drift",), nodes=3, changes_at=BEGINNING),
-    WindowActive(active=True, allows=False, actions=("Drift", "Repair"), nodes=1),
-    WindowActive(active=False, allows=True, actions=("Drift",), nodes=0, changes_at=BEGINNING),
-    WindowActive(active=False, allows=True, actions=("Drift",), nodes=12),
 )

@@ -3,6 +3,7 @@
 ``core/health`` says which conditions count. Forceful repair is carried out here (``force``), graceful
 repair by ``core/disrupt``.
 
-May import: core, core.gates, core.health, core.marks, core.terminate, core.unreadable, model.
+May import: core, core.gates, core.health, core.marks, core.terminate, core.unreadable,
+core.windows, model.
 Start reading: evaluate.py.
 """

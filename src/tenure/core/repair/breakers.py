@@ -7,12 +7,12 @@ from datetime import datetime
 
 from tenure.core.facts import Fact
 from tenure.core.gates.gates import GateFacts
-from tenure.core.gates.windows import windows_change_at
 from tenure.core.health.breaker import Breaker
 from tenure.core.health.domains import Probe
 from tenure.core.health.facts import CircuitBreakerOpen
 from tenure.core.health.health import Health, HealthView, Member, examine, limit_of
 from tenure.core.health.outage import domains_of
+from tenure.core.windows.windows import windows_change_at
 from tenure.model.settings import Settings
 
 

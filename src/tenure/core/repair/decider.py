@@ -14,7 +14,6 @@ from datetime import datetime
 from typing import Final
 
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.gates.windows import REPAIR, windows_naming
 from tenure.core.health.domains import Domains
 from tenure.core.health.health import HealthView, Member, unusable
 from tenure.core.health.outage import domains_in, domains_of, unhealthy_nodes_in
@@ -23,6 +22,7 @@ from tenure.core.health.rules import Rules, rules_of
 from tenure.core.marks.ownership import LOST, is_our_node, is_ours
 from tenure.core.repair.evaluate import diagnose
 from tenure.core.unreadable.decider import in_the_way
+from tenure.core.windows.windows import REPAIR, windows_naming
 from tenure.model.api.names import NODEPOOL
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim

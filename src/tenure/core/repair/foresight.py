@@ -17,7 +17,6 @@ import msgspec
 
 from tenure.core.decision import Patch, Verdict
 from tenure.core.gates.gates import Blocked, GateFacts, Operation, first_blocked
-from tenure.core.gates.windows import REPAIR, windows_naming
 from tenure.core.health.health import HealthView, Member, unusable
 from tenure.core.health.outage import pool_health_of
 from tenure.core.marks.deadline import ComingDeadline, Deadline
@@ -27,6 +26,7 @@ from tenure.core.repair.breakers import breaker_open, breakers_of
 from tenure.core.repair.decider import view_of_claim
 from tenure.core.repair.evaluate import diagnose
 from tenure.core.terminate.schedule import as_if_deleted
+from tenure.core.windows.windows import REPAIR, windows_naming
 from tenure.core.writes import subject_of
 from tenure.model.api.meta import later
 from tenure.model.api.names import TERMINATION_TIMESTAMP

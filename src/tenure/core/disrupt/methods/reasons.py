@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from tenure.core.gates.traits import Traits
-from tenure.core.gates.windows import REPAIR
+from tenure.core.windows.windows import REPAIR
 
 
 class Disruption(StrEnum):

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from tenure.core.decision import Subject, Verdict
-from tenure.core.pool.lookup import WindowActive
-from tenure.core.pool.windows import WindowDecider
 from tenure.core.reasons import Reason
+from tenure.core.windows.facts import WindowActive
+from tenure.core.windows.status import WindowDecider
 from tenure.model.api.meta import format_time
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODES, PODS
 from tenure.model.snapshot.snapshot import Change

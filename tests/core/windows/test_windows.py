@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.gates.facts import OutsideAllowWindows, WindowBlocks
-from tenure.core.gates.windows import REPAIR, closed_by, windows_change_at, windows_naming
+from tenure.core.windows.facts import OutsideAllowWindows, WindowBlocks
+from tenure.core.windows.windows import REPAIR, closed_by, windows_change_at, windows_naming
 from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.window import MaintenanceWindow
 from tests.core.build import a_node

@@ -13,10 +13,10 @@ import msgspec
 from tenure.core.conditions import Wanted, merge, status_patch
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.facts import Fact
-from tenure.core.gates.windows import phase_of, requirements_of
-from tenure.core.pool.facts import WindowActive, WindowUnreadable
 from tenure.core.reasons import Reason
 from tenure.core.recurrence import Phase
+from tenure.core.windows.facts import WindowActive, WindowUnreadable
+from tenure.core.windows.windows import phase_of, requirements_of
 from tenure.model.api.meta import format_time
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODES
 from tenure.model.api.window import MaintenanceWindow

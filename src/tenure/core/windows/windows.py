@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Final
 
 from tenure.core.facts import Fact
-from tenure.core.gates.facts import OutsideAllowWindows, WindowBlocks
 from tenure.core.recurrence import ALWAYS, Dates, Phase, Recurrence, phase_of_any
+from tenure.core.windows.facts import OutsideAllowWindows, WindowBlocks
 from tenure.errors import SpecError
 from tenure.model.api.meta import FOR_EVER, read_instant
 from tenure.model.api.node import Node

@@ -1,0 +1,71 @@
+"""The facts about maintenance windows."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from tenure.core.facts import Fact, some
+from tenure.model.api.meta import BEGINNING, FOR_EVER, format_time
+
+
+class WindowBlocks(Fact, frozen=True):
+    window: str
+    node: str
+    until: datetime = FOR_EVER
+
+    def __str__(self) -> str:
+        end = "for ever" if self.until == FOR_EVER else f"until {format_time(self.until)}"
+        return f"MaintenanceWindow {self.window} blocks this on Node {self.node} {end}"
+
+
+class OutsideAllowWindows(Fact, frozen=True):
+    windows: tuple[str, ...]
+    node: str
+    #: When the first of them becomes active.
+    opens: datetime = FOR_EVER
+
+    def __str__(self) -> str:
+        named = f"{'MaintenanceWindow' if len(self.windows) == 1 else 'MaintenanceWindows'} {some(self.windows)}"
+        when = "never" if self.opens == FOR_EVER else f"not before {format_time(self.opens)}"
+        return f"only {named} may allow this on Node {self.node}, and none is active; {when}"
+
+
+class WindowUnreadable(Fact, frozen=True):
+    problems: str
+
+    def __str__(self) -> str:
+        return self.problems
+
+
+class WindowActive(Fact, frozen=True, kw_only=True):
+    """Whether it applies now, and until when."""
+
+    active: bool
+    #: Anything but ``Allow`` blocks.
+    allows: bool
+    actions: tuple[str, ...]
+    nodes: int
+    changes_at: datetime | None = None
+
+    def __str__(self) -> str:
+        verb = "allows" if self.allows else "blocks"
+        nodes = f"{self.nodes} Node" if self.nodes == 1 else f"{self.nodes} Nodes"
+        does = f"{verb} {', '.join(self.actions)} on {nodes}"
+        at = "" if self.changes_at is None else format_time(self.changes_at)
+        if self.active:
+            return f"active: {does} {f'until {at}' if at else 'for ever'}"
+        return f"not active: {does} {f'from {at}' if at else 'never'}"
+
+
+EXAMPLES: Final[tuple[Fact, ...]] = (
+    WindowBlocks("office-hours", "node-1", BEGINNING),
+    WindowBlocks("freeze", "node-1"),
+    OutsideAllowWindows(("nights", "weekends"), "node-1", BEGINNING),
+    OutsideAllowWindows(("nights",), "node-1"),
+    WindowUnreadable('spec.schedules[0].cron: "* *" has 2 fields, and needs 5'),
+    WindowActive(active=True, allows=False, actions=("Drift",), nodes=3, changes_at=BEGINNING),
+    WindowActive(active=True, allows=False, actions=("Drift", "Repair"), nodes=1),
+    WindowActive(active=False, allows=True, actions=("Drift",), nodes=0, changes_at=BEGINNING),
+    WindowActive(active=False, allows=True, actions=("Drift",), nodes=12),
+)
