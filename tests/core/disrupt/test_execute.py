@@ -357,7 +357,7 @@ def test_a_node_that_terminates_uses_the_budget() -> None:
 def test_a_breaker_that_trips_meanwhile_blocks_it() -> None:
     pool = frozen({"nodes": "100%"}, maxUnhealthy="1")
     told = on_claim(pool, going(), unhealthy_node(), POD, *come(), *another("x", "y"))
-    assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
+    assert (told.reason, told.action) == (Reason.REPAIR_BLOCKED, None)
     assert fact_of(told, CircuitBreakerOpen).max_unhealthy == "1"
 
 
@@ -375,7 +375,7 @@ def test_an_outage_of_its_zone_that_begins_meanwhile_blocks_it() -> None:
     blue = a_pool("blue", repair={"maxUnhealthy": "100%"})
     mine = unhealthy_node(labels={ZONE: "zone-c"})
     told = on_claim(NO_BREAKER, blue, going(), mine, POD, *come(), *others)
-    assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
+    assert (told.reason, told.action) == (Reason.REPAIR_BLOCKED, None)
     outage = fact_of(told, Outage)
     assert (outage.domain, outage.unhealthy) == (Domain("zone", "zone-c"), 3)
     elsewhere = unhealthy_node(labels={ZONE: "zone-d"})

@@ -182,7 +182,7 @@ class Execution:
             return None
         return _say(
             self._claim,
-            Reason.DISRUPTION_BLOCKED,
+            found.reason,
             self._initialized(),
             *found.facts,
             blockers=found.blockers,
