@@ -36,12 +36,12 @@ from tenure.core.disrupt.facts import (
     ToleratedAgain,
 )
 from tenure.core.disrupt.method import Methods, UnderWay, is_readable
-from tenure.core.disrupt.passes import Pass, launched
+from tenure.core.disrupt.passes import Pass, launched, with_plan
 from tenure.core.disrupt.replacements import comes_up, fail_instants, failure_of
 from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
 from tenure.core.facts import Fact
 from tenure.core.gates.fleet import PoolFleet, fleet_of
-from tenure.core.gates.gates import PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
+from tenure.core.gates.gates import LAST, PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
 from tenure.core.marks.command import add_replacements, commands_under_way
 from tenure.core.marks.deadline import grace_period, written_between
 from tenure.core.marks.stamp import stamp_claim, take_off_stamp
@@ -130,7 +130,7 @@ class Execution:
         if verdict is None:
             plan = self._plan(self._leaving(node))
             yield from launched(plan, self._claim.name)
-            verdict = self._missing(plan) or self._terminating(node)
+            verdict = self._missing(plan, facts) or self._terminating(node)
             verdict = no_later(verdict, plan.changes_at)
         gates_change = changes_at(self._standing.operation, facts, self._now)
         verdict = no_later(verdict, gates_change, *self._instants)
@@ -175,7 +175,9 @@ class Execution:
         )
 
     def _blocked(self, facts: GateFacts) -> Verdict | None:
-        only = frozenset(Gate) - PLAN_ONLY
+        return self._first_blocked(facts, frozenset(Gate) - PLAN_ONLY - LAST)
+
+    def _first_blocked(self, facts: GateFacts, only: frozenset[Gate]) -> Verdict | None:
         operation = self._standing.operation
         found = first_blocked(operation, facts, self._settings, self._now, only=only)
         if found is None:
@@ -210,13 +212,13 @@ class Execution:
             return simulation.plan(leaving, self._settings, self._now, reservations=reservations)
         return plan
 
-    def _missing(self, plan: Plan) -> Verdict | None:
+    def _missing(self, plan: Plan, facts: GateFacts) -> Verdict | None:
         if plan.claims:
             taken = ReservedCapacityTaken(tuple(new.name for new in plan.claims))
             return _say(self._claim, Reason.REPLACING, taken)
-        if plan.why is not None:
-            reason = Reason.DISRUPTION_WAITS if plan.passing else Reason.DISRUPTION_BLOCKED
-            return _say(self._claim, reason, self._initialized(), plan.why)
+        blocked = self._first_blocked(with_plan(facts, plan), LAST)
+        if blocked is not None:
+            return blocked
         known = self._command.names
         came = [one.name for one in self._came() if one.name not in known]
         if not came:

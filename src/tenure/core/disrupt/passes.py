@@ -11,6 +11,7 @@ from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.facts import LaunchedAsReplacement
 from tenure.core.disrupt.method import Methods
 from tenure.core.disrupt.simulate import Plan, Reservations, Simulation
+from tenure.core.gates.gates import GateFacts
 from tenure.core.reasons import Reason
 from tenure.model.settings import Settings
 
@@ -38,3 +39,10 @@ def launched(plan: Plan, claim: str) -> Iterator[Verdict]:
             action=new.create,
             recheck_at=plan.changes_at,
         )
+
+
+def with_plan(facts: GateFacts, plan: Plan) -> GateFacts:
+    """What the last gate asks."""
+    return msgspec.structs.replace(
+        facts, unplaced=plan.why, passing=plan.passing, replan_at=plan.changes_at
+    )

@@ -34,11 +34,11 @@ from tenure.core.disrupt.facts import (
     ReplacementsCreated,
 )
 from tenure.core.disrupt.method import Candidate, Method
-from tenure.core.disrupt.passes import Pass, launched
+from tenure.core.disrupt.passes import Pass, launched, with_plan
 from tenure.core.disrupt.replacements import comes_up
 from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
 from tenure.core.facts import Fact, sentence
-from tenure.core.gates.gates import Blocked, GateFacts, Operation, first_blocked, without_capacity
+from tenure.core.gates.gates import LAST, Blocked, Gate, GateFacts, Operation, first_blocked
 from tenure.core.marks.command import begin
 from tenure.core.marks.deadline import grace_period
 from tenure.core.marks.reboot import commit
@@ -123,12 +123,16 @@ class Planner:
 
     # -- the gates, for the first time -------------------------------------------------
 
-    def _gated(self, one: Wanted) -> Verdict | None:
+    def _gated(self, one: Wanted, plan: Plan | None = None) -> Verdict | None:
+        """Without a plan all but the last, with it the last."""
         operation, facts = one.candidate.operation, self._facts(one)
-        blocked = first_blocked(operation, facts, self._settings, self._now)
+        only = frozenset(Gate) - LAST
+        if plan is not None:
+            facts, only = with_plan(facts, plan), LAST
+        blocked = first_blocked(operation, facts, self._settings, self._now, only=only)
         return self._blocked(one, blocked) if blocked is not None else None
 
-    def _facts(self, one: Wanted, plan: Plan | None = None) -> GateFacts:
+    def _facts(self, one: Wanted) -> GateFacts:
         candidate, pool = one.candidate, one.pool
         known = candidate.gates or GateFacts(claim=one.claim, node=candidate.node)
         return msgspec.structs.replace(
@@ -141,9 +145,6 @@ class Planner:
             started=self._started.get(pool.pool.name, 0),
             drain=one.facts.drain,
             bound=candidate.bound,
-            unplaced=plan.why if plan is not None else None,
-            passing=plan is not None and plan.passing,
-            replan_at=plan.changes_at if plan is not None else None,
         )
 
     def _blocked(self, one: Wanted, blocked: Blocked) -> Verdict:
@@ -183,10 +184,8 @@ class Planner:
         pods = (item.pod for item in facts.drain.pods)
         leaving = leaving_node(claim, candidate.node, pods, (room for _, room in came))
         plan = self._plan(one, leaving)
-        facts_with_plan = self._facts(one, plan)
-        blocked = without_capacity(facts_with_plan, self._settings, self._now)
-        if blocked is not None:
-            verdict = self._blocked(one, blocked)
+        verdict = self._gated(one, plan)
+        if verdict is not None:
             yield from (verdict, also_of(candidate.node, verdict))
             return
         self._planned = claim.name

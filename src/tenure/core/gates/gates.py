@@ -13,42 +13,45 @@ nor ``reboot``: what they know comes in as ``GateFacts``.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+from datetime import datetime
+from datetime import timedelta
 from enum import StrEnum
-from typing import Final
-
-import msgspec
-
 from tenure.core.decision import Blocker
 from tenure.core.facts import Fact
-from tenure.core.gates.budgets import Allowance, allowance
-from tenure.core.gates.facts import (
-    BlockedByObject,
-    ClaimWithoutPool,
-    DrainUnbounded,
-    ObjectUnreadable,
-    OthersFirst,
-    PoolPauses,
-    RepairRulesUnusable,
-    RepairSwitchedOff,
-    RepairVetoed,
-)
+from tenure.core.gates.budgets import Allowance
+from tenure.core.gates.budgets import allowance
+from tenure.core.gates.facts import BlockedByObject
+from tenure.core.gates.facts import ClaimWithoutPool
+from tenure.core.gates.facts import DrainUnbounded
+from tenure.core.gates.facts import ObjectUnreadable
+from tenure.core.gates.facts import OthersFirst
+from tenure.core.gates.facts import PoolPauses
+from tenure.core.gates.facts import RepairRulesUnusable
+from tenure.core.gates.facts import RepairSwitchedOff
+from tenure.core.gates.facts import RepairVetoed
 from tenure.core.gates.fleet import PoolFleet
 from tenure.core.gates.podblockers import blockers_of
 from tenure.core.gates.traits import Traits
 from tenure.core.health.facts import CircuitBreakerOpen
-from tenure.core.protect.protection import Protection, protection_on
+from tenure.core.protect.protection import Protection
+from tenure.core.protect.protection import protection_on
 from tenure.core.reasons import Reason
 from tenure.core.terminate.pods import DrainView
-from tenure.core.windows.windows import REPAIR, Windows, closed_by, windows_change_at
+from tenure.core.windows.windows import REPAIR
+from tenure.core.windows.windows import Windows
+from tenure.core.windows.windows import closed_by
+from tenure.core.windows.windows import windows_change_at
 from tenure.core.writes import subject_of
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
+from typing import Final
+import msgspec
 
 #: A pause that ends later than this from now was not written by Tenure.
 PAUSE_MAX: Final = timedelta(minutes=30)
@@ -110,6 +113,9 @@ ASKED: Final[Mapping[Operation, frozenset[Gate]]] = {
 #: Asked when a command is planned only: once the replacements are initialized, a pause would keep
 #: two nodes where one is needed.
 PLAN_ONLY: Final = frozenset({Gate.PAUSE})
+
+#: Asked once the plan is made, after all others.
+LAST: Final = frozenset({Gate.LIMITS})
 
 #: What a user says, and a window, which may be closed for days: it ends a command under way. Every
 #: other gate makes it wait.
