@@ -6,12 +6,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import UNSET
 
 from tenure.core.disrupt.facts import PendingPodsFirst
 from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.gates import (
     ASKED,
     GATES,
+    NEEDS,
     PLAN_ONLY,
     ROLLS_BACK,
     Gate,
@@ -97,8 +99,19 @@ def test_a_gate_says_that_it_was_this_gate(gate: Gate) -> None:
 
 def test_there_is_a_row_for_every_operation_and_a_function_for_every_gate() -> None:
     assert set(ASKED) == set(Operation)
-    assert set(GATES) == set(Gate)
+    assert set(GATES) == set(NEEDS) == set(Gate)
     assert not PLAN_ONLY & ROLLS_BACK
+
+
+@pytest.mark.parametrize(("gate", "name"), [(gate, name) for gate in Gate for name in NEEDS[gate]])
+def test_a_gate_that_is_asked_without_its_facts_is_a_fault_and_lets_nothing_pass(
+    gate: Gate, name: str
+) -> None:
+    facts = everything(**LETS_PASS[gate] | {name: UNSET})
+    operation = next(one for one in Operation if gate in ASKED[one])
+    with pytest.raises(AssertionError, match=name):
+        first_blocked(operation, facts, SETTINGS, NOW, only={gate})
+    assert first_blocked(operation, everything(), OFF, NOW, only={gate}) is not None
 
 
 @pytest.mark.parametrize("operation", Operation)

@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from datetime import timedelta
 from enum import StrEnum
+from msgspec import UNSET
+from msgspec import UnsetType
 from tenure.core.decision import Blocker
 from tenure.core.facts import Fact
 from tenure.core.gates.budgets import Allowance
@@ -117,13 +119,20 @@ PLAN_ONLY: Final = frozenset({Gate.PAUSE})
 #: Asked once the plan is made, after all others.
 LAST: Final = frozenset({Gate.LIMITS})
 
+#: Those that repair itself has the facts for; the pipeline asks the others.
+OF_REPAIR: Final = frozenset(_REPAIR)
+
 #: What a user says, and a window, which may be closed for days: it ends a command under way. Every
 #: other gate makes it wait.
 ROLLS_BACK: Final = frozenset({Gate.OFF, Gate.VETO, Gate.WINDOW})
 
 
 class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gates read, of one node. What an operation does not ask about may be left out."""
+    """What the gates read, of one node.
+
+    What an operation does not ask about may be left out (``UNSET``). A gate that is asked without
+    its facts (``NEEDS``) does not let it pass: that is a fault of ours.
+    """
 
     claim: NodeClaim
     node: Node | None = None
@@ -133,21 +142,21 @@ class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
     #: Why the pool's repair block cannot be used; empty when it can.
     broken: str = ""
     #: Why its failure domains block it, and why the breaker of its pool does; empty: they do not.
-    outage: tuple[Fact, ...] = ()
-    breaker: CircuitBreakerOpen | None = None
+    outage: tuple[Fact, ...] | UnsetType = UNSET
+    breaker: CircuitBreakerOpen | UnsetType | None = UNSET
     #: When these two may differ although nothing changes.
     breakers_change_at: datetime | None = None
     #: Until when the pool replaces nothing, and after whose failed replacement.
-    pauses: tuple[tuple[datetime, str], ...] = ()
-    traits: Traits | None = None
-    fleet: PoolFleet | None = None
+    pauses: tuple[tuple[datetime, str], ...] | UnsetType = UNSET
+    traits: Traits | UnsetType = UNSET
+    fleet: PoolFleet | UnsetType = UNSET
     #: Disruptions of the pool that were started in the same pass, and do not show in the fleet.
     started: int = 0
-    drain: DrainView | None = None
+    drain: DrainView | UnsetType = UNSET
     #: How long the drain may take by the method; None: it sets no bound.
     bound: timedelta | None = None
     #: Why its pods fit nowhere, whether that passes by itself, and when it may differ.
-    unplaced: Fact | None = None
+    unplaced: Fact | UnsetType | None = UNSET
     passing: bool = False
     replan_at: datetime | None = None
 
@@ -171,6 +180,9 @@ def first_blocked(
 ) -> Blocked | None:
     """The first gate that blocks, of those that the operation asks and that are in ``only``."""
     asked = ASKED[operation] & frozenset(only)
+    missing = {name for gate in asked for name in NEEDS[gate] if getattr(facts, name) is UNSET}
+    if missing:
+        raise AssertionError(f"gates for {operation} without {', '.join(sorted(missing))}")
     found = (GATES[gate](facts, settings, now) for gate in Gate if gate in asked)
     return next((blocked for blocked in found if blocked is not None), None)
 
@@ -235,7 +247,7 @@ def outside_windows(facts: GateFacts, settings: Settings, now: datetime) -> Bloc
 
 def in_outage(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
     """Most nodes with its zone, image or instance type are unhealthy, and it is not the probe."""
-    if not facts.outage:
+    if facts.outage is UNSET or not facts.outage:
         return None
     return Blocked(
         gate=Gate.OUTAGE,
@@ -247,7 +259,7 @@ def in_outage(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | 
 
 def breaker_tripped(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
     """More nodes of its pool are unhealthy than ``maxUnhealthy`` allows."""
-    if facts.breaker is None:
+    if facts.breaker is UNSET or facts.breaker is None:
         return None
     return Blocked(
         gate=Gate.BREAKER,
@@ -259,7 +271,8 @@ def breaker_tripped(facts: GateFacts, settings: Settings, now: datetime) -> Bloc
 
 def pausing(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
     """A replacement of the pool has failed, and the pool pauses."""
-    near = [(until, name) for until, name in facts.pauses if until - now <= PAUSE_MAX]
+    pauses = () if facts.pauses is UNSET else facts.pauses
+    near = [(until, name) for until, name in pauses if until - now <= PAUSE_MAX]
     until, name = max(near, default=(now, ""))
     if until <= now:
         return None
@@ -280,9 +293,9 @@ def over_budget(facts: GateFacts, settings: Settings, now: datetime) -> Blocked 
 
 def _allowance(facts: GateFacts, now: datetime) -> Allowance | None:
     pool, node, fleet, traits = facts.pool, facts.node, facts.fleet, facts.traits
-    if pool is None or node is None or fleet is None or traits is None:
+    if fleet is UNSET or traits is UNSET:
         return None
-    if not facts.claim.initialized:
+    if pool is None or node is None or not facts.claim.initialized:
         return None  # It neither needs nor uses a budget.
     return allowance(pool, traits, node, fleet, now)
 
@@ -290,7 +303,7 @@ def _allowance(facts: GateFacts, now: datetime) -> Allowance | None:
 def blocking_pods(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
     """Pods that must not be evicted now, or a Node that must not be disrupted."""
     traits, claim, drain = facts.traits, facts.claim, facts.drain
-    if traits is None or drain is None:
+    if traits is UNSET or drain is UNSET:
         return None
     found = tuple(blockers_of(traits, claim, drain, settings, now, bound=facts.bound))
     if not found:
@@ -309,7 +322,7 @@ def blocking_pods(facts: GateFacts, settings: Settings, now: datetime) -> Blocke
 
 def without_capacity(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
     """Its pods fit nowhere, within the limits of the pools: known once the plan is made."""
-    if facts.unplaced is None:
+    if facts.unplaced is UNSET or facts.unplaced is None:
         return None
     reason = Reason.DISRUPTION_WAITS if facts.passing else Reason.DISRUPTION_BLOCKED
     found = (facts.unplaced,)
@@ -327,6 +340,19 @@ GATES: Final[Mapping[Gate, Callable[[GateFacts, Settings, datetime], Blocked | N
     Gate.BUDGET: over_budget,
     Gate.PODS: blocking_pods,
     Gate.LIMITS: without_capacity,
+}
+
+#: Without which facts a gate is not asked. None is an answer, too: there is no pool, for example.
+NEEDS: Final[Mapping[Gate, tuple[str, ...]]] = {
+    Gate.OFF: (),
+    Gate.RULES: (),
+    Gate.VETO: (),
+    Gate.OUTAGE: ("outage",),
+    Gate.BREAKER: ("breaker",),
+    Gate.PAUSE: ("pauses",),
+    Gate.BUDGET: ("fleet", "traits"),
+    Gate.PODS: ("traits", "drain"),
+    Gate.LIMITS: ("unplaced",),
 }
 
 

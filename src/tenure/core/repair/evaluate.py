@@ -31,7 +31,7 @@ import msgspec
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Verdict
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import Blocked, Gate, GateFacts, Operation, first_blocked
+from tenure.core.gates.gates import OF_REPAIR, Blocked, Gate, GateFacts, Operation, first_blocked
 from tenure.core.health.domains import Probe
 from tenure.core.health.health import Health, HealthView, Member, examine
 from tenure.core.health.readiness import TIMEOUTS, Boot, Stage
@@ -359,7 +359,7 @@ class _Evaluation:
     def _gated(
         self, operation: Operation, facts: GateFacts, why: tuple[Fact, ...]
     ) -> Verdict | None:
-        blocked = first_blocked(operation, facts, self._settings, self._now)
+        blocked = first_blocked(operation, facts, self._settings, self._now, only=OF_REPAIR)
         if blocked is None:
             return None
         if blocked.reason is Reason.REPAIR_BLOCKED:
