@@ -13,47 +13,43 @@ nor ``reboot``: what they know comes in as ``GateFacts``.
 """
 
 from __future__ import annotations
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
-from datetime import datetime
-from datetime import timedelta
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
 from enum import StrEnum
-from msgspec import UNSET
-from msgspec import UnsetType
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
 from tenure.core.decision import Blocker
 from tenure.core.facts import Fact
-from tenure.core.gates.budgets import Allowance
-from tenure.core.gates.budgets import allowance
-from tenure.core.gates.facts import BlockedByObject
-from tenure.core.gates.facts import ClaimWithoutPool
-from tenure.core.gates.facts import DrainUnbounded
-from tenure.core.gates.facts import ObjectUnreadable
-from tenure.core.gates.facts import OthersFirst
-from tenure.core.gates.facts import PoolPauses
-from tenure.core.gates.facts import RepairRulesUnusable
-from tenure.core.gates.facts import RepairSwitchedOff
-from tenure.core.gates.facts import RepairVetoed
+from tenure.core.gates.budgets import Allowance, allowance
+from tenure.core.gates.facts import (
+    BlockedByObject,
+    ClaimWithoutPool,
+    DrainUnbounded,
+    ObjectUnreadable,
+    OthersFirst,
+    PoolPauses,
+    RepairRulesUnusable,
+    RepairSwitchedOff,
+    RepairVetoed,
+)
 from tenure.core.gates.fleet import PoolFleet
 from tenure.core.gates.podblockers import blockers_of
 from tenure.core.gates.traits import Traits
 from tenure.core.health.facts import CircuitBreakerOpen
-from tenure.core.protect.protection import Protection
-from tenure.core.protect.protection import protection_on
+from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
 from tenure.core.terminate.pods import DrainView
-from tenure.core.windows.windows import REPAIR
-from tenure.core.windows.windows import Windows
-from tenure.core.windows.windows import closed_by
-from tenure.core.windows.windows import windows_change_at
+from tenure.core.windows.windows import REPAIR, Windows, closed_by, windows_change_at
 from tenure.core.writes import subject_of
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
-from typing import Final
-import msgspec
 
 #: A pause that ends later than this from now was not written by Tenure.
 PAUSE_MAX: Final = timedelta(minutes=30)
@@ -138,7 +134,7 @@ class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
     node: Node | None = None
     pool: NodePool | None = None
     #: Maintenance windows that name the action.
-    windows: Windows = ()
+    windows: Windows | UnsetType = UNSET
     #: Why the pool's repair block cannot be used; empty when it can.
     broken: str = ""
     #: Why its failure domains block it, and why the breaker of its pool does; empty: they do not.
@@ -192,7 +188,8 @@ def changes_at(operation: Operation, facts: GateFacts, now: datetime) -> datetim
     asked = ASKED[operation]
     instants = [facts.breakers_change_at if Gate.BREAKER in asked else None]
     if Gate.WINDOW in asked:
-        instants.append(windows_change_at(facts.windows, now))
+        windows = () if isinstance(facts.windows, UnsetType) else facts.windows
+        instants.append(windows_change_at(windows, now))
     if Gate.BUDGET in asked:
         found = _allowance(facts, now)
         instants.append(found.changes_at if found is not None else None)
@@ -237,9 +234,12 @@ def vetoed(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | Non
 
 def outside_windows(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
     """A maintenance window forbids it now: a Block window is active, or no Allow window is."""
-    actions = facts.traits.window_actions if facts.traits is not None else REPAIR
-    found = closed_by(facts.windows, facts.node, actions, now) if facts.node is not None else None
-    if found is None:
+    windows, node = facts.windows, facts.node
+    if isinstance(windows, UnsetType) or node is None:
+        return None
+    traits = facts.traits
+    actions = REPAIR if isinstance(traits, UnsetType) else traits.window_actions
+    if (found := closed_by(windows, node, actions, now)) is None:
         return None
     fact, until = found
     return Blocked(gate=Gate.WINDOW, reason=Reason.DISRUPTION_BLOCKED, facts=(fact,), until=until)
@@ -347,6 +347,7 @@ NEEDS: Final[Mapping[Gate, tuple[str, ...]]] = {
     Gate.OFF: (),
     Gate.RULES: (),
     Gate.VETO: (),
+    Gate.WINDOW: ("windows",),
     Gate.OUTAGE: ("outage",),
     Gate.BREAKER: ("breaker",),
     Gate.PAUSE: ("pauses",),

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+import msgspec
+
 from tenure.core.facts import Fact
 from tenure.core.gates.gates import GateFacts
 from tenure.core.health.breaker import Breaker
-from tenure.core.health.domains import Probe
+from tenure.core.health.domains import Domains, PoolHealth, Probe
 from tenure.core.health.facts import CircuitBreakerOpen
-from tenure.core.health.health import Health, HealthView, Member, examine, limit_of
-from tenure.core.health.outage import domains_of
-from tenure.core.windows.windows import windows_change_at
+from tenure.core.health.health import Health, HealthView, Member, examine, limit_of, unusable
+from tenure.core.health.outage import domains_in, domains_of, pool_health_of
+from tenure.core.windows.windows import REPAIR, Windows, windows_change_at, windows_naming
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Snapshot
 
 
 class Breakers:
@@ -83,6 +89,52 @@ def breaker_open(pool: str, found: Breaker) -> CircuitBreakerOpen | None:
         total=found.total,
         allowed=found.allowed,
         max_unhealthy=str(found.limit),
+    )
+
+
+class PoolBreakers(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gates of repair depend on, for any claim of a pool."""
+
+    pool: NodePool | None
+    #: None where there is nothing to say of any claim.
+    view: HealthView | None
+    health: PoolHealth
+    domains: Domains
+    #: Maintenance windows that name ``Repair``.
+    windows: Windows = ()
+
+    def facts(
+        self, claim: NodeClaim, node: Node | None, settings: Settings, now: datetime
+    ) -> GateFacts:
+        """Also of a claim that the view leaves out, because it is healthy: nothing fails open."""
+        if self.view is not None:
+            for member in self.view.members:
+                if member.claim.uid == claim.uid:
+                    return breakers_of(self.view, settings, now).facts(member)
+        domains = self.domains.at(settings, now)
+        instants = [one.since for one in self.health.unhealthy_nodes if one.booting]
+        instants += _instants(domains.changes_at)
+        instants += _instants(windows_change_at(self.windows, now))
+        return GateFacts(
+            claim=claim,
+            node=node,
+            pool=self.pool,
+            windows=self.windows,
+            broken=unusable(self.pool),
+            outage=domains.outage_of(domains_of(claim, node)) if node is not None else (),
+            breaker=breaker_open(claim.pool_name, self.health.breaker(now)),
+            breakers_change_at=min((at for at in instants if at > now), default=None),
+        )
+
+
+def pool_breakers(name: str, view: HealthView | None, snapshot: Snapshot) -> PoolBreakers:
+    """``view``: in which the claims of the pool are evaluated."""
+    return PoolBreakers(
+        pool=snapshot.pools.get(name),
+        view=view,
+        health=pool_health_of(name, snapshot),
+        domains=domains_in(snapshot),
+        windows=windows_naming(REPAIR, snapshot),
     )
 
 

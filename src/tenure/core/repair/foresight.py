@@ -17,16 +17,14 @@ import msgspec
 
 from tenure.core.decision import Patch, Verdict
 from tenure.core.gates.gates import Blocked, GateFacts, Operation, first_blocked
-from tenure.core.health.health import HealthView, Member, unusable
-from tenure.core.health.outage import pool_health_of
+from tenure.core.health.health import HealthView, Member
 from tenure.core.marks.deadline import ComingDeadline, Deadline
 from tenure.core.marks.stamp import with_stamp
 from tenure.core.reasons import Reason
-from tenure.core.repair.breakers import breaker_open, breakers_of
+from tenure.core.repair.breakers import pool_breakers
 from tenure.core.repair.decider import view_of_claim
 from tenure.core.repair.evaluate import diagnose
 from tenure.core.terminate.schedule import as_if_deleted
-from tenure.core.windows.windows import REPAIR, windows_naming
 from tenure.core.writes import subject_of
 from tenure.model.api.meta import later
 from tenure.model.api.names import TERMINATION_TIMESTAMP
@@ -95,27 +93,16 @@ def blocked_at(node: Node, snapshot: Snapshot, settings: Settings, at: datetime)
     claim = snapshot.claim_of(node)
     if claim is None:
         return None
-    facts = _gate_facts(claim, node, snapshot, settings, at)
+    facts = gate_facts(claim, node, snapshot, settings, at)
     return first_blocked(Operation.FORCEFUL_REPAIR, facts, settings, at)
 
 
-def _gate_facts(
+def gate_facts(
     claim: NodeClaim, node: Node, snapshot: Snapshot, settings: Settings, at: datetime
 ) -> GateFacts:
+    """What the gates of repair have to know, at an instant."""
     view = view_of_claim(claim, snapshot)
-    for member in view.members if view is not None else ():
-        if view is not None and member.claim.name == claim.name:
-            return breakers_of(view, settings, at).facts(member)
-    pool = snapshot.pools.get(claim.pool_name)
-    breaker = pool_health_of(claim.pool_name, snapshot).breaker(at)
-    return GateFacts(
-        claim=claim,
-        node=node,
-        pool=pool,
-        windows=windows_naming(REPAIR, snapshot),
-        broken=unusable(pool),
-        breaker=breaker_open(claim.pool_name, breaker),
-    )
+    return pool_breakers(claim.pool_name, view, snapshot).facts(claim, node, settings, at)
 
 
 def _verdict_on(

@@ -18,14 +18,14 @@ from tenure.core.disrupt.facts import NodeRecovered, RepairNotAsked
 from tenure.core.disrupt.method import Candidate, Due, Standing, Watch
 from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import ROLLS_BACK, GateFacts, Operation, first_blocked
+from tenure.core.gates.gates import Gate, GateFacts, Operation, first_blocked
 from tenure.core.gates.traits import Traits
-from tenure.core.health.health import HealthView, Member, examine
+from tenure.core.health.health import Member, examine
 from tenure.core.health.readiness import Stage, boot_of, initialization_ttl
 from tenure.core.health.rules import FORCEFUL, Rules, UnhealthyCondition, rules_of
 from tenure.core.marks.command import Command
 from tenure.core.protect.protection import protection_on
-from tenure.core.repair.breakers import breakers_of
+from tenure.core.repair.breakers import PoolBreakers, pool_breakers
 from tenure.core.repair.cause import merged
 from tenure.core.repair.decider import health_of
 from tenure.core.repair.evaluate import GracefulRepair, diagnose
@@ -71,7 +71,7 @@ class UnhealthyMethod:
         unhealthy, overdue = _unhealthy(command, facts), _is_overdue(command, now)
         operation = Operation.GRACEFUL_TIMEOUT if overdue else Operation.GRACEFUL_REPAIR
         gates = GateFacts(claim=command.claim, node=command.node)
-        blocked = first_blocked(operation, gates, settings, now, only=ROLLS_BACK)
+        blocked = first_blocked(operation, gates, settings, now, only=(Gate.OFF, Gate.VETO))
         if blocked is not None:
             return Standing(unwanted=blocked.facts)
         if not unhealthy and not overdue:
@@ -98,17 +98,14 @@ class UnhealthyMethod:
         if boot is not None:
             yield boot.due_at
 
-    def pool_facts(self, pool: str, snapshot: Snapshot) -> HealthView | None:
-        return health_of(pool, snapshot)
+    def pool_facts(self, pool: str, snapshot: Snapshot) -> PoolBreakers:
+        return pool_breakers(pool, health_of(pool, snapshot), snapshot)
 
     def gates(
         self, command: Command, pool_facts: Any, settings: Settings, now: datetime
     ) -> GateFacts:
-        view: HealthView | None = pool_facts
-        for member in view.members if view is not None else ():
-            if view is not None and member.claim.uid == command.claim.uid:
-                return breakers_of(view, settings, now).facts(member)
-        return GateFacts(claim=command.claim, node=command.node)
+        breakers: PoolBreakers = pool_facts
+        return breakers.facts(command.claim, command.node, settings, now)
 
 
 def _pools(snapshot: Snapshot) -> set[str]:
