@@ -11,6 +11,7 @@ from tenure.core.decision import Create, Patch, Verdict
 from tenure.core.health.facts import Domain, FirstProbe, Outage, ProbeUnderWay
 from tenure.core.health.outage import domains_in, read_permit
 from tenure.core.provision.decider import ProvisionDecider
+from tenure.core.provision.facts import ZoneAvoided
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
 from tenure.model.api import names
@@ -382,6 +383,7 @@ def test_new_claims_keep_out_of_the_zone_until_then() -> None:
     mark = LEFT.replace("zone-c", "zone-a")
     unhealthy = members(("blue-1", "green-1"), zone="zone-a", unhealthy_since=ago(3600))
     (claim,) = new_claims(*pools(mark), GREEN, *unhealthy, a_pending_pod())
-    assert "avoiding zone-a: 2 of 2 Nodes" in claim.message
+    assert fact_of(claim, ZoneAvoided).zone == "zone-a"
     later = new_claims(*pools(mark), GREEN, *unhealthy, a_pending_pod(), now=ahead(29 * 60))
-    assert all("keeps out" not in one.message for one in later)
+    assert later
+    assert not any(isinstance(fact, ZoneAvoided) for one in later for fact in one.facts)
