@@ -10,7 +10,7 @@ import pytest
 from tenure.cli.cluster.question import Question
 from tenure.cli.explain.explanation import explanation
 from tenure.cli.explain.text import as_text, to_json
-from tenure.model.api.names import DO_NOT_REPAIR
+from tenure.model.api.names import DO_NOT_REPAIR, REPLACEMENT_FAILED
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
 from tenure.sim.scenario.dsl import Story
@@ -233,6 +233,30 @@ def test_a_repair_that_a_gate_blocks_is_not_promised(more: dict[str, Any], gate:
     row, text = row_of_broken_disk(**more)
     assert f"10m blocked ({gate}); otherwise replaced forcefully at 08:13:00, in 9m30s" in row
     assert "it is repaired" not in text
+
+
+def test_every_gate_that_blocks_is_told_with_what_it_says() -> None:
+    """Also one that this module has no word for."""
+    off = row_of_broken_disk(settings=Settings(node_repair=False))[1]
+    assert "off node repair is switched off (--node-repair or feature gate NodeRepair)" in section(
+        off
+    )
+    failed = {REPLACEMENT_FAILED: "1 2026-01-05T08:03:20Z"}
+    with a_story() as story:
+        story.run(3 * MINUTE)
+        claim = story.the(NODE_CLAIMS)
+        story.apply(
+            {
+                "apiVersion": claim["apiVersion"],
+                "kind": "NodeClaim",
+                "metadata": {"name": claim["metadata"]["name"], "annotations": failed},
+            }
+        )
+        story.run(30 * SECOND)
+        told = section(explained(story))
+    (pause,) = (line for line in told if line.startswith("pause "))
+    assert "replaces no node before 2026-01-05T08:0" in pause
+    assert pause.endswith("(applies to graceful repair)")
 
 
 def test_a_veto_that_ends_before_the_repair_is_due_does_not_block_it() -> None:

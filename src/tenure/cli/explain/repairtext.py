@@ -11,9 +11,20 @@ import msgspec
 from tenure.cli.explain.scheduletext import columns
 from tenure.cli.view.instants import at_clock
 from tenure.core.disrupt.methods import REPAIR
+from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.facts import sentence
-from tenure.core.gates.budgets import allowance, fleet_of
-from tenure.core.gates.gates import Blocked, Gate, GateFacts, Operation, first_blocked, veto_on
+from tenure.core.gates.fleet import fleet_of
+from tenure.core.gates.gates import (
+    ASKED,
+    LAST,
+    Blocked,
+    Gate,
+    GateFacts,
+    Operation,
+    allowance_of,
+    first_blocked,
+    veto_on,
+)
 from tenure.core.health.health import unusable
 from tenure.core.health.outage import pool_health_of
 from tenure.core.health.readiness import Boot, Stage, boot_of
@@ -21,7 +32,7 @@ from tenure.core.health.rules import FORCEFUL, Rules, rules_of
 from tenure.core.marks.ownership import is_ours
 from tenure.core.marks.reboot import rebooted_at
 from tenure.core.protect.protection import protection_on
-from tenure.core.repair.foresight import blocked_at
+from tenure.core.repair.foresight import blocked_at, gate_facts
 from tenure.core.repair.policies import Prospect, what_would_happen
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import DO_NOT_REPAIR
@@ -34,6 +45,18 @@ from tenure.model.values.duration import Duration, compact
 from tenure.schema.problems import in_words, problems_of_pool
 
 _HEADINGS: Final = ("CONDITION", "UNHEALTHY IF", "NOW", "TOLERATED", "THEN", "BY")
+
+#: The gates of graceful repair, but those that depend on the policy and its plan: whether pods block
+#: it depends on the bound of the drain, and the drain has a section of its own.
+_SHOWN: Final = ASKED[Operation.GRACEFUL_REPAIR] - LAST - {Gate.PODS}
+#: Where the name of the gate is too long for the column.
+_WORDS: Final = {
+    Gate.OFF: "off",
+    Gate.RULES: "off",
+    Gate.OUTAGE: "domain",
+    Gate.BREAKER: "breaker",
+    Gate.BUDGET: "budget",
+}
 
 
 class RepairOutlook(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,10 +86,9 @@ def repair_outlook(
         at=now,
         remarks=(
             *_leaving(claim, node),
-            *_switched_off(claim, pool, rules, settings, now),
+            *_left_out(pool, rules),
             *_first_boot(claim, node),
-            *_vetoes(claim, node, now),
-            *(_of_pool(pool, node, claim, snapshot, now) if pool is not None else ()),
+            *_gates(claim, node, snapshot, settings, now),
         ),
         rows=tuple(
             (row, blocked_at(node, snapshot, settings, max(now, row.due_at or now))) for row in rows
@@ -85,15 +107,8 @@ def _leaving(claim: NodeClaim, node: Node) -> Remarks:
         )
 
 
-def _switched_off(
-    claim: NodeClaim, pool: NodePool | None, rules: Rules, settings: Settings, now: datetime
-) -> Remarks:
-    broken, only = unusable(pool), (Gate.OFF, Gate.RULES)
-    facts = GateFacts(claim=claim, pool=pool, broken=broken)
-    off = first_blocked(Operation.GRACEFUL_REPAIR, facts, settings, now, only=only)
-    if off is not None:
-        yield "off", sentence(off.facts)
-    if pool is not None and not broken:
+def _left_out(pool: NodePool | None, rules: Rules) -> Remarks:
+    if pool is not None and not unusable(pool):
         watched = {statement.condition_type for statement in rules.statements}
         if left_out := in_words(problems_of_pool(pool, watched).repair):
             yield "left out", f"a policy of the pool cannot be used: {left_out}"
@@ -111,25 +126,44 @@ def _first_boot(claim: NodeClaim, node: Node) -> Remarks:
         yield "new", f"until its first Ready, {stands}: it is terminated at {until} if not Ready"
 
 
-def _vetoes(claim: NodeClaim, node: Node, now: datetime) -> Remarks:
-    for thing in (node, claim):
-        veto = protection_on(thing, DO_NOT_REPAIR)
-        if veto is not None and now < veto.until:
-            yield "veto", str(veto_on(thing, veto))
-
-
-def _of_pool(
-    pool: NodePool,
-    node: Node,
-    claim: NodeClaim,
-    snapshot: Snapshot,
-    now: datetime,
+def _gates(
+    claim: NodeClaim, node: Node, snapshot: Snapshot, settings: Settings, now: datetime
 ) -> Remarks:
-    yield "breaker", _breaker(pool, snapshot, now)
-    if claim.initialized:
-        fleet = fleet_of(pool.name, snapshot)
-        found = allowance(pool, REPAIR.traits, node, fleet, now)
-        yield "budget", f"{found.why} (applies to graceful repair)"
+    """Each gate of repair, in their order: how it stands, or what it blocks."""
+    facts = msgspec.structs.replace(
+        gate_facts(claim, node, snapshot, settings, now),
+        pauses=tuple(pauses_of(snapshot.claims_of_pool(claim.pool_name))),
+        traits=REPAIR.traits,
+        fleet=fleet_of(claim.pool_name, snapshot),
+    )
+    for gate in (one for one in Gate if one in _SHOWN):
+        note = "" if gate in ASKED[Operation.FORCEFUL_REPAIR] else " (applies to graceful repair)"
+        for said in _standing(gate, facts, snapshot, settings, now):
+            yield _WORDS.get(gate, gate), f"{said}{note}"
+
+
+def _standing(
+    gate: Gate, facts: GateFacts, snapshot: Snapshot, settings: Settings, now: datetime
+) -> Iterator[str]:
+    """Breaker and budget are told in numbers also while they block nothing."""
+    if gate is Gate.VETO:
+        yield from _vetoes(facts, now)
+    elif gate is Gate.BREAKER and facts.pool is not None:
+        yield _breaker(facts.pool, snapshot, now)
+    elif gate is Gate.BUDGET and (found := allowance_of(facts, now)) is not None:
+        yield str(found.why)
+    else:
+        only, operation = (gate,), Operation.GRACEFUL_REPAIR
+        blocked = first_blocked(operation, facts, settings, now, only=only)
+        yield from [sentence(blocked.facts)] if blocked is not None else ()
+
+
+def _vetoes(facts: GateFacts, now: datetime) -> Iterator[str]:
+    """All of them: to take one off does not help while the other stands."""
+    for thing in (facts.node, facts.claim):
+        veto = protection_on(thing, DO_NOT_REPAIR) if thing is not None else None
+        if thing is not None and veto is not None and now < veto.until:
+            yield str(veto_on(thing, veto))
 
 
 def _breaker(pool: NodePool, snapshot: Snapshot, now: datetime) -> str:

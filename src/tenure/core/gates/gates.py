@@ -191,7 +191,7 @@ def changes_at(operation: Operation, facts: GateFacts, now: datetime) -> datetim
         windows = () if isinstance(facts.windows, UnsetType) else facts.windows
         instants.append(windows_change_at(windows, now))
     if Gate.BUDGET in asked:
-        found = _allowance(facts, now)
+        found = allowance_of(facts, now)
         instants.append(found.changes_at if found is not None else None)
     return min((at for at in instants if at is not None and at > now), default=None)
 
@@ -282,7 +282,7 @@ def pausing(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | No
 
 def over_budget(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
     """The budgets of its pool allow no more disruptions for this reason."""
-    found = _allowance(facts, now)
+    found = allowance_of(facts, now)
     if found is None or found.allowed > facts.started:
         return None
     why = (found.why,) if found.allowed == 0 else (found.why, OthersFirst())
@@ -291,7 +291,8 @@ def over_budget(facts: GateFacts, settings: Settings, now: datetime) -> Blocked 
     )
 
 
-def _allowance(facts: GateFacts, now: datetime) -> Allowance | None:
+def allowance_of(facts: GateFacts, now: datetime) -> Allowance | None:
+    """What the budgets allow for it; None: it needs none."""
     pool, node, fleet, traits = facts.pool, facts.node, facts.fleet, facts.traits
     if fleet is UNSET or traits is UNSET:
         return None
