@@ -258,9 +258,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return sentence(self.facts)
 
     @property
-    def content(self) -> str:
-        """The part of the message that makes a new event: the time of the next retry does not."""
-        return sentence(fact for fact in self.facts if fact.news)
+    def news(self) -> tuple[Fact, ...]:
+        """The facts that make a new event: the time of the next retry does not."""
+        return tuple(fact for fact in self.facts if fact.news)
 
 
 def takes_away(action: Action) -> bool:

@@ -24,6 +24,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.decision import Concern, Create, DeletePod, Evict, Subject, Verdict
+from tenure.core.facts import Fact
 from tenure.core.reasons import REASONS, Reason
 from tenure.core.terminate.facts.pods import EvictionAgreed
 from tenure.core.terminate.pods import REFUSED
@@ -55,9 +56,9 @@ _RESOURCES: Final = {kind: resource for (_, kind), resource in BY_KIND.items()}
 
 
 class _EventState(msgspec.Struct):
-    """What one event contains, and since when."""
+    """What one event says, and since when."""
 
-    content: str = ""
+    news: tuple[Fact, ...] = ()
     #: On the monotonic clock.
     at: float | None = None
     #: As it was written last; 0 before the first time.
@@ -124,7 +125,7 @@ class EventRecorder:
         event = events.by_reason.setdefault(reason, _EventState())
         if event.at is None:
             self._write_now(verdict, event)
-        elif verdict.content != event.content:
+        elif verdict.news != event.news:
             self._rewrite(verdict, event)
         else:
             event.newer = None
@@ -144,7 +145,7 @@ class EventRecorder:
         event.newer = verdict
 
     def _write_now(self, verdict: Verdict, event: _EventState) -> None:
-        event.content, event.at, event.newer = verdict.content, self._clock.monotonic(), None
+        event.news, event.at, event.newer = verdict.news, self._clock.monotonic(), None
         self._publish(verdict, event)
 
     def acted(self, verdict: Verdict, made: ApiObject | None = None) -> None:
@@ -228,9 +229,9 @@ class EventRecorder:
             else:
                 event.count = 1
                 return
-        news = {key: manifest[key] for key in ("lastTimestamp", "message")}
+        newer = {key: manifest[key] for key in ("lastTimestamp", "message")}
         try:
-            body = {**news, "count": event.count + 1}
+            body = {**newer, "count": event.count + 1}
             await self._client.patch(EVENTS, name, body, namespace=namespace)
         except NotFound:  # Kubernetes keeps events for an hour.
             await self._client.create(EVENTS, manifest, namespace)
