@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from tenure.model.matching.requirements import Requirements
-from tenure.model.values.fact import Fact, sentence
+from tenure.model.values.fact import Fact
 from tenure.packing.demand.requests import Resources
 from tenure.packing.facts import Refusal, Why
 
@@ -22,10 +22,6 @@ class Unplaced(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def refusals(self) -> tuple[Refusal, ...]:
         return tuple(fact for fact in self.facts if isinstance(fact, Refusal))
-
-    @property
-    def message(self) -> str:
-        return sentence(self.facts)
 
 
 class PlannedClaim(msgspec.Struct, frozen=True, kw_only=True):

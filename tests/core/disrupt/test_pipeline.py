@@ -9,7 +9,6 @@ import pytest
 
 from tenure.core.decision import Create, Patch, Verdict
 from tenure.core.disrupt.facts import (
-    CapacityUnknown,
     NoReschedulablePods,
     PendingPodsFirst,
     PlannedFirst,
@@ -22,6 +21,7 @@ from tenure.core.disrupt.plan import FIRST
 from tenure.core.gates.facts import BudgetUse, DrainUnbounded, PoolPauses
 from tenure.core.launchbreaker.ledger import Entry, Kept, written
 from tenure.core.launchbreaker.owners import owner_of
+from tenure.core.provision.facts import TypesAwaited
 from tenure.core.reasons import Reason
 from tenure.core.repair.facts import RebootedTooOften, RebootFailedBefore
 from tenure.model.api.meta import Condition
@@ -210,7 +210,7 @@ def test_without_reschedulable_pods_nothing_is_waited_for() -> None:
 def test_before_the_cloud_has_said_what_it_offers_nothing_is_planned() -> None:
     told = on_claim(*full(), instance_types={})
     assert told.reason is Reason.DISRUPTION_WAITS
-    assert isinstance(told.facts[-1], CapacityUnknown)
+    assert told.facts[-1] == TypesAwaited(("general",))
 
 
 def test_one_is_planned_at_a_time_the_longest_due_first() -> None:

@@ -6,18 +6,12 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
-from tenure.core.facts import Fact
+from tenure.core.facts import Fact, sentence
+from tenure.core.provision.facts import CheapestFit, ClaimRefused
 from tenure.model.api.meta import BEGINNING, format_time
 from tenure.model.values.duration import Duration
 
 # -- where its pods would be scheduled -------------------------------------------------------
-
-
-class CapacityUnknown(Fact, frozen=True):
-    why: str
-
-    def __str__(self) -> str:
-        return self.why
 
 
 class PendingPodsFirst(Fact, frozen=True):
@@ -28,10 +22,10 @@ class PendingPodsFirst(Fact, frozen=True):
 class PodFitsNowhere(Fact, frozen=True):
     pod: str
     #: Pool by pool, or what the API server answered.
-    why: str
+    why: tuple[Fact, ...]
 
     def __str__(self) -> str:
-        return f"Pod {self.pod} fits nowhere else: {self.why}"
+        return f"Pod {self.pod} fits nowhere else: {sentence(self.why)}"
 
 
 class CapacityNotInitialized(Fact, frozen=True):
@@ -117,11 +111,10 @@ class NoReschedulablePods(Fact, frozen=True):
 
 class LaunchedAsReplacement(Fact, frozen=True):
     claim: str
-    #: Instance type, zone, capacity type and price.
-    offering: str
+    fit: CheapestFit
 
     def __str__(self) -> str:
-        return f"replacement of NodeClaim {self.claim}; cheapest fit: {self.offering}"
+        return f"replacement of NodeClaim {self.claim}; {self.fit}"
 
 
 # -- waiting, rolling back -------------------------------------------------------------------
@@ -283,9 +276,10 @@ def _all(names: Iterable[str]) -> str:
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
-    CapacityUnknown("waiting for the cloud's instance types for NodePool general"),
     PendingPodsFirst(),
-    PodFitsNowhere("default/web-1", "general: no instance type has 64 cpu"),
+    PodFitsNowhere(
+        "default/web-1", (ClaimRefused("general-x8w2c", "spec.requirements: too many"),)
+    ),
     CapacityNotInitialized(("node-2",)),
     ReservedCapacityTaken(),
     ReservedCapacityTaken(("general-26szh",)),
@@ -297,7 +291,9 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ReplacedBy(("general-26szh", "general-9xkq2")),
     PodsFitElsewhere(),
     NoReschedulablePods(),
-    LaunchedAsReplacement("general-4nv74", "c-4x-amd64-linux in test-zone-a, spot, $0.10/h"),
+    LaunchedAsReplacement(
+        "general-4nv74", CheapestFit("c-4x-amd64-linux", "test-zone-a", "spot", 100_000)
+    ),
     ReplacementsAwaited((("general-26szh", None),)),
     ReplacementsAwaited((("general-26szh", BEGINNING), ("general-9xkq2", None))),
     ReplacementsInitialized(("general-26szh",)),

@@ -35,7 +35,7 @@ def launched(plan: Plan, claim: str) -> Iterator[Verdict]:
             concern=Concern.DISRUPTION,
             subject=new.subject,
             reason=Reason.NEEDED_AS_REPLACEMENT,
-            facts=(LaunchedAsReplacement(claim, str(new.described)),),
+            facts=(LaunchedAsReplacement(claim, new.fit),),
             action=new.create,
             recheck_at=plan.changes_at,
         )

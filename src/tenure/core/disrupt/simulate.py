@@ -26,11 +26,10 @@ import msgspec
 
 from tenure.core.disrupt.facts import (
     CapacityNotInitialized,
-    CapacityUnknown,
     PendingPodsFirst,
     PodFitsNowhere,
 )
-from tenure.core.facts import Fact, sentence
+from tenure.core.facts import Fact
 from tenure.core.health.domains import DomainState
 from tenure.core.health.readiness import initialized_until
 from tenure.core.launchbreaker.breaker import without_claims
@@ -105,8 +104,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         instants = [*self.places.instants(zones), *self.late_at.values(), *breakers_change]
         changes_at = min((at for at in instants if at > now), default=None)
         if unknown := self.places.unknown:
-            why = CapacityUnknown(str(unknown))
-            return Plan(why=why, passing=True, changes_at=changes_at)
+            return Plan(why=unknown, passing=True, changes_at=changes_at)
         reservations = reservations or Reservations()
         bins, left = reservations.without(self, leaving, zones, settings, now)
         before = self._assigned(bins, left, leaving, zones, settings, now)
@@ -125,10 +123,10 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     def _told(self, leaving: LeavingNode, found: Packing) -> Plan:
         for pod in leaving.pods:
             if (unplaced := found.unplaced.get(pod.uid)) is not None:
-                return Plan(why=PodFitsNowhere(pod.key, unplaced.message))
+                return Plan(why=PodFitsNowhere(pod.key, unplaced.facts))
         for pod in leaving.pods:
             if pod.uid in found.no_claim:
-                why = sentence(claim_refused(self.places.refused[pod.uid]))
+                why = claim_refused(self.places.refused[pod.uid])
                 return Plan(why=PodFitsNowhere(pod.key, why))
         if found.claims:
             marks = replacement_marks(leaving.claim)

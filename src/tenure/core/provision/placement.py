@@ -92,11 +92,6 @@ class NewClaim(msgspec.Struct, frozen=True, kw_only=True):
             planned.instance_type, planned.zone, planned.capacity_type, planned.price
         )
 
-    @property
-    def described(self) -> str:
-        """For messages."""
-        return self.fit.offering
-
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):
     demands: tuple[Demand, ...]
