@@ -1,4 +1,4 @@
-"""Every mark of a command has one module that writes it, and every reason one that knows it."""
+"""Every mark has one module that writes it, or a few that are named; and every reason one that knows it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,30 @@ OWNERS = {
     "REPLACED_BY": "core/marks/command.py",
     "DISRUPTION_REASON": "core/marks/command.py",
     "REASON_CONDITION": "core/marks/command.py",
-    "REPLACEMENT_FAILED": "core/disrupt/replacements.py",
+    "REBOOT_PRE_BOOT_ID": "core/marks/reboot.py",
+    "REBOOT_GRACE_PERIOD": "core/marks/reboot.py",
+    "REBOOT_HISTORY": "core/marks/reboot.py",
     "TERMINATION_TIMESTAMP": "core/marks/stamp.py",
     "DISRUPTED_TAINT": "core/marks/taints.py",
     "REBOOTING_TAINT": "core/marks/taints.py",
+    "EXCLUDE_BALANCERS": "core/marks/taints.py",
+    # A room that alone reads or writes a mark keeps it.
+    "REPLACEMENT_FAILED": "core/disrupt/replacements.py",
+    "REPAIR_PROBE": "core/repair/force.py",
+    "LAUNCHED_FOR": "core/provision/newclaim.py",
+    "NOMINATED_PODS": "core/provision/newclaim.py",
+    "MIN_VALUES_RELAXED": "core/provision/newclaim.py",
+    "LAUNCH_BREAKER": "core/launchbreaker/poolrecord.py",
+    "LAUNCH_TIMEOUTS": "core/pool/status.py",
+    "REGISTERED": "core/claim/register.py",
+}
+
+#: Written by several, each for its own step.
+SHARED = {
+    # The pool's own; of a new claim; of a claim that was made by an older version.
+    "NODEPOOL_HASH": {"core/pool/status.py", "core/provision/newclaim.py", "core/claim/drift.py"},
+    # Set when the Node is initialized, taken off when it reboots.
+    "INITIALIZED": {"core/claim/initialize.py", "core/reboot/steps.py"},
 }
 
 #: How a name is written: as a key of a body, as the dated annotation, as a taint or a condition.
@@ -61,6 +81,11 @@ def writers(name: str) -> set[str]:
 @pytest.mark.parametrize("name", OWNERS)
 def test_a_mark_is_written_by_one_module(name: str) -> None:
     assert writers(name) == {OWNERS[name]}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_mark_with_several_writers_has_no_others(name: str) -> None:
+    assert writers(name) == SHARED[name]
 
 
 def test_only_methods_name_a_reason_to_disrupt() -> None:

@@ -191,6 +191,21 @@ def commit(
     )
 
 
+def note_boot(claim: NodeClaim, boot_id: str) -> Action:
+    """Before it is asked for: which boot of the Node this is."""
+    return patch(claim, {"annotations": {REBOOT_PRE_BOOT_ID: boot_id}})
+
+
+def marks_left(claim: NodeClaim, *, deleting: bool = False) -> tuple[str, ...]:
+    """Annotations of a reboot that has ended. Its grace period may stay, unless the claim leaves."""
+    keys = (REBOOT_PRE_BOOT_ID, REBOOT_GRACE_PERIOD) if deleting else (REBOOT_PRE_BOOT_ID,)
+    return tuple(key for key in keys if key in claim.annotations)
+
+
+def take_off(claim: NodeClaim, marks: Iterable[str]) -> Action:
+    return patch(claim, {"annotations": dict.fromkeys(marks)})
+
+
 def is_called_off(claim: NodeClaim) -> bool:
     """Whether the reboot that is under way has been struck out: there is no way back then."""
     return claim.rebooting and _entries(claim)[-1].endswith(_STRUCK_OUT)

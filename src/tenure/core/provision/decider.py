@@ -53,6 +53,7 @@ from tenure.core.provision.facts import (
     ZoneAvoided,
     ZoneNotAvoided,
 )
+from tenure.core.provision.newclaim import note_served
 from tenure.core.provision.nominations import SCHEDULER_TAKES
 from tenure.core.provision.placement import (
     CLUSTER,
@@ -65,9 +66,9 @@ from tenure.core.provision.placement import (
 )
 from tenure.core.provision.supply import in_service_since
 from tenure.core.reasons import Reason
-from tenure.core.writes import patch, subject_of
+from tenure.core.writes import subject_of
 from tenure.model.api.meta import earlier, later
-from tenure.model.api.names import LAUNCHED_FOR, ZONE
+from tenure.model.api.names import ZONE
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
@@ -149,7 +150,7 @@ def _served(claim: NodeClaim, text: str) -> Verdict:
         subject=subject_of(claim),
         reason=Reason.LAUNCH_SERVED,
         facts=(LaunchServed(),),
-        action=patch(claim, {"annotations": {LAUNCHED_FOR: text}}),
+        action=note_served(claim, text),
     )
 
 

@@ -8,10 +8,13 @@ from typing import Any, Final
 
 import msgspec
 
+from tenure.core.decision import Patch
 from tenure.core.launchbreaker.ledger import launched_for
 from tenure.core.marks.ownership import class_label
 from tenure.core.marks.templatehash import HASH_VERSION, template_hash
+from tenure.core.writes import patch
 from tenure.model.api import names
+from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS
@@ -97,6 +100,11 @@ def _for_pods(pods: Sequence[Pod]) -> dict[str, str]:
         names.NOMINATED_PODS: ",".join(pod.uid for pod in pods),
         names.LAUNCHED_FOR: launched_for(pods),
     }
+
+
+def note_served(claim: NodeClaim, text: str) -> Patch:
+    """``text``: as it was, with the owners that had a pod end by itself there."""
+    return patch(claim, {"annotations": {names.LAUNCHED_FOR: text}})
 
 
 def _concrete_labels(planned: PlannedClaim, types: Iterable[InstanceType]) -> dict[str, str]:

@@ -40,6 +40,8 @@ from tenure.core.marks.reboot import (
     is_issued,
     is_spared,
     mark_of,
+    marks_left,
+    take_off,
 )
 from tenure.core.marks.stamp import stamp_claim
 from tenure.core.marks.taints import is_closed, is_tainted_rebooting, untaint_rebooting
@@ -61,10 +63,9 @@ from tenure.core.reboot.view import RebootView
 from tenure.core.terminate.drain import drain_until
 from tenure.core.unreadable.decider import in_the_way
 from tenure.core.verdicts import say
-from tenure.core.writes import delete_claim, patch
+from tenure.core.writes import delete_claim
 from tenure.errors import SpecError
 from tenure.model.api.meta import ApiObject
-from tenure.model.api.names import REBOOT_GRACE_PERIOD, REBOOT_PRE_BOOT_ID
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool, Repair
@@ -172,9 +173,7 @@ def _rules_in(pool: ApiObject | None) -> tuple[bool, Repair | None]:
 def _concerned(claim: NodeClaim, nodes: Sequence[Node]) -> bool:
     if claim.rebooting or has_failed(claim) or (is_spared(claim) and not claim.deleting):
         return True
-    if REBOOT_PRE_BOOT_ID in claim.annotations:
-        return True
-    if claim.deleting and REBOOT_GRACE_PERIOD in claim.annotations:
+    if marks_left(claim, deleting=claim.deleting):
         return True
     return any(is_tainted_rebooting(node) for node in nodes)
 
@@ -194,8 +193,8 @@ def _ended(view: RebootView, blocked: Blocked | None) -> Verdict | None:
     if node is not None and is_spared(claim) and view.recovered:
         forgotten = FailureForgotten(node.name)
         return _say(claim, reason, forgotten, action=claim_status(claim, drop=(ISSUED,)))
-    if REBOOT_PRE_BOOT_ID in claim.annotations:
-        action = patch(claim, {"annotations": {REBOOT_PRE_BOOT_ID: None}})
+    if marks := marks_left(claim):
+        action = take_off(claim, marks)
         return _say(claim, reason, RebootMarksLeftOver(claim.name), action=action)
     return None
 
@@ -208,15 +207,14 @@ def _leaving(view: RebootView, now: datetime) -> Verdict | None:
     if claim.rebooting:
         ended = RebootEndedByDeletion(claim.name)
         return _say(claim, Reason.REBOOT_CANCELLED, ended, action=end(claim, str(ended)))
-    left = [key for key in (REBOOT_PRE_BOOT_ID, REBOOT_GRACE_PERIOD) if key in claim.annotations]
+    left = marks_left(claim, deleting=True)
     if has_failed(claim):
-        left = []  # They say by when it has to be gone.
+        left = ()  # They say by when it has to be gone.
         if (hurried := _hurried(view, now)) is not None:
             return hurried
     marks = RebootMarksLeftOver(claim.name, deleting=True)
     if left:
-        action = patch(claim, {"annotations": dict.fromkeys(left)})
-        return _say(claim, Reason.REBOOT_ENDED, marks, action=action)
+        return _say(claim, Reason.REBOOT_ENDED, marks, action=take_off(claim, left))
     if node is None or not is_tainted_rebooting(node):
         return None
     # Not before the taint of a leaving node is there: no pod may come in between.

@@ -51,6 +51,7 @@ from tenure.core.marks.reboot import (
     is_issued,
     issued_at,
     mark_of,
+    note_boot,
     requested_at,
 )
 from tenure.core.marks.taints import (
@@ -192,7 +193,7 @@ class RebootSteps:
         over = DrainOver(node.name, left)
         action: Action | None = None
         if self._claim.annotations.get(REBOOT_PRE_BOOT_ID) != boot_id:
-            action = patch(self._claim, {"annotations": {REBOOT_PRE_BOOT_ID: boot_id}})
+            action = note_boot(self._claim, boot_id)
         else:
             action = claim_status(self._claim, Wanted(ISSUED, "Unknown", "Drained", str(over)))
             assert action is not None, "it is not said yet"
