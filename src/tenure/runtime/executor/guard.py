@@ -11,7 +11,6 @@ from typing import Final
 
 import msgspec
 
-from tenure import safety
 from tenure.core.decision import (
     Action,
     Create,
@@ -38,6 +37,7 @@ from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POO
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import first_unreadable
+from tenure.safety import actions
 from tenure.safety.budgets import UNHEALTHY
 from tenure.safety.departure import (
     FORCED_REBOOT,
@@ -69,15 +69,15 @@ def veto(
         case DeletePod():
             return _take_pod(action, snapshot) or _force(action, snapshot, now)
         case Launch():
-            return safety.late_launch(_claim(action.request.claim_uid, snapshot))
+            return actions.late_launch(_claim(action.request.claim_uid, snapshot))
         case Reboot():
             claim = _claim(action.claim_uid, snapshot)
             # Vetoes and windows hold its beginning; once its drain is over it is carried out.
-            return safety.uncalled_reboot(claim, action.provider_id)
+            return actions.uncalled_reboot(claim, action.provider_id)
         case Inspect():
             return None  # A read.
-    untagged = safety.untagged_termination(action.provider_id, action.claim_uid)
-    return untagged or safety.live_termination(_claim(action.claim_uid, snapshot))
+    untagged = actions.untagged_termination(action.provider_id, action.claim_uid)
+    return untagged or actions.live_termination(_claim(action.claim_uid, snapshot))
 
 
 def _unreadable(action: Action, snapshot: Snapshot, now: datetime) -> str:
@@ -122,7 +122,7 @@ def _create(action: Create, snapshot: Snapshot) -> str | None:
     if action.resource != NODE_CLAIMS:
         return f"{action.resource.kind} {action.name}: nothing but claims is created here"
     claim = msgspec.convert(action.body, NodeClaim)
-    return safety.foreign_class(claim.spec.node_class_ref, snapshot.ours)
+    return actions.foreign_class(claim.spec.node_class_ref, snapshot.ours)
 
 
 def _take_pod(action: Evict | DeletePod, snapshot: Snapshot) -> str | None:
@@ -131,22 +131,22 @@ def _take_pod(action: Evict | DeletePod, snapshot: Snapshot) -> str | None:
         return f"pod {action.namespace}/{action.name} is gone or another one"
     node = snapshot.nodes.get(pod.spec.node_name)
     claim = snapshot.claim_of(node) if node is not None else None
-    foreign = safety.foreign_node(node, claim, snapshot.ours) if node is not None else None
+    foreign = actions.foreign_node(node, claim, snapshot.ours) if node is not None else None
     forced = isinstance(action, DeletePod)
-    return foreign or safety.early_eviction(pod, node, claim, forced=forced)
+    return foreign or actions.early_eviction(pod, node, claim, forced=forced)
 
 
 def _evict(action: Evict, snapshot: Snapshot, now: datetime, settings: Settings) -> str | None:
     pod = snapshot.pods[f"{action.namespace}/{action.name}"]
     cap = protection_cap(snapshot.nodes[pod.spec.node_name], snapshot)
-    return safety.protected_eviction(pod, now, cap=cap, clock=settings.protection_clock)
+    return actions.protected_eviction(pod, now, cap=cap, clock=settings.protection_clock)
 
 
 def _force(action: DeletePod, snapshot: Snapshot, now: datetime) -> str | None:
     pod = snapshot.pods[f"{action.namespace}/{action.name}"]
     deadline = deadline_of(snapshot.claim_of(snapshot.nodes[pod.spec.node_name]))
     at = deadline.at if deadline is not None else None
-    return safety.early_force(pod, at, action.grace_at(now), now)
+    return actions.early_force(pod, at, action.grace_at(now), now)
 
 
 def _write(
@@ -160,7 +160,7 @@ def _write(
         pool = snapshot.pools.get(action.name)
         if pool is None or pool.uid != action.uid:
             return f"pool {action.name} is gone or another one"
-        return safety.foreign_class(pool.node_class_ref, snapshot.ours)
+        return actions.foreign_class(pool.node_class_ref, snapshot.ours)
     if isinstance(action, Patch) and action.resource == MAINTENANCE_WINDOWS:
         return None if action.subresource == "status" else "only users write a window's spec"
     verb = type(action).__name__.lower()
@@ -172,12 +172,12 @@ def _write_node(action: Patch | Delete, snapshot: Snapshot) -> str | None:
     if node is None or node.uid != action.uid:
         return f"Node {action.name} is gone or another one"
     claim = snapshot.claim_of(node)
-    foreign = safety.foreign_node(node, claim, snapshot.ours)
+    foreign = actions.foreign_node(node, claim, snapshot.ours)
     if foreign is not None or claim is None:
         return foreign
     if isinstance(action, Delete):
-        early = safety.early_node_deletion(node, claim)
-        return early or safety.undrained_deletion(node, claim)
+        early = actions.early_node_deletion(node, claim)
+        return early or actions.undrained_deletion(node, claim)
     return _release(action, node, claim, snapshot)
 
 
@@ -187,7 +187,7 @@ def _write_claim(
     claim = snapshot.claims.get(action.name)
     if claim is None or claim.uid != action.uid:
         return f"claim {action.name} is gone or another one"
-    foreign = safety.foreign_class(claim.spec.node_class_ref, snapshot.ours)
+    foreign = actions.foreign_class(claim.spec.node_class_ref, snapshot.ours)
     if foreign is not None:
         return foreign
     departure = Departure(
@@ -223,12 +223,12 @@ def _deadline(action: Patch, departure: Departure) -> str | None:
         return None
     known = deadline_of(claim)
     if annotations[names.TERMINATION_TIMESTAMP] is None:
-        return safety.later_deadline(claim, known.at if known else None, None)
+        return actions.later_deadline(claim, known.at if known else None, None)
     if not action.dated:
         # What follows from its grace period is written down, for everyone to see.
         at = read_instant(annotations[names.TERMINATION_TIMESTAMP])
-        return safety.unfounded_deadline(claim, at)
-    put_off = safety.later_deadline(claim, known.at if known else None, later(now, action.ahead))
+        return actions.unfounded_deadline(claim, at)
+    put_off = actions.later_deadline(claim, known.at if known else None, later(now, action.ahead))
     return put_off or forbidden_on(action.ground, departure)
 
 
@@ -267,7 +267,7 @@ def _release(
         return None
     answer = snapshot.observations.terminations.get(claim.uid)
     gone = answer is not None and answer.gone
-    return safety.early_release(thing.name, instance_running=not gone)
+    return actions.early_release(thing.name, instance_running=not gone)
 
 
 def _claim(uid: str, snapshot: Snapshot) -> NodeClaim | None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tenure import safety
 from tenure.model.api import names
 from tenure.model.api.node import Taint
+from tenure.safety import actions
 from tests.core.build import (
     CLASS_LABEL,
     FOREIGN,
@@ -25,8 +25,8 @@ SERVED = frozenset({(OURS.group, OURS.kind)})
 
 
 def test_only_our_own_classes_objects_are_written_to() -> None:
-    assert safety.foreign_class(OURS, SERVED) is None
-    assert safety.foreign_class(FOREIGN, SERVED) == (
+    assert actions.foreign_class(OURS, SERVED) is None
+    assert actions.foreign_class(FOREIGN, SERVED) == (
         "its node class OtherClass.example.com is not served here: nothing foreign is written to"
     )
 
@@ -41,12 +41,12 @@ def test_only_our_own_classes_objects_are_written_to() -> None:
     ],
 )
 def test_a_node_is_foreign_or_not(node: Any, claim: Any, foreign: bool) -> None:
-    assert (safety.foreign_node(node, claim, SERVED) is not None) is foreign
+    assert (actions.foreign_node(node, claim, SERVED) is not None) is foreign
 
 
 def test_a_node_is_deleted_only_because_its_claim_is() -> None:
-    assert safety.early_node_deletion(a_node(), a_leaving_claim()) is None
-    assert safety.early_node_deletion(a_node(), a_claim()) == (
+    assert actions.early_node_deletion(a_node(), a_leaving_claim()) is None
+    assert actions.early_node_deletion(a_node(), a_claim()) == (
         "Node node-a would be deleted while its claim a lives"
     )
 
@@ -72,7 +72,7 @@ def test_a_node_is_deleted_only_because_its_claim_is() -> None:
     ],
 )
 def test_pods_are_evicted_only_from_a_closed_leaving_node(node: Any, sentence: Any) -> None:
-    assert safety.early_eviction(a_pod(), node) == sentence
+    assert actions.early_eviction(a_pod(), node) == sentence
 
 
 REBOOTING = a_claim(conditions=(condition("Rebooting", "True", "RebootRequested"),))
@@ -80,45 +80,45 @@ CLOSED = a_node(taints=(Taint(key=names.REBOOTING_TAINT, effect="NoSchedule"),))
 
 
 def test_pods_are_evicted_from_a_closed_node_whose_claim_says_that_it_reboots() -> None:
-    assert safety.early_eviction(a_pod(), CLOSED, REBOOTING) is None
-    assert safety.early_eviction(a_pod(), a_node(), REBOOTING) == (
+    assert actions.early_eviction(a_pod(), CLOSED, REBOOTING) is None
+    assert actions.early_eviction(a_pod(), a_node(), REBOOTING) == (
         "node node-a is not closed for new pods yet"
     )
     not_said = "pod default/web is not on a node that is being deleted"
-    assert safety.early_eviction(a_pod(), CLOSED, a_claim()) == not_said
-    assert safety.early_eviction(a_pod(), CLOSED, None) == not_said
+    assert actions.early_eviction(a_pod(), CLOSED, a_claim()) == not_said
+    assert actions.early_eviction(a_pod(), CLOSED, None) == not_said
 
 
 def test_only_the_instance_of_a_claim_that_says_so_is_rebooted() -> None:
-    assert safety.uncalled_reboot(REBOOTING, "cloud://a") is None
-    assert safety.uncalled_reboot(REBOOTING, "cloud://b") == (
+    assert actions.uncalled_reboot(REBOOTING, "cloud://a") is None
+    assert actions.uncalled_reboot(REBOOTING, "cloud://b") == (
         "instance cloud://b belongs to no claim that could ask for its reboot"
     )
-    assert safety.uncalled_reboot(None, "cloud://a") is not None
+    assert actions.uncalled_reboot(None, "cloud://a") is not None
     for claim in (a_claim(), a_leaving_claim(conditions=REBOOTING.status.conditions)):
-        assert safety.uncalled_reboot(claim, "cloud://a") == (
+        assert actions.uncalled_reboot(claim, "cloud://a") == (
             "the instance of a would be rebooted while its claim does not say so"
         )
 
 
 def test_a_finalizer_goes_after_the_instance() -> None:
-    assert safety.early_release("a", instance_running=False) is None
-    assert safety.early_release("a", instance_running=True) == (
+    assert actions.early_release("a", instance_running=False) is None
+    assert actions.early_release("a", instance_running=True) == (
         "the finalizer of a would go while its instance may still run"
     )
 
 
 def test_the_instance_of_a_living_claim_is_never_ended() -> None:
-    assert safety.live_termination(None) is None
-    assert safety.live_termination(a_leaving_claim()) is None
-    assert safety.live_termination(a_claim()) == (
+    assert actions.live_termination(None) is None
+    assert actions.live_termination(a_leaving_claim()) is None
+    assert actions.live_termination(a_claim()) == (
         "the instance of a would be ended while the claim lives"
     )
 
 
 def test_an_instance_without_a_claims_uid_is_not_ours() -> None:
-    assert safety.untagged_termination("cloud://a", "uid-a") is None
-    assert safety.untagged_termination("cloud://a", "") == (
+    assert actions.untagged_termination("cloud://a", "uid-a") is None
+    assert actions.untagged_termination("cloud://a", "") == (
         "instance cloud://a carries no claim's UID: it is not ours to end"
     )
 
@@ -142,4 +142,4 @@ def test_an_instance_without_a_claims_uid_is_not_ours() -> None:
     ],
 )
 def test_nothing_is_launched_for_a_claim_that_is(claim: Any, sentence: Any) -> None:
-    assert safety.late_launch(claim) == sentence
+    assert actions.late_launch(claim) == sentence
