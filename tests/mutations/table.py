@@ -1,8 +1,9 @@
 """Each decider that is broken on purpose, and what catches it.
 
 A point is ``module:attribute``, or ``module:Class.attribute``; behind ``|`` the next to try. It is
-replaced wherever a module of ``tenure.core`` uses it, and nowhere else: guard, safety and checkers
-keep the original. A point that moved fails its test with a message that says so; follow it here.
+replaced wherever it is used, by guard and ``safety``, too: so a row shows that they do not rely on
+it. Only ``sim.check`` is left out, which may not import it. A point that moved fails its test with
+a message that says so; follow it here.
 """
 
 from __future__ import annotations
@@ -53,6 +54,16 @@ def _not_tolerated(original: Any, world: World) -> Any:
 
 def _hour_early(original: Any, world: World) -> Any:
     return lambda pod, deadline: original(pod, deadline) - timedelta(hours=1)
+
+
+def _read_hour_early(original: Any, world: World) -> Any:
+    def read(claim: Any) -> Any:
+        known = original(claim)
+        if known is None:
+            return None
+        return msgspec.structs.replace(known, at=known.at - timedelta(hours=1))
+
+    return read
 
 
 def _deletes(original: Any, world: World) -> Any:
@@ -174,6 +185,14 @@ MUTATIONS: Final = (
         name="force an hour early",
         point="tenure.core.marks.deadline:force_at",
         breaks=_hour_early,
+        scene=scenes.drain_until_deadline,
+        guard="it would be forced before it has to be",
+        checker="early force",
+    ),
+    Mutation(
+        name="deadline read as an hour earlier",
+        point="tenure.core.marks.deadline:deadline_of",
+        breaks=_read_hour_early,
         scene=scenes.drain_until_deadline,
         guard="it would be forced before it has to be",
         checker="early force",

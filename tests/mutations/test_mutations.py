@@ -1,4 +1,4 @@
-"""Thirteen deciders broken on purpose: guard and checkers catch each of them, one without the other.
+"""Deciders broken on purpose: guard and checkers catch each of them, one without the other.
 
 Without the mutation the same story runs clean and reaches its aim.
 """
@@ -34,21 +34,25 @@ def found(point: str) -> tuple[Any, str]:
     raise AssertionError(f"{point} has moved: follow it in tests/mutations/table.py")
 
 
+#: The checkers share no code with what they watch; only here a name keeps the original.
+SPARED = "tenure.sim.check"
+
+
 def mutate(
     patch: pytest.MonkeyPatch, point: str, breaks: Callable[[Any, World], Any], world: World
 ) -> None:
+    """Broken wherever it is used, by the guard and by ``safety``, too."""
     owner, name = found(point)
     original = getattr(owner, name)
     broken = breaks(original, world)
     patch.setattr(owner, name, broken)
     if isinstance(owner, type):
         return
-    # Broken everywhere, or only where the point names a module that imports it.
-    is_defined_there = getattr(original, "__module__", "") == owner.__name__
     for module_name, module in list(sys.modules.items()):
-        imported = vars(module).get(name) is original
-        if imported and module_name.startswith("tenure.core.") and is_defined_there:
-            patch.setattr(module, name, broken)
+        if not module_name.startswith("tenure.") or module_name.startswith(SPARED):
+            continue
+        for alias in [key for key, value in vars(module).items() if value is original]:
+            patch.setattr(module, alias, broken)
 
 
 def _broken(patch: pytest.MonkeyPatch, mutation: Mutation) -> World:

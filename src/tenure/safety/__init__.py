@@ -4,6 +4,9 @@ Each question answers None, or the sentence that says which promise would be bro
 those about objects, pods and instances, ``departure`` those about a claim that goes. The simulator's
 checkers hold the same promises, on the true state, by arithmetic of their own.
 
+Nothing here is shared with the deciders but the types of actions and grounds (``core.decision``): a
+fault of theirs must not be a fault of the guard.
+
 May import: core, schema, model, errors.
 Start reading: departure.py.
 """

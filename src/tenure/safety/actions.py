@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from tenure.core.protect.protection import CREATION, protection_of
 from tenure.model.api import names
 from tenure.model.api.meta import earlier, format_time, later, seconds_of
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.api.pod import Pod
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.safety.pods import CREATION, protected_until, why_protected
 from tenure.safety.times import span_of
 
 Ours = frozenset[tuple[str, str]]
@@ -76,10 +76,10 @@ def protected_eviction(
     pod: Pod, now: datetime, *, cap: str | None = None, clock: str = CREATION
 ) -> str | None:
     """No pod is evicted before its protection ends; only a deadline overrules that."""
-    protection = protection_of(pod, cap=cap, clock=clock)
-    if protection is None or now >= protection.until:
+    until = protected_until(pod, cap=cap, clock=clock)
+    if until is None or now >= until:
         return None
-    return f"pod {pod.key} would be evicted although {protection}"
+    return f"pod {pod.key} would be evicted although {why_protected(pod, until)}"
 
 
 def early_force(pod: Pod, deadline: datetime | None, grace: int, now: datetime) -> str | None:

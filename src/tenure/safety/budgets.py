@@ -20,10 +20,9 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import Budget, NodePool
 from tenure.model.snapshot.snapshot import Snapshot
+from tenure.safety.reasons import is_repair
 from tenure.safety.times import is_on, selects
 from tenure.schema.semantics.disruption import budget_problems
-
-UNHEALTHY = "Unhealthy"
 
 
 class _Counted(msgspec.Struct, frozen=True):
@@ -113,4 +112,4 @@ def _is_taken(claim: NodeClaim, node: Node, reason: str, *, planned: bool) -> bo
         names.REPLACED_BY in claim.annotations or node.has_taint(names.DISRUPTED_TAINT)
     ):
         return True
-    return reason != UNHEALTHY and not node.ready
+    return not is_repair(reason) and not node.ready

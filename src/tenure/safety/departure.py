@@ -13,7 +13,6 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Ground
-from tenure.core.unreadable.decider import in_the_way
 from tenure.model.api import names
 from tenure.model.api.meta import format_time, later
 from tenure.model.api.node import Node
@@ -21,9 +20,11 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.safety.budgets import UNHEALTHY, beyond_budgets
+from tenure.safety.budgets import beyond_budgets
+from tenure.safety.reasons import UNHEALTHY, is_repair, veto_of
 from tenure.safety.times import asked_for, span_of
 from tenure.safety.unhealthy import open_breaker, outage, unfounded
+from tenure.safety.unreadable import unreadable_parts, unreadable_pods
 from tenure.safety.windows import closed_window
 from tenure.schema.semantics.repair import block_problems
 
@@ -58,7 +59,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def by_condition(self) -> bool:
         """Whether it is a repair for a condition. A marked one that is not initialized timed out."""
-        return self.reason == "" or (self.reason == UNHEALTHY and self.claim.initialized)
+        return self.reason == "" or (is_repair(self.reason) and self.claim.initialized)
 
 
 Rule = Callable[[Departure], str | None]
@@ -69,7 +70,7 @@ Rule = Callable[[Departure], str | None]
 
 def unreadable(d: Departure) -> str | None:
     """Nothing unreadable is in the way: the pool, the claim, its Nodes and their pods."""
-    why = in_the_way(d.claim, d.nodes, d.pool, d.snapshot)
+    why = unreadable_parts(d.claim, d.nodes, d.pool) or unreadable_pods(d.nodes, d.snapshot)
     return f"{why}, so nothing is taken away from it" if why else None
 
 
@@ -87,7 +88,7 @@ def one_node(d: Departure) -> str | None:
 
 def vetoed(d: Departure) -> str | None:
     """Neither Node nor claim carry a veto: do-not-repair; of other reasons do-not-disrupt."""
-    veto = names.DO_NOT_REPAIR if d.reason in ("", UNHEALTHY) else names.DO_NOT_DISRUPT
+    veto = veto_of(d.reason)
     things: tuple[Node | NodeClaim, ...] = (d.claim, *d.nodes)
     for thing in things:
         if asked_for(thing, veto, d.now):
@@ -111,7 +112,7 @@ def switched_off(d: Departure) -> str | None:
 
 def windows(d: Departure) -> str | None:
     """No active Block window, and an active one of the matching Allow windows."""
-    if d.node is None or (not d.by_condition and d.reason in ("", UNHEALTHY)):
+    if d.node is None or (is_repair(d.reason) and not d.by_condition):
         return None
     return closed_window(d.node, d.reason or UNHEALTHY, d.snapshot, d.now)
 
@@ -125,7 +126,7 @@ def unhealthy(d: Departure) -> str | None:
 
 def breakers(d: Departure) -> str | None:
     """Neither the pool's breaker (maxUnhealthy) nor that of a failure domain is open."""
-    if d.reason not in ("", UNHEALTHY) or d.node is None:
+    if not is_repair(d.reason) or d.node is None:
         return None
     held = outage(d.claim, d.node, d.settings, d.snapshot)
     return held or open_breaker(d.pool, d.snapshot)
@@ -268,6 +269,12 @@ def forbidden(departure: Departure, rules: tuple[Rule, ...]) -> str | None:
         if why := rule(departure):
             return f"NodeClaim {departure.claim.name} must not go: {why}"
     return None
+
+
+def forbidden_reboot(departure: Departure, *, forced: bool) -> str | None:
+    """Whether a reboot may begin; a forced one drains nothing."""
+    repair = msgspec.structs.replace(departure, reason=UNHEALTHY, planned=True)
+    return forbidden(repair, FORCED_REBOOT if forced else REBOOT)
 
 
 def forbidden_on(ground: Ground | None, departure: Departure) -> str | None:

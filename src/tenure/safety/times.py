@@ -28,6 +28,18 @@ def span_of(text: str | None) -> timedelta | None:
         return None
 
 
+def deadline_of(claim: NodeClaim | None) -> datetime | None:
+    """By when a claim that is being deleted has to be gone: the earlier of its grace period's end
+    and the instant in its annotation; None without both."""
+    deleted = claim.metadata.deletion_timestamp if claim is not None else None
+    if claim is None or deleted is None:
+        return None
+    period = span_of(claim.spec.termination_grace_period)
+    found = [read_instant(claim.termination_stamp or "")]
+    found += [later(deleted, period)] if period is not None else []
+    return min((at for at in found if at is not None), default=None)
+
+
 def is_on(cron: str, lasts: str, zone: str | None, now: datetime) -> bool:
     """Whether a hit of the schedule is at most so long ago. Raises SpecError for bad text."""
     span = parse_duration(lasts).timedelta

@@ -16,25 +16,15 @@ from tenure.model.api.node import Node
 from tenure.model.api.window import ACTIONS, MaintenanceWindow
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.safety.reasons import REPAIR, window_actions
 from tenure.safety.times import is_on, selects
 from tenure.schema.semantics.window import window_problems
 
-REPAIR: Final = "Repair"
 _ALL_BUT_REPAIR: Final = frozenset(ACTIONS) - {REPAIR}
-
-#: The actions by which a window names a reason to disrupt; unknown reasons have all of them.
-ACTIONS_OF: Final = {
-    "Unhealthy": frozenset({REPAIR}),
-    "Empty": frozenset({"Consolidation", "EmptyConsolidation"}),
-    "Expired": frozenset({"Expiration"}),
-    "Drifted": frozenset({"Drift"}),
-    "Rebalance": frozenset({"Rebalance"}),
-    "Underutilized": frozenset({"Consolidation", "NonEmptyConsolidation"}),
-}
 
 
 def closed_window(node: Node, reason: str, snapshot: Snapshot, now: datetime) -> str | None:
-    actions = ACTIONS_OF.get(reason, frozenset(ACTIONS))
+    actions = window_actions(reason)
     concerned = [
         window
         for _, window in sorted(snapshot.windows.items())

@@ -58,8 +58,7 @@ API_WORDS = {
     "model/api/nodepool.py",
     "schema/advice.py",
     # The guard and the checkers read budgets and windows by themselves.
-    "safety/budgets.py",
-    "safety/windows.py",
+    "safety/reasons.py",
     "sim/check/checkers.py",
     "sim/check/departures.py",
 }

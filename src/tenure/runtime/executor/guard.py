@@ -24,11 +24,6 @@ from tenure.core.decision import (
     Reboot,
     Terminate,
 )
-from tenure.core.marks.deadline import deadline_of
-from tenure.core.protect.protection import protection_cap
-from tenure.core.terminate.drain import unfinished_pods
-from tenure.core.terminate.pods import holds_node
-from tenure.core.unreadable.decider import in_the_way
 from tenure.model.api import names
 from tenure.model.api.meta import later, read_instant
 from tenure.model.api.node import Node
@@ -38,19 +33,21 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import first_unreadable
 from tenure.safety import actions
-from tenure.safety.budgets import UNHEALTHY
 from tenure.safety.departure import (
-    FORCED_REBOOT,
     PLANNED,
-    REBOOT,
     Departure,
     forbidden,
     forbidden_on,
+    forbidden_reboot,
 )
-from tenure.safety.times import span_of
+from tenure.safety.pods import awaited_pods, protection_cap
+from tenure.safety.times import deadline_of, span_of
+from tenure.safety.unreadable import unreadable_parts
 
 #: For callers that do not depend on a setting.
 _DEFAULTS: Final = Settings()
+#: After the deadline every pod has been deleted; then the instance goes, whatever is left.
+LAST_MINUTE: Final = timedelta(minutes=1)
 
 
 def veto(
@@ -91,7 +88,7 @@ def _unreadable(action: Action, snapshot: Snapshot, now: datetime) -> str:
             node = snapshot.nodes.get(pod.spec.node_name) if pod is not None else None
             claim = snapshot.claim_of(node) if node is not None else None
             nodes = [node] if node is not None else []
-            return first_unreadable([pod]) or in_the_way(claim, nodes, None, snapshot, pods=False)
+            return first_unreadable([pod]) or unreadable_parts(claim, nodes)
         case Terminate() | Reboot():
             claim = _claim(action.claim_uid, snapshot)
             if claim is None or _is_gone(claim, snapshot):
@@ -108,14 +105,11 @@ def _is_gone(claim: NodeClaim, snapshot: Snapshot) -> bool:
 
 def _unreadable_instance(claim: NodeClaim, snapshot: Snapshot, now: datetime) -> str:
     deadline = deadline_of(claim)
-    if deadline is not None and deadline.end <= now:
+    if deadline is not None and later(deadline, LAST_MINUTE) <= now:
         return ""
     nodes = snapshot.nodes_with_provider(claim.provider_id).values()
-    if why := in_the_way(claim, nodes, None, snapshot, pods=False):
-        return why
-    # As the drain does: pods that should have stopped long ago are no longer waited for.
-    pods = (*unfinished_pods(nodes, snapshot), *snapshot.pods_nowhere().values())
-    return first_unreadable(pod for pod in pods if holds_node(pod, now))
+    unreadable = unreadable_parts(claim, nodes)
+    return unreadable or first_unreadable(awaited_pods(nodes, snapshot, now))
 
 
 def _create(action: Create, snapshot: Snapshot) -> str | None:
@@ -145,8 +139,7 @@ def _evict(action: Evict, snapshot: Snapshot, now: datetime, settings: Settings)
 def _force(action: DeletePod, snapshot: Snapshot, now: datetime) -> str | None:
     pod = snapshot.pods[f"{action.namespace}/{action.name}"]
     deadline = deadline_of(snapshot.claim_of(snapshot.nodes[pod.spec.node_name]))
-    at = deadline.at if deadline is not None else None
-    return actions.early_force(pod, at, action.grace_at(now), now)
+    return actions.early_force(pod, deadline, action.grace_at(now), now)
 
 
 def _write(
@@ -223,12 +216,12 @@ def _deadline(action: Patch, departure: Departure) -> str | None:
         return None
     known = deadline_of(claim)
     if annotations[names.TERMINATION_TIMESTAMP] is None:
-        return actions.later_deadline(claim, known.at if known else None, None)
+        return actions.later_deadline(claim, known, None)
     if not action.dated:
         # What follows from its grace period is written down, for everyone to see.
         at = read_instant(annotations[names.TERMINATION_TIMESTAMP])
         return actions.unfounded_deadline(claim, at)
-    put_off = actions.later_deadline(claim, known.at if known else None, later(now, action.ahead))
+    put_off = actions.later_deadline(claim, known, later(now, action.ahead))
     return put_off or forbidden_on(action.ground, departure)
 
 
@@ -247,8 +240,7 @@ def _begins(action: Patch, departure: Departure) -> str | None:
     says = any((c.get("type"), c.get("status")) == ("Rebooting", "True") for c in conditions)
     if not says or claim.rebooting:
         return None
-    reboot = msgspec.structs.replace(departure, reason=UNHEALTHY, planned=True)
-    return forbidden(reboot, FORCED_REBOOT if _is_forced(claim) else REBOOT)
+    return forbidden_reboot(departure, forced=_is_forced(claim))
 
 
 def _is_forced(claim: NodeClaim) -> bool:
