@@ -60,6 +60,9 @@ budgets, vetoes and breakers hold the *beginning*: a drain that runs is not stop
 count nodes of other commands while a command is planned; when it is carried out they count only
 nodes that are being deleted, so that two commands never wait for each other.
 
+A disruption whose reason the guard does not know counts as voluntary: do-not-disrupt, every
+maintenance window that selects its Node, and every budget without `reasons` hold for it.
+
 The breakers here count only Nodes that are unhealthy by every reading of the pool's policies: they
 are never stricter than [repair](repair.md) itself.
 

@@ -265,6 +265,43 @@ def test_a_window_for_other_actions_holds_no_repair() -> None:
     assert asked(Ground.REPLACED, a_fleet(window=a_named_window(actions=["Drift"]))) is None
 
 
+RETIRED = {**MARKS, names.DISRUPTION_REASON: "Retired"}
+VOLUNTARY: list[Any] = [
+    pytest.param({}, "", id="of a healthy Node"),
+    pytest.param({"node_c": unhealthy_node("c")}, "", id="breakers are for repair"),
+    pytest.param({"window": a_named_window(actions=["Drift"])}, "blocks Retired", id="any window"),
+    pytest.param({"window": a_named_window()}, "blocks Retired", id="a window for repair"),
+    pytest.param(
+        {"node": a_node(taints=(DISRUPTED,), annotations={names.DO_NOT_DISRUPT: "true"})},
+        "do-not-disrupt",
+        id="do-not-disrupt",
+    ),
+    pytest.param(
+        {"node": a_node(taints=(DISRUPTED,), annotations={names.DO_NOT_REPAIR: "true"})},
+        "",
+        id="do-not-repair",
+    ),
+    pytest.param(
+        {"node_c": a_node("node-c", claim="c", ready=False)},
+        "budget 1 allows 1 of",
+        id="Nodes that are not Ready use the budget",
+    ),
+    pytest.param(
+        {"pool": a_pool(disruption={"budgets": [{"nodes": "0", "reasons": ["Unhealthy"]}]})},
+        "",
+        id="a budget for repair",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changed", "sentence"), VOLUNTARY)
+def test_a_reason_that_is_not_known_is_voluntary(changed: Objects, sentence: str) -> None:
+    usual = {"claim": a_claim(annotations=RETIRED), "node": a_node(taints=(DISRUPTED,))}
+    refusal = asked(Ground.REPLACED, a_fleet(**usual | changed))
+    assert (refusal is not None) == bool(sentence)
+    assert sentence in str(refusal or "")
+
+
 def test_a_veto_ends_with_its_duration() -> None:
     noted = {
         names.DO_NOT_REPAIR: "1h",

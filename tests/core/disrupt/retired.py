@@ -1,7 +1,7 @@
 """A second disruption method, for tests alone: a Node that a user has annotated as retired.
 
-It proves that a method is one file: nothing else knows of it. Its reason is one that budgets may
-name and no shipped method has. It sets no drain bound, needs replacements, and respects
+It proves that a method is one file: nothing else knows of it, not even its reason, which is in no
+table of deciders, guard or checkers. It sets no drain bound, needs replacements, and respects
 ``karpenter.sh/do-not-disrupt`` on the Node.
 """
 
@@ -25,7 +25,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 
 RETIRE: Final = "test.tenure.dev/retire"
-REASON: Final = "Expired"
+REASON: Final = "Retired"
 
 
 class Retired(Fact, frozen=True):

@@ -99,12 +99,12 @@ def test_without_the_method_nothing_happens() -> None:
     assert verdicts(*full(), methods=METHODS) == []
 
 
-def test_a_budget_paces_it_by_its_own_reason() -> None:
-    closed = [{"nodes": "0", "reasons": [REASON]}]
+def test_a_budget_without_reasons_paces_it() -> None:
+    closed = [{"nodes": "0"}]
     told = on_claim(a_pool(disruption={"budgets": closed}), *full())
     assert told.reason is Reason.DISRUPTION_BLOCKED
     budget = fact_of(told, BudgetUse)
-    assert (budget.reasons, budget.limit, budget.total) == ((REASON,), 0, 1)
+    assert (budget.reasons, budget.limit, budget.total) == ((), 0, 1)
     others = [{"nodes": "0", "reasons": ["Unhealthy"]}]
     assert on_claim(a_pool(disruption={"budgets": others}), *full()).reason is Reason.REPLACING
 

@@ -137,6 +137,34 @@ def test_a_claim_that_is_deleted(world: World, change: Change, rules: list[str])
     assert delete_claim(world) == rules
 
 
+VOLUNTARY: list[Any] = [
+    pytest.param(lambda w: None, [], id="nothing"),
+    pytest.param(lambda w: window(w, actions=["Drift"]), ["inside a window"], id="any window"),
+    pytest.param(
+        lambda w: pool(w, disruption={"budgets": [{"nodes": "0"}]}), ["beyond budgets"], id="budget"
+    ),
+    pytest.param(
+        lambda w: pool(w, disruption={"budgets": [{"nodes": "0", "reasons": ["Unhealthy"]}]}),
+        [],
+        id="a budget for repair",
+    ),
+    pytest.param(
+        lambda w: annotate(w, NODES, {names.DO_NOT_DISRUPT: "true"}), ["past a veto"], id="veto"
+    ),
+    pytest.param(lambda w: annotate(w, NODES, {names.DO_NOT_REPAIR: "true"}), [], id="of repair"),
+]
+
+
+@pytest.mark.parametrize(("change", "rules"), VOLUNTARY)
+def test_a_reason_that_is_not_known_is_voluntary(
+    world: World, change: Change, rules: list[str]
+) -> None:
+    annotate(world, NODE_CLAIMS, {names.DISRUPTION_REASON: "Retired"})
+    recover(world)
+    change(world)
+    assert delete_claim(world) == rules
+
+
 def test_a_repair_that_is_switched_off_is_caught() -> None:
     world = a_world(OFF)
     try:

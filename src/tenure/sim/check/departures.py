@@ -23,6 +23,7 @@ from tenure.sim.check.read import State
 
 _POOL: Final = "karpenter.sh/nodepool"
 _TTL: Final = timedelta(minutes=15)
+#: The actions by which a window names a reason; a reason that is not listed has all of them.
 _ACTIONS: Final = {
     "Unhealthy": {"Repair"},
     "Empty": {"Consolidation", "EmptyConsolidation"},
@@ -279,11 +280,12 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
     # -- windows -----------------------------------------------------------------------
 
     def _window(self, nodes: Sequence[Obj], reason: str) -> str:
+        actions = _ACTIONS.get(reason, set().union(*_ACTIONS.values()))
         for node in nodes[:1]:
             allowed: list[bool] = []
             for name, window in sorted(self.state[r.MAINTENANCE_WINDOWS].items()):
                 spec = window.get("spec") or {}
-                if not set(spec.get("actions") or ()) & _ACTIONS.get(reason, set()):
+                if not set(spec.get("actions") or ()) & actions:
                     continue
                 if not read.is_selected(spec.get("selector"), read.labels(node)):
                     continue
