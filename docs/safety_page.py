@@ -71,6 +71,7 @@ are never stricter than [repair](repair.md) itself.
 | action | refused when |
 |---|---|
 | any write | the object is not ours, or is another one than the one that was evaluated |
+| create a claim | its node class is not ours; it replaces a claim that must not be disrupted now |
 | evict a pod | its Node neither leaves nor reboots, or takes new pods; its protection has not ended |
 | delete a pod | its Node's deadline does not require it yet; with a grace of 0 seconds |
 | delete a Node | its claim stays |
@@ -98,7 +99,7 @@ def safety_page() -> str:
 def _grounds() -> Iterator[str]:
     for ground, rules in RULES.items():
         yield f"| {_WORDS[ground]} | {_in_words(rules)} |\n"
-    yield f"| A command begins: its mark is written | {_in_words(PLANNED)} |\n"
+    yield f"| A command begins: a replacement is created, its mark is written | {_in_words(PLANNED)} |\n"
     yield f"| A reboot begins (budgets: unless it is Forceful) | {_in_words(REBOOT)} |\n"
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tenure.core.conditions import Wanted
-from tenure.core.decision import Delete, Ground
+from tenure.core.decision import Create, Delete, Ground
 from tenure.core.marks.ownership import claim_status
 from tenure.core.marks.stamp import stamp_claim, take_off_stamp
 from tenure.core.writes import delete_claim, patch
@@ -28,6 +28,7 @@ from tenure.safety.departure import RULES
 from tests.core.build import (
     DISRUPTED,
     NOW,
+    OURS,
     SETTINGS,
     a_claim,
     a_leaving_claim,
@@ -517,3 +518,42 @@ def test_other_reasons_ask_their_own_windows_and_vetoes() -> None:
     assert "do-not-disrupt" in str(asked(Ground.REPLACED, a_fleet(**healthy | {"node": kept})))
     unready = a_node("node-c", claim="c", ready=False)
     assert "budget 1" in str(asked(Ground.REPLACED, a_fleet(**healthy, node_c=unready)))
+
+
+# -- a replacement that is created -----------------------------------------------------------
+
+
+def created(reason: str = "Unhealthy", **changed: Any) -> str | None:
+    """What the guard says of a replacement for ``a``, for which no command has begun."""
+    ref = {"group": OURS.group, "kind": OURS.kind, "name": OURS.name}
+    body = {"metadata": {"annotations": {names.REPLACES: "uid-a"}}, "spec": {"nodeClassRef": ref}}
+    create = Create(resource=NODE_CLAIMS, name="n", body=body, disrupts_for=reason)
+    usual = {"claim": a_claim(), "node": unhealthy_node(taints=()), "replacement": None}
+    observations = Observations(repair_statements=kwok_statements())
+    snapshot = snapshot_with(*a_fleet(**usual | changed), observations=observations)
+    return veto(create, snapshot, NOW, SETTINGS)
+
+
+def test_a_replacement_is_created_where_a_command_may_begin() -> None:
+    assert created() is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        pytest.param({"window": a_named_window()}, "blocks Unhealthy", id="window"),
+        pytest.param({"node": a_node()}, "no condition that is watched", id="healthy"),
+        pytest.param({"claim": a_leaving_claim()}, "gone or being deleted", id="leaving"),
+        pytest.param({"claim": None}, "gone or being deleted", id="gone"),
+        pytest.param({"claim_c": a_claim("c", annotations=MARKS)}, "budget 1 allows", id="budget"),
+        pytest.param({"reason": ""}, "not marked with a disruption reason", id="no reason"),
+    ],
+)
+def test_no_replacement_is_created_for_nothing(changed: Objects, sentence: str) -> None:
+    assert sentence in str(created(**changed))
+
+
+def test_a_command_under_way_gets_another_replacement() -> None:
+    """Other commands do not use the budget then, else two would wait for each other."""
+    other = a_claim("c", annotations=MARKS)
+    assert created(claim=a_claim(annotations=MARKS), claim_c=other) is None

@@ -147,6 +147,8 @@ class Create(msgspec.Struct, frozen=True, kw_only=True, tag="Create"):
     name: str
     body: Mapping[str, Any]
     namespace: str = ""
+    #: Only for a replacement: the reason why the claim that it replaces is disrupted.
+    disrupts_for: str = ""
 
 
 class Delete(msgspec.Struct, frozen=True, kw_only=True, tag="Delete"):

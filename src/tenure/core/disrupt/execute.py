@@ -129,7 +129,7 @@ class Execution:
         verdict = self._tolerated() or self._blocked(facts)
         if verdict is None:
             plan = self._plan(self._leaving(node))
-            yield from launched(plan, self._claim.name)
+            yield from launched(plan, self._claim.name, self._command.reason)
             verdict = self._missing(plan, facts) or self._terminating(node)
             verdict = no_later(verdict, plan.changes_at)
         gates_change = changes_at(self._standing.operation, facts, self._now)

@@ -28,15 +28,15 @@ class Pass(msgspec.Struct, kw_only=True):
     started: dict[str, int]
 
 
-def launched(plan: Plan, claim: str) -> Iterator[Verdict]:
-    """What is said of the claims that a plan creates."""
+def launched(plan: Plan, claim: str, reason: str) -> Iterator[Verdict]:
+    """What is said of the claims that a plan creates; ``reason``: why ``claim`` is disrupted."""
     for new in plan.claims:
         yield Verdict(
             concern=Concern.DISRUPTION,
             subject=new.subject,
             reason=Reason.NEEDED_AS_REPLACEMENT,
             facts=(LaunchedAsReplacement(claim, new.fit),),
-            action=new.create,
+            action=msgspec.structs.replace(new.create, disrupts_for=reason),
             recheck_at=plan.changes_at,
         )
 

@@ -190,7 +190,7 @@ class Planner:
             return
         self._planned = claim.name
         self._count(claim)
-        yield from launched(plan, claim.name)
+        yield from launched(plan, claim.name, one.method.traits.reason)
         if plan.claims:
             created = ReplacementsCreated(tuple(new.name for new in plan.claims))
             why = (*candidate.why, created)

@@ -60,7 +60,7 @@ def veto(
         case Patch() | Delete():
             return _write(action, snapshot, now, settings)
         case Create():
-            return _create(action, snapshot)
+            return _create(action, snapshot, now, settings)
         case Evict():
             return _take_pod(action, snapshot) or _evict(action, snapshot, now, settings)
         case DeletePod():
@@ -112,11 +112,29 @@ def _unreadable_instance(claim: NodeClaim, snapshot: Snapshot, now: datetime) ->
     return unreadable or first_unreadable(awaited_pods(nodes, snapshot, now))
 
 
-def _create(action: Create, snapshot: Snapshot) -> str | None:
+def _create(action: Create, snapshot: Snapshot, now: datetime, settings: Settings) -> str | None:
     if action.resource != NODE_CLAIMS:
         return f"{action.resource.kind} {action.name}: nothing but claims is created here"
     claim = msgspec.convert(action.body, NodeClaim)
-    return actions.foreign_class(claim.spec.node_class_ref, snapshot.ours)
+    foreign = actions.foreign_class(claim.spec.node_class_ref, snapshot.ours)
+    if foreign is not None:
+        return foreign
+    for uid in filter(None, claim.annotations.get(names.REPLACES, "").split(",")):
+        replaced = _claim(uid, snapshot)
+        if replaced is None or replaced.deleting:
+            return f"{action.name} would replace a claim that is gone or being deleted"
+        departure = Departure(
+            claim=replaced,
+            snapshot=snapshot,
+            settings=settings,
+            now=now,
+            reason=action.disrupts_for,
+            # One that is under way needs more replacements.
+            planned=names.REPLACED_BY not in replaced.annotations,
+        )
+        if why := forbidden(departure, PLANNED):
+            return f"{action.name} would be a replacement for nothing: {why}"
+    return None
 
 
 def _take_pod(action: Evict | DeletePod, snapshot: Snapshot) -> str | None:
