@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tenure.core.decision import Ground
-from tenure.safety.departure import PLANNED, REBOOT, RULES, Rule
+from tenure.safety.departure import DRAINED_REBOOT, PLANNED, REBOOT, RULES, Rule
 from tenure.sim.check.rules import RULES as CHECKED
 
 _HEADER = """\
@@ -101,6 +101,7 @@ def _grounds() -> Iterator[str]:
         yield f"| {_WORDS[ground]} | {_in_words(rules)} |\n"
     yield f"| A command begins: a replacement is created, its mark is written | {_in_words(PLANNED)} |\n"
     yield f"| A reboot begins (budgets: unless it is Forceful) | {_in_words(REBOOT)} |\n"
+    yield f"| The drain before a reboot is over | {_in_words(DRAINED_REBOOT)} |\n"
 
 
 def _in_words(rules: Sequence[Rule]) -> str:

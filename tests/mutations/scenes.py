@@ -12,6 +12,7 @@ from tenure.sim.world import World
 from tests.builders import (
     HOUR,
     MINUTE,
+    SECOND,
     Manifest,
     a_budget,
     a_deployment,
@@ -50,6 +51,15 @@ def _unhealthy(world: World, *names: str) -> None:
         world.kubelets.set_condition(name, "KWOKUnhealthy", "True", "Test")
 
 
+def _veto(world: World, name: str) -> None:
+    world.store.patch(NODES, "", name, {"metadata": {"annotations": {DO_NOT_REPAIR: "true"}}})
+
+
+def _boot(world: World, name: str) -> str:
+    node = world.store.find(NODES, "", name)
+    return node["status"]["nodeInfo"]["bootID"] if node is not None else ""
+
+
 def _is_gone(world: World, name: str) -> bool:
     return world.store.find(NODES, "", name) is None
 
@@ -73,10 +83,36 @@ def graceful_repair_of_two(world: World) -> bool:
 def vetoed_repair(world: World) -> bool:
     """An unhealthy node that must not be repaired stays."""
     first, *_ = _begin(world, nodes=2, repair={"terminationMode": "Forceful"})
-    world.store.patch(NODES, "", first, {"metadata": {"annotations": {DO_NOT_REPAIR: "true"}}})
+    _veto(world, first)
     _unhealthy(world, first)
     world.run(5 * MINUTE)
     return not _is_gone(world, first)
+
+
+def vetoed_reboot(world: World) -> bool:
+    """A node that needs a reboot, and must not be repaired, runs on."""
+    (name,) = _begin(world)
+    _veto(world, name)
+    boot = _boot(world, name)
+    world.kubelets.set_condition(name, "KWOKRebootRequired", "True", "Test")
+    world.run(5 * MINUTE)
+    return _boot(world, name) == boot
+
+
+def reboot_vetoed_late(world: World) -> bool:
+    """The pod holds the drain before a reboot, and meanwhile the user forbids the repair."""
+    held = {"annotations": {DO_NOT_DISRUPT: "10m"}}
+    (name,) = _begin(world, web=held, repair={"terminationMode": "Graceful"})
+    boot = _boot(world, name)
+    world.kubelets.set_condition(name, "KWOKRebootRequired", "True", "Test")
+    world.run(50 * SECOND)
+    (claim,) = world.store.list(NODE_CLAIMS)
+    began = any(
+        (c["type"], c["status"]) == ("Rebooting", "True") for c in claim["status"]["conditions"]
+    )
+    _veto(world, name)
+    world.run(15 * MINUTE)
+    return began and _boot(world, name) == boot
 
 
 def too_many_unhealthy(world: World) -> bool:

@@ -142,6 +142,22 @@ MUTATIONS: Final = (
         checker="past a veto",
     ),
     Mutation(
+        name="reboot although vetoed",
+        point="tenure.core.gates.gates:vetoed",
+        breaks=always(None),
+        scene=scenes.vetoed_reboot,
+        guard='karpenter.sh/do-not-repair: "true"',
+        checker="past a veto",
+    ),
+    Mutation(
+        name="veto ignored while a reboot drains",
+        point="tenure.core.gates.gates:vetoed",
+        breaks=always(None),
+        scene=scenes.reboot_vetoed_late,
+        guard='karpenter.sh/do-not-repair: "true"',
+        checker="past a veto",
+    ),
+    Mutation(
         name="breaker never opens",
         point="tenure.core.health.breaker:Breaker.tripped|tenure.core.health.breaker:Breaker.open",
         breaks=_no,

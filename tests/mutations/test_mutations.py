@@ -51,8 +51,12 @@ def mutate(
     for module_name, module in list(sys.modules.items()):
         if not module_name.startswith("tenure.") or module_name.startswith(SPARED):
             continue
-        for alias in [key for key, value in vars(module).items() if value is original]:
-            patch.setattr(module, alias, broken)
+        for alias, value in list(vars(module).items()):
+            if value is original:
+                patch.setattr(module, alias, broken)
+            elif isinstance(value, dict):  # A table of functions, such as that of the gates.
+                for key in [key for key, held in value.items() if held is original]:
+                    patch.setitem(value, key, broken)
 
 
 def _broken(patch: pytest.MonkeyPatch, mutation: Mutation) -> World:

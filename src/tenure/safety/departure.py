@@ -261,6 +261,8 @@ FORCED_REBOOT: Final[tuple[Rule, ...]] = (
     breakers,
 )
 REBOOT: Final[tuple[Rule, ...]] = (*FORCED_REBOOT, budgets)
+#: What must hold when its drain is over: from then on it cannot be called off.
+DRAINED_REBOOT: Final[tuple[Rule, ...]] = (vetoed,)
 
 
 def forbidden(departure: Departure, rules: tuple[Rule, ...]) -> str | None:
@@ -272,8 +274,11 @@ def forbidden(departure: Departure, rules: tuple[Rule, ...]) -> str | None:
 
 
 def forbidden_reboot(departure: Departure, *, forced: bool) -> str | None:
-    """Whether a reboot may begin; a forced one drains nothing."""
+    """Whether a reboot may begin; a forced one drains nothing. Once it has begun: whether its drain
+    may be called over."""
     repair = msgspec.structs.replace(departure, reason=UNHEALTHY, planned=True)
+    if departure.claim.rebooting:
+        return forbidden(repair, DRAINED_REBOOT)
     return forbidden(repair, FORCED_REBOOT if forced else REBOOT)
 
 

@@ -69,7 +69,7 @@ def veto(
             return actions.late_launch(_claim(action.request.claim_uid, snapshot))
         case Reboot():
             claim = _claim(action.claim_uid, snapshot)
-            # Vetoes and windows hold its beginning; once its drain is over it is carried out.
+            # What may hold it was asked when it began, and when its drain was over.
             return actions.uncalled_reboot(claim, action.provider_id)
         case Inspect():
             return None  # A read.
@@ -255,8 +255,11 @@ def _begins(action: Patch, departure: Departure) -> str | None:
         planned = msgspec.structs.replace(departure, reason=reason, planned=True)
         return forbidden(planned, PLANNED)
     conditions = action.body.get("status", {}).get("conditions") or ()
-    says = any((c.get("type"), c.get("status")) == ("Rebooting", "True") for c in conditions)
-    if not says or claim.rebooting:
+    says = {(one.get("type"), one.get("status")) for one in conditions}
+    begins = ("Rebooting", "True") in says and not claim.rebooting
+    issued = claim.condition("RebootIssued")
+    drained = ("RebootIssued", "Unknown") in says and (issued is None or issued.status != "Unknown")
+    if not begins and not (claim.rebooting and drained):
         return None
     return forbidden_reboot(departure, forced=_is_forced(claim))
 

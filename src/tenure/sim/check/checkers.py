@@ -121,6 +121,7 @@ class Checkers:
                 self._check("early Node deletion", self._early_node(stored))
         elif target.resource == r.NODE_CLAIMS and is_same_version(stored, body):
             self._begin_command(stored, body)
+            self._reboot(stored, body)
             self._set_deadline(stored, body)
 
     def has_written(self, target: Route, before: Obj | None) -> None:
@@ -210,6 +211,22 @@ class Checkers:
             self._departure(claim), begins=annotations.get(reason) or "Unhealthy"
         )
         self._ask_all(planned, "is to be replaced")
+
+    def _reboot(self, claim: Obj, body: Any) -> None:
+        """A reboot begins, or its drain is over and the cloud is asked next."""
+        said = {(c["type"], c["status"]) for c in dig(body, "status", "conditions") or ()}
+        begins = ("Rebooting", "True") in said and not read.says(claim, "Rebooting")
+        drained = ("RebootIssued", "Unknown") in said
+        drained = drained and not read.says(claim, "RebootIssued", "Unknown")
+        if begins or drained:
+            bound = read.annotation(claim, "karpenter.sh/reboot-termination-grace-period")
+            reboot = msgspec.structs.replace(
+                self._departure(claim),
+                begins="Unhealthy",
+                unpaced=read.span(bound) == timedelta(),
+                drained=not begins,
+            )
+            self._ask_all(reboot, "is to be rebooted")
 
     def _ask_all(self, departure: Departure, what: str) -> None:
         name = departure.claim["metadata"]["name"]

@@ -45,8 +45,12 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
     statements: tuple[RepairStatement, ...]
     #: The cloud has an instance for it.
     has_instance: bool
-    #: Why a command for it begins now; None: the claim is deleted.
+    #: Why a command or reboot of it begins now; None: the claim is deleted.
     begins: str | None = None
+    #: It is a reboot that drains nothing, and needs no budget.
+    unpaced: bool = False
+    #: It is a reboot whose drain is over: only a user may still call it off.
+    drained: bool = False
 
     def answers(self) -> Iterator[Answer]:
         if self.begins is not None:
@@ -71,9 +75,11 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
     def _begins(self, reason: str) -> Iterator[Answer]:
         nodes = list(read.nodes_of(self.claim, self.state[r.NODES]))
         yield "past a veto", self._veto(nodes, reason)
-        if read.says(self.claim, "Initialized"):
+        if self.drained or not read.says(self.claim, "Initialized"):
+            return
+        if not self.unpaced:
             yield "beyond budgets", self._beyond_budgets(nodes, reason)
-            yield "inside a window", self._window(nodes, reason)
+        yield "inside a window", self._window(nodes, reason)
 
     def _replaced(self, nodes: Sequence[Obj], reason: str) -> Iterator[Answer]:
         initialized = read.says(self.claim, "Initialized")
