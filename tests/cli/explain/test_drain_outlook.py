@@ -116,8 +116,8 @@ def test_a_veto_is_named_and_where_it_ends_repair_brings_the_deadline_forward(
     if not bounded:
         assert outlook.table.coming == ()
         assert "repair    sets no deadline while it is blocked: DiskBroken=True" in text
-        drain = text.partition("Drain of")[2]
-        assert 'karpenter.sh/do-not-repair: "true" on Node' in drain
+        assert outlook.repair.blocked
+        assert DO_NOT_REPAIR in text.partition("Drain of")[2]
         assert "never by itself" in text
         assert not forced
     else:
