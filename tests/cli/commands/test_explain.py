@@ -265,6 +265,25 @@ def test_a_pool_tells_of_its_unhealthy_nodes_and_what_blocks_their_repair() -> N
     assert f"Node/{node} (repair)" in said
 
 
+def test_a_pool_names_every_unhealthy_node_and_its_warning_leads() -> None:
+    policies = [{"conditionType": "DiskBroken", "status": "True", "toleration": "1m"}]
+    sizes = [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["t3.small"]}]
+    pool = a_pool(requirements=sizes, repair={"policies": policies})
+    with Story(a_node_class(), pool, a_deployment(replicas=3, cpu="1")) as story:
+        story.run(3 * MINUTE)
+        nodes = [node["metadata"]["name"] for node in story.all(NODES)]
+        for node in nodes:
+            story.kubelets.set_condition(node, "DiskBroken", "True", "Test")
+        story.run(2 * MINUTE)
+        answer = explanation(Question(NODE_POOLS, "general"), seen(story)[0].evaluated)
+    assert answer is not None
+    assert len(nodes) == 3
+    repaired = [one.subject.name for one in answer.around if one.concern == "repair"]
+    assert sorted(repaired) == sorted(nodes)
+    assert all(f"Node/{node}" in as_text(answer) for node in nodes)
+    assert answer.verdicts[0].reason == "NodeRepairBlocked"
+
+
 def test_a_pool_whose_limit_is_used_up_says_so_and_who_waits() -> None:
     with Story(a_node_class(), a_pool(limits={"cpu": "4"}), a_deployment(replicas=9)) as story:
         story.run(3 * MINUTE)
@@ -274,7 +293,7 @@ def test_a_pool_whose_limit_is_used_up_says_so_and_who_waits() -> None:
     assert "  verdict   LimitReached: " in said
     assert "cpu 4 of 4; no more nodes are launched: spec.limits.cpu used up" in said
     assert "Nothing to do" not in said
-    assert all(f"Pod/default/{pod['metadata']['name']} (provisioning)" in said for pod in pods)
+    assert all(f"Pod/default/{pod['metadata']['name']}" in said for pod in pods)
 
 
 def test_a_pool_in_which_all_is_well_has_nothing_to_do() -> None:

@@ -67,7 +67,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
         held=str(evaluated.clock_hold or ""),
         state=_state(item, evaluated.at),
         silence=why_no_verdict(item) if isinstance(item, Pod) else "",
-        verdicts=tuple(_about(evaluated, question.resource, item)),
+        verdicts=tuple(_governing_first(item, _about(evaluated, question.resource, item))),
         around=tuple(
             _of_pool(evaluated, item)
             if isinstance(item, NodePool)
@@ -94,6 +94,18 @@ def _about(evaluated: EvaluatedCluster, resource: Resource, item: ApiObject) -> 
     return evaluated.about(resource, item)
 
 
+def _governing_first(item: ApiObject, verdicts: list[Verdict]) -> list[Verdict]:
+    """Of a pool, what an operator must know of: several deciders conclude about a pool, and what
+    one of them merely watches says little."""
+    return sorted(verdicts, key=_urgency) if isinstance(item, NodePool) else verdicts
+
+
+def _urgency(verdict: Verdict) -> int:
+    if REASONS[verdict.reason].event == "Warning":
+        return 0
+    return 1 if needs_attention(verdict) else 2
+
+
 def _around(evaluated: EvaluatedCluster, item: ApiObject) -> Iterator[tuple[Resource, ApiObject]]:
     snapshot = evaluated.snapshot
     match item:
@@ -115,13 +127,13 @@ def _of_pool(evaluated: EvaluatedCluster, pool: NodePool) -> Iterator[Verdict]:
     Of a Node and its claim about which the same is said, the Node.
     """
     snapshot, told = evaluated.snapshot, set()
-    things = [
+    things: list[tuple[Resource, Node | NodeClaim]] = [
         *((r.NODES, one) for one in snapshot.nodes_of_pool(pool.name).values()),
         *((r.NODE_CLAIMS, one) for one in snapshot.claims_of_pool(pool.name).values()),
     ]
     for resource, thing in sorted(things, key=lambda one: (one[0] is not r.NODES, one[1].name)):
         for verdict in _about(evaluated, resource, thing):
-            key = (verdict.concern, verdict.reason, verdict.facts)
+            key = (_instance(thing), verdict.concern, verdict.reason, verdict.facts)
             if needs_attention(verdict) and key not in told:
                 told.add(key)
                 yield verdict
@@ -129,6 +141,11 @@ def _of_pool(evaluated: EvaluatedCluster, pool: NodePool) -> Iterator[Verdict]:
         for verdict in _about(evaluated, r.PODS, snapshot.pods[name]):
             if any(_is(pool, blocker.subject) for blocker in verdict.blockers):
                 yield verdict
+
+
+def _instance(thing: Node | NodeClaim) -> str:
+    """What a Node and its claim have in common; a claim that is not launched has only its name."""
+    return (thing.spec.provider_id if isinstance(thing, Node) else thing.provider_id) or thing.name
 
 
 def needs_attention(verdict: Verdict) -> bool:

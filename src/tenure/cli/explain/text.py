@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -53,19 +53,37 @@ def _lines(answer: Explanation) -> Iterator[str]:
             yield ""
             yield f"also ({verdict.concern})"
         yield from _verdict_lines(verdict, advised=advised)
-    for verdict in answer.around[:SHOWN]:
+    groups = _alike(answer.around)
+    for first, *others in groups[:SHOWN]:
         yield ""
-        yield f"{verdict.subject} ({verdict.concern})"
-        yield from _verdict_lines(verdict, advised=advised)
-    if len(answer.around) > SHOWN:
+        yield f"{first.subject} ({first.concern}){_and_others(others)}"
+        yield from _verdict_lines(first, advised=advised)
+    if unshown := sum(map(len, groups[SHOWN:])):
         yield ""
-        yield f"… and {len(answer.around) - SHOWN} more; --json has all of them"
+        yield f"… and {unshown} more; --json has all of them"
     for outlook in answer.repairs:
         yield ""
         yield from repair_lines(outlook)
     for table in answer.timetables:
         yield ""
         yield from timetable_lines(table, answer.at, held=answer.held)
+
+
+def _alike(verdicts: Iterable[Verdict]) -> list[list[Verdict]]:
+    """Verdicts that say the same of several objects, together."""
+    groups: dict[object, list[Verdict]] = {}
+    for one in verdicts:
+        same = (one.subject.kind, one.concern, one.reason, one.facts, one.blockers)
+        groups.setdefault((*same, one.recheck_at, action_words(one.action)), []).append(one)
+    return list(groups.values())
+
+
+def _and_others(others: Sequence[Verdict]) -> str:
+    if not others:
+        return ""
+    named = ", ".join(str(one.subject) for one in others[:SHOWN])
+    rest = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
+    return f"; the same of {named}{rest}"
 
 
 def _nothing_to_decide(answer: Explanation) -> str:
