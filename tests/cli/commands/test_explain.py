@@ -124,8 +124,8 @@ def test_a_node_that_stays_shows_how_its_drain_would_go(ask: Any, node: str) -> 
         "BLOCKED",
         "BY",
     ]
-    assert table[5].startswith(
-        "  default/report                plain pods  08:10:00, in 8m   -       08:10:30, in 8m30s"
+    assert " ".join(table[5].split()).startswith(
+        "default/report plain pods 08:10:00, in 8m - 08:10:30, in 8m30s"
     )
     assert table[6].startswith("  default/web-")
     assert table[6].endswith(

@@ -68,10 +68,10 @@ def test_what_is_overdue_in_a_timetable_is_due_at_once() -> None:
     pod = PodTimes(pod="default/web", tier="x", forced_at=NOW - timedelta(minutes=5))
     late = NOW + timedelta(milliseconds=900)
     lines = list(timetable_lines(a_table(pods=(pod,), ends_by=late), late))
-    assert "  gone      at once; the cloud needs its time to end the instance after that" in lines
+    assert "  gone      empty now; then the instance is terminated" in lines
     assert any("at once" in line for line in lines if "default/web" in line)
     later = list(timetable_lines(a_table(ends_by=late + timedelta(seconds=60)), late))
-    assert any(line.startswith("  gone      by ") for line in later)
+    assert any(line.startswith("  gone      empty by ") for line in later)
 
 
 def test_an_instant_is_added_unless_the_facts_have_it() -> None:

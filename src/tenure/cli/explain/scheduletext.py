@@ -10,8 +10,11 @@ import msgspec
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.view.instants import at_clock
+from tenure.core.facts import Fact, counted
 from tenure.core.repair.foresight import Foresight, foresee
-from tenure.core.terminate.podtimes import Hold, PodTimes
+from tenure.core.terminate.facts.pods import PdbAllowsNoMore
+from tenure.core.terminate.facts.termination import PodsBlocked, VolumeAttached
+from tenure.core.terminate.podtimes import Hold, PodTimes, never_ends
 from tenure.core.terminate.schedule import Timetable, timetable
 from tenure.model.api.meta import format_time
 from tenure.model.api.node import Node
@@ -49,7 +52,7 @@ def timetable_lines(outlook: DrainOutlook, now: datetime, *, held: str = "") -> 
     if table.pods:
         yield ""
         zone = f"Times are of {now:%Y-%m-%d}, in UTC; eviction tried at the earliest, stopped at the latest."
-        yield from columns([_HEADINGS, *(_row(row, now) for row in table.pods)])
+        yield from columns([_HEADINGS, *_rows(table.pods, now)])
         yield f"  {zone}"
 
 
@@ -67,16 +70,52 @@ def _repair(outlook: DrainOutlook, now: datetime) -> Iterator[str]:
 
 def _gone(table: Timetable, now: datetime) -> str:
     if table.ends_by is None:
-        count = len(table.endless)
-        holds = "1 thing below may block it" if count == 1 else f"{count} things below may block it"
-        return f"never by itself: there is no terminationGracePeriod, and {holds} for ever"
+        return _endless(table.endless)
     # By the second: what is due in this one is due now.
     due = table.ends_by.replace(microsecond=0) <= now
-    until = "at once" if due else f"by {format_time(table.ends_by)} at the latest"
-    return f"{until}; the cloud needs its time to end the instance after that"
+    until = "now" if due else f"by {format_time(table.ends_by)} at the latest"
+    return f"empty {until}; then the instance is terminated"
 
 
-def _row(row: PodTimes, now: datetime) -> tuple[str, ...]:
+def _endless(facts: Sequence[Fact]) -> str:
+    """What may block the drain without end: for ever, or for as long as a PDB paces it."""
+    lasting = sum(isinstance(one, PodsBlocked) and never_ends(one.why) for one in facts)
+    if lasting:
+        holds = "1 thing below blocks it" if lasting == 1 else f"{lasting} things below block it"
+        return f"never by itself: there is no terminationGracePeriod, and {holds} for ever"
+    return f"no guaranteed end: {'; '.join(_waits(facts))}; there is no terminationGracePeriod"
+
+
+def _waits(facts: Sequence[Fact]) -> Iterator[str]:
+    pods: dict[str, int] = {}
+    for fact in facts:
+        if isinstance(fact, PodsBlocked):
+            cause = _cause(fact.why)
+            pods[cause] = pods.get(cause, 0) + len(fact.pods)
+    for cause, count in pods.items():
+        yield f"{counted(count, 'pod')} {'waits' if count == 1 else 'wait'} for {cause}"
+    if volumes := sum(isinstance(one, VolumeAttached) for one in facts):
+        yield f"{counted(volumes, 'volume')} must be detached"
+
+
+def _cause(why: Fact) -> str:
+    if not isinstance(why, PdbAllowsNoMore):
+        return f"the API server to allow the eviction ({why})"
+    allowed = why.pods - why.must_be_healthy
+    pace = f"which allows {allowed} at a time" if allowed > 0 else f"{why.setting}"
+    return f"PDB {why.pdb}, {pace}"
+
+
+def _rows(pods: Sequence[PodTimes], now: datetime) -> Iterator[tuple[str, ...]]:
+    stays = False
+    for row in pods:
+        # Evictions that a PDB can never allow are still tried, as its status may be stale.
+        never = any(never_ends(one.fact) or (stays and one.tier) for one in row.held_by)
+        stays = stays or (never and row.forced_at is None)
+        yield _row(row, None if never else row.asked_at, now)
+
+
+def _row(row: PodTimes, asked: datetime | None, now: datetime) -> tuple[str, ...]:
     def at(instant: datetime | None, otherwise: str = "-") -> str:
         return otherwise if instant is None else at_clock(instant, now)
 
@@ -84,7 +123,7 @@ def _row(row: PodTimes, now: datetime) -> tuple[str, ...]:
     return (
         row.pod,
         row.tier,
-        "terminating" if row.terminating else at(row.asked_at, never),
+        "terminating" if row.terminating else at(asked, never),
         "at once" if row.forced_at and row.forced_at <= now else at(row.forced_at),
         at(row.stopped_by, "unknown"),
         "; ".join(hold.message for hold in row.held_by) or "-",

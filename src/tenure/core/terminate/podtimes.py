@@ -30,8 +30,9 @@ from tenure.core.marks.deadline import (
     shortened,
     stops_at,
 )
-from tenure.core.protect.protection import protection_of
+from tenure.core.protect.protection import Protection, protection_of
 from tenure.core.reasons import Reason
+from tenure.core.terminate.facts.pods import PdbNeverAllows, SeveralPdbs
 from tenure.core.terminate.pdb import Allowances, blocks, refusal_of
 from tenure.core.terminate.pods import (
     REFUSED,
@@ -62,6 +63,16 @@ class Hold(msgspec.Struct, frozen=True):
     @property
     def message(self) -> str:
         return str(self.fact)
+
+
+def never_ends(fact: Fact) -> bool:
+    """Whether what blocks an eviction stays until a user changes the pod or its PDBs.
+
+    A PDB that allows nothing at the moment does not: it only paces the drain.
+    """
+    if isinstance(fact, Protection):
+        return fact.ends_at is None
+    return isinstance(fact, PdbNeverAllows | SeveralPdbs)
 
 
 class PodTimes(msgspec.Struct, frozen=True, kw_only=True):
