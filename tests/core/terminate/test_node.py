@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Blocker, Inspect, Patch, Subject, Terminate, Verdict
-from tenure.core.facts import Joined
+from tenure.core.facts import Joined, Quoted
 from tenure.core.marks.deadline import Deadline
 from tenure.core.protect.protection import Protection
 from tenure.core.reasons import Reason
@@ -229,6 +229,28 @@ def test_a_drain_that_a_pdb_slows_down_does_not_fail() -> None:
 def test_a_drain_fails_once_nothing_has_changed_for_two_minutes() -> None:
     assert a_paced_drain(blocked=45, now=ahead(74)).reason is Reason.DRAINING
     assert a_paced_drain(blocked=45, now=ahead(75)).reason is Reason.EVICTION_REFUSED
+
+
+def test_a_pod_that_its_pdb_allows_again_is_evicted_next_and_does_not_fail_the_drain() -> None:
+    """The last pod has left, and the pod that replaces it is ready: only the retry is due."""
+    no = {"uid-web": EvictionAnswer(at=ago(6), retry_at=ahead(4), message="no")}
+    allows = condition("DisruptionAllowed", "True", at=ago(2))
+    numbers: dict[str, Any] = {"current_healthy": 8, "desired_healthy": 7, "expected_pods": 8}
+    budget = a_budget(**numbers, disruptions_allowed=1, conditions=(allows,))
+    pods = [a_pod(key, conditions=[condition("Ready")]) for key in ("web", "web-2")]
+    node = a_leaving_node(deletion_timestamp=ago(600))
+    objects = [a_leaving_claim(), node, *pods, budget]
+    verdict = verdict_on(*objects, evictions=no)
+    assert verdict.reason is Reason.DRAINING
+    first, second, pdb = verdict.blockers
+    assert (first.fact, first.until) == (Quoted("no"), ahead(4))
+    assert isinstance(second.fact, PdbAllowsNoMore)
+    assert (second.fact.evicted, second.fact.first) == ((), ("default/web",))
+    assert pdb.fact == second.fact
+    late = about(
+        judged(TerminationDecider(), *objects, now=ahead(118), evictions=no), "Node/node-a"
+    )
+    assert late.reason is Reason.EVICTION_REFUSED, "two minutes after the PDB began to allow it"
 
 
 def test_a_drain_does_not_fail_while_a_pod_of_it_is_terminating() -> None:

@@ -94,7 +94,7 @@ def _pool_spec(pool: NodePool) -> None:
 
 def _budget(budget: PodDisruptionBudget) -> None:
     matches(budget.spec.selector, {})
-    _ = str(refusal(budget)), blocked_since(budget)
+    _ = str(refusal(budget)), blocked_since(budget, None)
 
 
 def _window(window: MaintenanceWindow) -> None:

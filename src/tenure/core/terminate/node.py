@@ -186,7 +186,7 @@ def _progress_ends(node: Node, blocked: Waiting) -> list[datetime]:
     """
     began_at = node.metadata.deletion_timestamp
     paced = [item for item, verdict in blocked if verdict.reason is Reason.EVICTION_WAITS]
-    since = [blocked_since(item.budgets[0]) or began_at for item in paced]
+    since = [blocked_since(item.budgets[0], began_at) for item in paced]
     protected = [verdict for _, verdict in blocked if _protection_ends(verdict)]
     if protected and len(protected) + len(paced) == len(blocked):
         since.append(began_at)
@@ -227,8 +227,15 @@ def _why(item: PodView, verdict: Verdict) -> Fact:
 
 def _blocks(item: PodView, verdict: Verdict) -> Blocker:
     return Blocker(
-        subject=verdict.subject,
-        fact=_why(item, verdict),
-        until=stops_at(item.pod)
-        or (verdict.recheck_at if verdict.reason is Reason.PROTECTED else None),
+        subject=verdict.subject, fact=_why(item, verdict), until=_blocks_until(item, verdict)
     )
+
+
+def _blocks_until(item: PodView, verdict: Verdict) -> datetime | None:
+    if (stops := stops_at(item.pod)) is not None:
+        return stops
+    if verdict.reason is Reason.PROTECTED:
+        return verdict.recheck_at
+    # Its PDB allows the eviction by now, which succeeds as soon as it is retried.
+    next_one = verdict.reason is Reason.EVICTION_WAITS and not verdict.blockers
+    return item.answer.retry_at if next_one and item.answer is not None else None

@@ -82,10 +82,17 @@ def setting_of(budget: PodDisruptionBudget) -> str:
     return f"minAvailable {spec.min_available if spec.min_available is not None else 1}"
 
 
-def blocked_since(budget: PodDisruptionBudget) -> datetime | None:
-    """When it last allowed a disruption, as its controller says; None where that is not known."""
+def blocked_since(budget: PodDisruptionBudget, began_at: datetime | None) -> datetime | None:
+    """Since when it has paced a drain that began at ``began_at``, as its controller says.
+
+    That is when it last allowed a disruption. One that allows some again paces the drain since then
+    at the earliest: a pod may have left the Node until then.
+    """
     allowed = find_condition(budget.status.conditions, "DisruptionAllowed")
-    return allowed.last_transition_time if allowed and allowed.status == "False" else None
+    changed_at = allowed.last_transition_time if allowed is not None else None
+    if allowed is None or changed_at is None:
+        return began_at
+    return changed_at if allowed.status == "False" else max(changed_at, began_at or changed_at)
 
 
 def refusal(

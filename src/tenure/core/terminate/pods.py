@@ -170,6 +170,8 @@ class _Evaluation:
         self._probes: dict[tuple[str, ...], Pod] = {}
         #: By the PDB's UID: the pods of this Node that are terminating already.
         self._terminated: dict[str, list[str]] = {}
+        #: Pods whose eviction was refused and is retried, because it should succeed by now.
+        self._retried_pods: set[str] = set()
         for item in drain.pods:
             if item.pod.deleting:
                 for budget in item.budgets:
@@ -235,7 +237,12 @@ class _Evaluation:
 
     def _refused(self, item: PodView, answer: EvictionAnswer) -> Verdict:
         """A retry brings no news: the last answer counts until there is a new one."""
-        return self._retried(item, Quoted(answer.message.rstrip(".")), answer.retry_at)
+        key = item.pod.key
+        self._retried_pods.add(key)
+        # A pod that uses what its PDB allows by now waits for the retry alone.
+        allowed = any(key in self._allowances.taken_by(budget) for budget in item.budgets)
+        blockers = () if allowed else self._blockers(item)
+        return self._retried(item, Quoted(answer.message.rstrip(".")), answer.retry_at, blockers)
 
     def _predicted_refusal(self, item: PodView) -> Verdict:
         """The PDB's status predicts a refusal. It may be stale, so one pod is tried."""
@@ -243,17 +250,20 @@ class _Evaluation:
             blockers = tuple(map(blocks, item.budgets))
             why: Fact = refusal(bad)
             return _verdict(item.pod, Reason.BLOCKED_BY_UNREADABLE, why, blockers=blockers)
-        why = refusal_of(self._blockers(item))
+        blockers = self._blockers(item)
+        why = refusal_of(blockers)
         probe = self._probes.setdefault(tuple(b.uid for b in item.budgets), item.pod)
         if probe is not item.pod:
-            return self._waits(item, why, TriedFirst(probe.key))
+            return self._waits(item, why, TriedFirst(probe.key), blockers=blockers)
         answer = item.answer
         last = answer.at if answer is not None else self._node.metadata.deletion_timestamp
-        if last is None:  # The Node is rebooted: nothing says since when it is drained.
-            return self._retried(item, why, self._now)
-        return self._retried(item, why, later(last, self._settings.eviction_probe))
+        # A Node that is rebooted does not say since when it is drained.
+        at = later(last, self._settings.eviction_probe) if last is not None else self._now
+        return self._retried(item, why, at, blockers)
 
-    def _retried(self, item: PodView, why: Fact, at: datetime) -> Verdict:
+    def _retried(
+        self, item: PodView, why: Fact, at: datetime, blockers: tuple[Blocker, ...] = ()
+    ) -> Verdict:
         due = self._now >= at
         return self._waits(
             item,
@@ -261,6 +271,7 @@ class _Evaluation:
             TryingNow() if due else RetriedAt(at),
             action=_evict(item.pod) if due else None,
             recheck_at=None if due else at,
+            blockers=blockers,
         )
 
     def _waits(
@@ -269,6 +280,7 @@ class _Evaluation:
         *facts: Fact,
         action: Evict | None = None,
         recheck_at: datetime | None = None,
+        blockers: tuple[Blocker, ...] = (),
     ) -> Verdict:
         paced = len(item.budgets) == 1 and not never_allows(item.budgets[0])
         return _verdict(
@@ -277,17 +289,17 @@ class _Evaluation:
             *facts,
             action=action,
             recheck_at=recheck_at,
-            blockers=self._blockers(item),
+            blockers=blockers,
         )
 
     def _blockers(self, item: PodView) -> tuple[Blocker, ...]:
-        return tuple(
-            blocks(
-                budget,
-                (*self._terminated.get(budget.uid, ()), *self._allowances.taken_by(budget)),
-            )
-            for budget in item.budgets
-        )
+        return tuple(map(self._blocks, item.budgets))
+
+    def _blocks(self, budget: PodDisruptionBudget) -> Blocker:
+        taken = self._allowances.taken_by(budget)
+        evicted = (key for key in taken if key not in self._retried_pods)
+        first = [key for key in taken if key in self._retried_pods]
+        return blocks(budget, (*self._terminated.get(budget.uid, ()), *evicted), first)
 
 
 def _protected(pod: Pod, protection: Protection) -> Verdict:
