@@ -15,6 +15,7 @@ from tenure.core.provision.facts import (
     Fits,
     NeededForPods,
     NeedsNewClaim,
+    NodeReplaced,
     NodeTerminating,
     PoolClosed,
     PoolStatic,
@@ -25,7 +26,7 @@ from tenure.core.provision.facts import (
 )
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import FOR_EVER
-from tenure.model.api.names import INSTANCE_TYPE
+from tenure.model.api.names import INSTANCE_TYPE, REPLACED_BY
 from tenure.model.api.node import Node
 from tenure.model.api.pod import Container, PodSpec, ResourceRequirements
 from tenure.model.api.resource import (
@@ -331,6 +332,14 @@ def test_pods_of_a_terminating_node_get_their_new_node_before_they_are_evicted()
     (create,) = created(found)
     needs = NeedsNewClaim(create.name, SMALL)
     assert about(found, "Pod/default/web").facts == (NodeTerminating("node-a"), needs)
+
+
+def test_pods_of_a_node_that_is_replaced_do_not_say_that_it_terminates() -> None:
+    """Nothing is deleted before the replacement is initialized."""
+    reason = condition("DisruptionReason", at=ago(60))
+    claim = a_claim(annotations={REPLACED_BY: ""}, conditions=[reason])
+    found = verdicts(a_pool(), claim, a_node(), a_pod())
+    assert about(found, "Pod/default/web").facts[0] == NodeReplaced("node-a")
 
 
 def test_a_protected_pod_of_a_terminating_node_stays_for_now() -> None:

@@ -46,6 +46,7 @@ from tenure.core.provision.facts import (
     LaunchServed,
     NeededForPods,
     NeedsNewClaim,
+    NodeReplaced,
     NodeTerminating,
     PoolClosed,
     ProtectedUntil,
@@ -264,7 +265,8 @@ class _Answer:
     def _about(self, demand: Demand) -> Verdict:
         reason, *facts = self._placed(demand)
         if demand.leaves:
-            facts.insert(0, NodeTerminating(demand.leaves))
+            why = NodeReplaced if demand.replaced else NodeTerminating
+            facts.insert(0, why(demand.leaves))
         return Verdict(
             concern=Concern.PROVISIONING,
             subject=Subject.of(PODS.kind, demand.pod),

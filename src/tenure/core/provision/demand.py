@@ -36,8 +36,10 @@ class Demand(msgspec.Struct, frozen=True):
     pod: Pod
     #: From when on it has needed one.
     since: datetime
-    #: The terminating Node that it runs on; empty for a pod that is not bound.
+    #: The Node that it runs on, which terminates or is replaced; empty for a pod that is not bound.
     leaves: str = ""
+    #: That Node is replaced, and nothing deletes it yet.
+    replaced: bool = False
     #: The scheduler's message about a pod that is not bound.
     said: str = ""
     #: When we first saw it pending, if known: watches may be late.
@@ -117,7 +119,7 @@ def _replaced(command: Command, snapshot: Snapshot) -> list[Demand]:
     if claim.deleting or node is None or node.deleting or since is None or lost:
         return []
     pods = filter(is_reschedulable, snapshot.pods_on(node.name).values())
-    return [Demand(pod, since, node.name) for pod in pods]
+    return [Demand(pod, since, node.name, replaced=True) for pod in pods]
 
 
 def _unscheduled(pod: Pod, seen_at: datetime | None) -> Demand:

@@ -32,6 +32,15 @@ class NodeTerminating(Fact, frozen=True):
         return f"Node {self.node} is terminating"
 
 
+class NodeReplaced(Fact, frozen=True):
+    """The Node that the pod runs on; it stays until its replacements are initialized."""
+
+    node: str
+
+    def __str__(self) -> str:
+        return f"Node {self.node} is being replaced"
+
+
 class ProtectedUntil(Fact, frozen=True):
     until: datetime
 
@@ -256,6 +265,7 @@ _OUTAGE: Final = Outage(
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
     NodeTerminating("node-1"),
+    NodeReplaced("node-1"),
     ProtectedUntil(BEGINNING),
     Target("NodeClaim", "general-4nv74"),
     Fits(Target("Node", "node-1")),
