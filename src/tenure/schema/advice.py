@@ -66,8 +66,12 @@ IDLE_IN_POOLS: Final = (
         lambda pool: pool.spec.replicas is not None,
     ),
 )
+#: The action of windows that is carried out.
+REPAIR: Final = "Repair"
 IDLE_WINDOW: Final = Finding(
-    Code.DOES_NOTHING_YET, "spec", "does nothing yet, no node is disrupted voluntarily"
+    Code.DOES_NOTHING_YET,
+    "spec.actions",
+    "does nothing yet: of all actions only Repair is carried out so far",
 )
 IDLE_WINDOW_LIMIT: Final = "Maintenance windows"
 
@@ -80,7 +84,8 @@ def advice_for(obj: ApiObject, now: datetime, watched: Collection[str] = ()) -> 
         case NodeClaim():
             return tuple(_for_labels(obj.spec, "spec"))
         case MaintenanceWindow():
-            return (IDLE_WINDOW, *_for_window(obj, now))
+            idle = () if REPAIR in obj.spec.actions else (IDLE_WINDOW,)
+            return (*idle, *_for_window(obj, now))
         case _:
             return ()
 
