@@ -53,7 +53,7 @@ def test_a_block_window_keeps_repair_from_starting_until_it_closes(mode: str) ->
         assert not is_leaving(story, claim)
         assert not is_tainted(story, node)
         assert story.cloud.launch_count == 1, "no replacement waits for the window"
-        assert warned(story, "MaintenanceWindow freeze blocks this on Node")
+        assert warned(story, "MaintenanceWindow freeze blocks the disruption of Node")
         assert "Replacing" not in story.reasons(f"NodeClaim/{claim}")
         story.run(6 * MINUTE)
         assert is_gone(story, claim)
@@ -68,7 +68,7 @@ def test_outside_of_an_allow_window_repair_waits_until_it_opens() -> None:
         _, claim = becomes_unhealthy(story)
         story.run(13 * HOUR)
         assert not is_leaving(story, claim)
-        assert warned(story, "not before 2026-01-05T22:00:00Z")
+        assert warned(story, "the first is active at 2026-01-05T22:00:00Z")
         story.run(HOUR)
         assert is_gone(story, claim)
 

@@ -16,7 +16,7 @@ class WindowBlocks(Fact, frozen=True):
 
     def __str__(self) -> str:
         end = "for ever" if self.until == FOR_EVER else f"until {format_time(self.until)}"
-        return f"MaintenanceWindow {self.window} blocks this on Node {self.node} {end}"
+        return f"MaintenanceWindow {self.window} blocks the disruption of Node {self.node} {end}"
 
 
 class OutsideAllowWindows(Fact, frozen=True):
@@ -26,9 +26,11 @@ class OutsideAllowWindows(Fact, frozen=True):
     opens: datetime = FOR_EVER
 
     def __str__(self) -> str:
-        named = f"{'MaintenanceWindow' if len(self.windows) == 1 else 'MaintenanceWindows'} {some(self.windows)}"
-        when = "never" if self.opens == FOR_EVER else f"not before {format_time(self.opens)}"
-        return f"only {named} may allow this on Node {self.node}, and none is active; {when}"
+        when = "never active" if self.opens == FOR_EVER else f"active at {format_time(self.opens)}"
+        return (
+            f"no MaintenanceWindow that allows the disruption of Node {self.node} is active "
+            f"({some(self.windows)}); the first is {when}"
+        )
 
 
 class WindowUnreadable(Fact, frozen=True):
