@@ -72,6 +72,13 @@ def graceful_repair(world: World) -> bool:
     return _is_gone(world, first)
 
 
+def graceful_repair_in_two_hours(world: World) -> bool:
+    """The same, and two hours go by."""
+    gone = graceful_repair(world)
+    world.run(2 * HOUR)
+    return gone
+
+
 def graceful_repair_of_two(world: World) -> bool:
     """Two unhealthy nodes, and a budget for one at a time."""
     first, second, *_ = _begin(world, nodes=4, repair={"terminationMode": "Graceful"})

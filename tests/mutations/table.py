@@ -134,6 +134,14 @@ MUTATIONS: Final = (
         checker="before its replacements",
     ),
     Mutation(
+        name="replacement launched, command never begun",
+        point="tenure.core.marks.command:begin",
+        breaks=always(None),
+        scene=scenes.graceful_repair_in_two_hours,
+        # Of every single action the guard can say that it is allowed.
+        checker="idle replacement",
+    ),
+    Mutation(
         name="veto ignored",
         point="tenure.core.protect.protection:protection_on",
         breaks=always(None),

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tenure.kube.client.client import Client
-from tenure.model.api.names import DO_NOT_DISRUPT, FINALIZER
+from tenure.model.api.names import DO_NOT_DISRUPT, FINALIZER, REPLACED_BY, REPLACES
 from tenure.model.api.resource import CONFIG_MAPS, DEPLOYMENTS, NODE_CLAIMS, NODES, PODS
 from tenure.sim.cloud.cloud import CloudEvent
 from tenure.sim.world import World
@@ -23,6 +23,7 @@ from tests.builders import (
     a_pod,
     a_pool,
 )
+from tests.mutations.scenes import APART
 
 
 @pytest.fixture
@@ -262,3 +263,45 @@ def test_a_life_from_launch_to_drain_breaks_nothing(world: World) -> None:
     world.run(5 * MINUTE)
     assert world.store.find(NODE_CLAIMS, "", name) is None
     assert not world.checkers.violations
+
+
+def replaces(world: World) -> tuple[str, str]:
+    """The second of two claims says that it replaces the first; Tenure is down."""
+    world.crash(stay_down=True)
+    old, new = (claim["metadata"] for claim in world.store.list(NODE_CLAIMS))
+    annotate(world, new["name"], {REPLACES: old["uid"]})
+    return old["name"], new["name"]
+
+
+def annotate(world: World, claim: str, annotations: dict[str, str | None]) -> None:
+    world.store.patch(NODE_CLAIMS, "", claim, {"metadata": {"annotations": annotations}})
+
+
+@pytest.mark.parametrize(
+    ("use", "broken"),
+    [
+        pytest.param("none", ["idle replacement"], id="of no use"),
+        pytest.param("pods", [], id="pods run there"),
+        pytest.param("named", [], id="its command was rolled back"),
+        pytest.param("leaves", [], id="what it replaces terminates"),
+    ],
+)
+def test_a_replacement_that_replaces_nothing_is_caught(use: str, broken: list[str]) -> None:
+    world = World()
+    for manifest in a_cluster(a_deployment(replicas=2, affinity=APART)):
+        world.apply(manifest)
+    world.run(5 * MINUTE)
+    if use != "pods":
+        world.store.delete(DEPLOYMENTS, "default", "web")
+        world.run(5 * MINUTE)
+    old, new = replaces(world)
+    if use == "named":
+        annotate(world, old, {REPLACED_BY: new})
+        annotate(world, old, {REPLACED_BY: None})
+    if use == "leaves":
+        world.store.delete(NODE_CLAIMS, "", old)
+    world.run(60 * MINUTE)
+    assert not world.checkers.violations
+    world.run(30 * MINUTE)
+    assert [violation.rule for violation in world.checkers.violations] == broken
+    world.close()

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -39,6 +40,7 @@ from tenure.sim.check.promises import (
     uncalled_reboot,
 )
 from tenure.sim.check.recent import LATE, Recent
+from tenure.sim.check.replacements import Replacements
 from tenure.sim.check.rules import RULES
 from tenure.sim.cloud.cloud import CloudEvent, SimulatedCloud
 from tenure.sim.virtual.environment import Environment
@@ -86,6 +88,7 @@ class Checkers:
         cloud.listen(self._on_instance)
         cloud.listen_for_reboot_calls(self._on_reboot_call)
         store.subscribe(r.NODE_CLAIMS, self._on_claim, replay=True)
+        Replacements(environment, store, partial(self._check, "idle replacement"))
 
     @property
     def allowance(self) -> timedelta:

@@ -14,6 +14,7 @@ RULES: Final[Mapping[str, str]] = {
     "early force": "a pod deleted before its Node's deadline requires it, or with no grace",
     "unfounded deletion": "a claim deleted although nothing asks for it, or not yet",
     "before its replacements": "a claim deleted before its replacements are Initialized",
+    "idle replacement": "an empty replacement for an hour, for a claim that never was to be replaced",
     "open Node": "a claim deleted for its replacement while its Node takes new pods",
     "beyond budgets": "a claim replaced, rebooted or deleted beyond the budgets of its NodePool",
     "inside a window": "a claim replaced, rebooted or deleted in a Block window, or outside all Allow ones",
