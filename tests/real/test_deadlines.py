@@ -86,7 +86,7 @@ def test_a_protection_holds_until_its_end_and_one_without_end_until_the_deadline
         await leaving.scene.all_run(len(values))
         there = {names([pod])[0]: pod for pod in await leaving.users.all(PODS)}
         claim, deadline = await leaving.leave("bounded")
-        await leaving.event("DoNotDisruptUntil", "brief", '"30s" protects it until ')
+        await leaving.event("DoNotDisruptUntil", "brief", '"30s" protects from disruption until ')
 
         brief = await leaving.seen.gone(there["brief"])
         assert brief.told >= brief.created_at + 30 * SECOND

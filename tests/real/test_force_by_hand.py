@@ -56,7 +56,7 @@ def test_a_node_that_is_held_goes_when_it_is_deleted_and_drained_without_evictio
         node = claim["status"]["nodeName"]
         held = await leaving.users.all(PODS)
         await do(cluster, shown("kubectl delete node").replace(NODE, node))
-        await leaving.event("FailedDraining", node, "protects it for ever")
+        await leaving.event("FailedDraining", node, "protects from disruption for ever")
         assert await leaving.events("TerminationGracePeriodExpiring", node) == []
 
         await do(cluster, shown("kubectl drain").replace(NODE, node))
@@ -89,7 +89,7 @@ def test_a_deadline_is_written_on_the_claim_and_can_be_brought_forward(
         deadline = await leaving.deadline(claim)
         deleted = (await leaving.claim_in("bounded"))["metadata"]["deletionTimestamp"]
         assert deadline == datetime.fromisoformat(deleted) + timedelta(hours=2)
-        await leaving.event("FailedDraining", names([node])[0], "protects it for ever")
+        await leaving.event("FailedDraining", names([node])[0], "protects from disruption for ever")
 
         earlier = (datetime.now(UTC) + 30 * SECOND).replace(microsecond=0)
         annotate = shown("kubectl annotate nodeclaim").replace(CLAIM, names([claim])[0])

@@ -204,7 +204,10 @@ def test_without_a_deadline_a_held_node_waits_and_says_for_whom() -> None:
         story.run(48 * HOUR)
         assert not story.asked
         (said,) = events(story, "FailedDraining")
-        assert 'karpenter.sh/do-not-disrupt: "true" protects it for ever' in said["message"]
+        assert (
+            'karpenter.sh/do-not-disrupt: "true" protects from disruption for ever'
+            in said["message"]
+        )
 
 
 @pytest.mark.parametrize("value", ["4 hours", "0", "-1h", "", "TRUE", "Never"])

@@ -12,12 +12,12 @@ semicolons.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import ClassVar, Final
 
 import msgspec
 
-from tenure.model.api.meta import BEGINNING, format_time
+from tenure.model.api.meta import format_time
 from tenure.model.values.fact import Fact, sentence
 
 __all__ = ["EXAMPLES", "Fact", "NodeClassNotServed", "Quoted", "RetriedAt", "sentence"]
@@ -97,9 +97,13 @@ def _parts(value: object) -> Iterator[object]:
             yield from _parts(one)
 
 
+#: Two instants for examples.
+AT: Final = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+THEN: Final = datetime(2026, 3, 2, 12, 15, tzinfo=UTC)
+
 EXAMPLES: Final[tuple[Fact, ...]] = (
     Quoted("Cannot evict pod as it would violate the pod's disruption budget"),
-    RetriedAt(BEGINNING),
+    RetriedAt(AT),
     NodeClassNotServed("EC2NodeClass", "karpenter.k8s.aws"),
-    Joined((Quoted("The API server is busy"), RetriedAt(BEGINNING))),
+    Joined((Quoted("The API server is busy"), RetriedAt(AT))),
 )

@@ -81,7 +81,7 @@ def test_json_is_the_verdict(ask: Any) -> None:
     assert code == 0
     assert verdict["subject"] == "Pod/default/report"
     assert verdict["reason"] == "DoNotDisrupt"
-    assert verdict["message"].endswith("protects it until 2026-01-05T08:10:00Z")
+    assert verdict["message"].endswith("protects from disruption until 2026-01-05T08:10:00Z")
     assert verdict["recheckAt"] == "2026-01-05T08:10:00Z"
     assert verdict["action"] is None
     assert verdict["blockers"] == []
@@ -291,7 +291,7 @@ def test_a_pool_whose_limit_is_used_up_says_so_and_who_waits() -> None:
         pods = [p for p in story.all(PODS) if not p["spec"].get("nodeName")]
     assert pods
     assert "  verdict   LimitReached: " in said
-    assert "cpu 4 of 4; no more nodes are launched: spec.limits.cpu used up" in said
+    assert "cpu 4 of 4; no more nodes are launched: spec.limits.cpu is used up" in said
     assert "Nothing to do" not in said
     assert all(f"Pod/default/{pod['metadata']['name']}" in said for pod in pods)
 

@@ -121,7 +121,7 @@ def test_a_node_that_is_gone_while_its_claim_remains_is_reported(stage: int) -> 
 def test_two_nodes_with_one_provider_id_are_reported_at_every_stage(stage: int) -> None:
     verdict = verdict_on(a_claim(stage=stage), a_node(), a_node("node-b"))
     assert verdict.reason is Reason.MULTIPLE_NODES_FOUND
-    assert verdict.message == "2 Nodes carry its provider id: node-a, node-b"
+    assert verdict.message == "2 Nodes carry the provider id of the NodeClaim: node-a, node-b"
 
 
 def test_changes_of_claims_and_their_nodes_touch_the_claim() -> None:

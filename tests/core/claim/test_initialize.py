@@ -44,7 +44,7 @@ def verdict_on(*objects: Any) -> Verdict:
         pytest.param(
             {"ready": None},
             Reason.NODE_NOT_READY,
-            "Node node-a is not Ready: its kubelet has not reported yet",
+            "Node node-a is not Ready: the kubelet has not reported yet",
             id="its kubelet has not reported",
         ),
         pytest.param(

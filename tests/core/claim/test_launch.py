@@ -111,7 +111,9 @@ def test_then_the_identity_of_the_instance_is_written_down() -> None:
     }
     assert conditions == [
         _condition("Launched", "True", "Launched"),
-        _condition("Registered", "Unknown", "NodeNotFound", "its Node has not appeared yet"),
+        _condition(
+            "Registered", "Unknown", "NodeNotFound", "the Node of the instance has not appeared yet"
+        ),
         _condition(
             "Initialized",
             "Unknown",
@@ -122,7 +124,7 @@ def test_then_the_identity_of_the_instance_is_written_down() -> None:
             "Ready",
             "Unknown",
             "ReconcilingDependents",
-            "Registered=Unknown (its Node has not appeared yet), Initialized=Unknown",
+            "Registered=Unknown (the Node of the instance has not appeared yet), Initialized=Unknown",
         ),
     ]
 

@@ -72,7 +72,7 @@ def test_two_claims_with_one_provider_id_are_named() -> None:
         a_claim("a"), a_claim("b", status={"provider_id": "cloud://a"}), a_node()
     )
     assert reason is Reason.MULTIPLE_NODES_FOUND
-    assert message == "more than one Node or claim has its provider id (a, b)"
+    assert message == "more than one Node or NodeClaim has the same provider id (a, b)"
 
 
 def test_a_terminating_node_is_evaluated_by_its_drain() -> None:

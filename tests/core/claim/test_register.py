@@ -47,13 +47,19 @@ def verdict_on(*objects: Any) -> Verdict:
 def test_without_a_node_the_claim_waits_and_says_since_when() -> None:
     verdict = verdict_on(launched())
     assert verdict.reason is Reason.NODE_NOT_FOUND
-    assert verdict.message == "launched at 2026-03-02T11:50:00Z; its Node has not appeared yet"
+    assert (
+        verdict.message
+        == "launched at 2026-03-02T11:50:00Z; the Node of the instance has not appeared yet"
+    )
     assert said(verdict)["Registered"] == ("Unknown", "NodeNotFound")
 
 
 def test_an_unknown_launch_time_is_left_out() -> None:
     claim = launched(conditions=[condition("Launched", at=None)])
-    assert verdict_on(claim).message == "the instance runs; its Node has not appeared yet"
+    assert (
+        verdict_on(claim).message
+        == "the instance runs; the Node of the instance has not appeared yet"
+    )
 
 
 def test_none_of_several_nodes_is_registered() -> None:

@@ -49,7 +49,7 @@ UNDER_PDB = (
 @pytest.mark.parametrize("reason", ALL)
 def test_pods_block_every_reason(reason: Disruption) -> None:
     assert blocking(reason, PROTECTED) == [
-        'Pod/default/web: karpenter.sh/do-not-disrupt: "true" protects it for ever'
+        'Pod/default/web: karpenter.sh/do-not-disrupt: "true" protects from disruption for ever'
     ]
     assert blocking(reason, *UNDER_PDB) == [
         "PodDisruptionBudget/default/web: PDB default/web can never allow an eviction (minAvailable 1 of 1 pod)"

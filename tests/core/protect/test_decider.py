@@ -47,18 +47,20 @@ def capped(cap: str) -> Any:
 @pytest.mark.parametrize(
     ("value", "reason", "message", "recheck_at"),
     [
-        pytest.param("true", "DoNotDisruptIndefinitely", "protects it for ever", None, id="true"),
+        pytest.param(
+            "true", "DoNotDisruptIndefinitely", "protects from disruption for ever", None, id="true"
+        ),
         pytest.param(
             "4h",
             "DoNotDisruptUntil",
-            "protects it until 2026-03-02T15:00:00Z",
+            "protects from disruption until 2026-03-02T15:00:00Z",
             ahead(10800),
             id="4h",
         ),
         pytest.param(
             "1h",
             "DoNotDisruptGracePeriodElapsed",
-            "protected it until 2026-03-02T12:00:00Z",
+            "protected from disruption until 2026-03-02T12:00:00Z",
             None,
             id="over to the second",
         ),
@@ -66,7 +68,7 @@ def capped(cap: str) -> Any:
             pytest.param(
                 value,
                 "InvalidDoNotDisruptAnnotation",
-                'is neither "true", "false" nor a duration such as 4h, and protects it for ever',
+                'is neither "true", "false" nor a duration such as 4h, and protects from disruption for ever',
                 None,
                 id=repr(value),
             )
@@ -203,5 +205,7 @@ def test_beside_an_invalid_veto_the_protection_is_reported_as_well() -> None:
     noted = {DO_NOT_REPAIR: "soon", DO_NOT_DISRUPT: "2h", SINCE: "2h 2026-03-02T11:00:00Z"}
     (verdict,) = judged(DECIDER, a_claim(), a_node(annotations=noted))
     assert verdict.reason is Reason.VETO_UNREADABLE
-    assert verdict.message.endswith('do-not-disrupt: "2h" protects it until 2026-03-02T13:00:00Z')
+    assert verdict.message.endswith(
+        'do-not-disrupt: "2h" protects from disruption until 2026-03-02T13:00:00Z'
+    )
     assert verdict.recheck_at == ahead(3600)

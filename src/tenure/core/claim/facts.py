@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import Fact
-from tenure.model.api.meta import BEGINNING, format_time
+from tenure.core.facts import AT, THEN, Fact
+from tenure.model.api.meta import format_time
 
 # -- launch ----------------------------------------------------------------------------------
 
@@ -51,14 +51,14 @@ class NoNodeYet(Fact, frozen=True):
         return f"{when}; {NODE_NOT_THERE}"
 
 
-NODE_NOT_THERE: Final = "its Node has not appeared yet"
+NODE_NOT_THERE: Final = "the Node of the instance has not appeared yet"
 
 
 class SeveralNodes(Fact, frozen=True):
     nodes: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{len(self.nodes)} Nodes carry its provider id: {', '.join(self.nodes)}"
+        return f"{len(self.nodes)} Nodes carry the provider id of the NodeClaim: {', '.join(self.nodes)}"
 
 
 class NodeDeletedTooEarly(Fact, frozen=True):
@@ -90,7 +90,7 @@ class NodeRegistered(Fact, frozen=True):
     node: str
 
     def __str__(self) -> str:
-        return f"Node {self.node} belongs to it"
+        return f"Node {self.node} belongs to the NodeClaim"
 
 
 class MarksLost(Fact, frozen=True):
@@ -118,7 +118,7 @@ class Readiness(Fact, frozen=True):
 
     def __str__(self) -> str:
         if not self.status:
-            return "its kubelet has not reported yet"
+            return "the kubelet has not reported yet"
         said = f"Ready={self.status}"
         if self.reason:
             said += f" ({self.reason})"
@@ -218,7 +218,9 @@ class ProviderIdShared(Fact, frozen=True):
     claims: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"more than one Node or claim has its provider id ({', '.join(self.claims)})"
+        return (
+            f"more than one Node or NodeClaim has the same provider id ({', '.join(self.claims)})"
+        )
 
 
 # -- drift -----------------------------------------------------------------------------------
@@ -355,7 +357,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     AskingCloud(),
     LaunchRefused("no c-4x-amd64-linux is left in zone test-zone-a"),
     InstanceLaunched("c-4x-amd64-linux", "test-zone-a", "spot"),
-    NoNodeYet(BEGINNING),
+    NoNodeYet(AT),
     NoNodeYet(None),
     SeveralNodes(("node-1", "node-2")),
     NodeDeletedTooEarly("node-1"),
@@ -365,17 +367,17 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     MarksLost("node-1", "karpenter.sh/termination", ("karpenter.sh/registered",)),
     MarksLost("node-1", "", ("karpenter.sh/nodepool", "karpenter.sh/registered")),
     Readiness(),
-    NodeNotReady("node-1", Readiness("False", "KubeletNotReady", BEGINNING)),
+    NodeNotReady("node-1", Readiness("False", "KubeletNotReady", AT)),
     TaintRemains("example.com/agent:NoSchedule", startup=True),
     TaintRemains("node.kubernetes.io/not-ready:NoSchedule", startup=False),
     ResourceMissing("node-1", "nvidia.com/gpu"),
     NodeComplete("node-1"),
     InitializedSoon("general-4nv74"),
     NodeGone("node-1"),
-    Rebooting(BEGINNING, "node-1"),
-    Rebooting(BEGINNING),
-    Initialized(BEGINNING, node="node-1"),
-    Initialized(BEGINNING, claim="general-4nv74"),
+    Rebooting(AT, "node-1"),
+    Rebooting(AT),
+    Initialized(AT, node="node-1"),
+    Initialized(AT, claim="general-4nv74"),
     Cordoned(),
     NodeNotOurs(),
     NodeStateUnknown("NodeClaim general-4nv74 cannot be read: spec"),
@@ -384,12 +386,12 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     TemplateChanged("general", "123", "456"),
     TemplateMatches("general"),
     InstanceNotOurs("production"),
-    OrphanSuspected("4f9c", BEGINNING, BEGINNING),
-    Orphaned("4f9c", BEGINNING, BEGINNING),
-    OrphanInUse("4f9c", BEGINNING, ("node-1",), ("default/web-1", "default/web-2"), 3, False),
-    OrphanInUse("4f9c", BEGINNING, ("node-1",), ("default/web-1",), 0, True),
-    OrphanUnreadable("4f9c", BEGINNING, "Node node-1 cannot be read: Expected `str`"),
-    InstanceNotListed("aws:///zone-a/i-1", BEGINNING),
+    OrphanSuspected("4f9c", AT, THEN),
+    Orphaned("4f9c", AT, THEN),
+    OrphanInUse("4f9c", AT, ("node-1",), ("default/web-1", "default/web-2"), 3, False),
+    OrphanInUse("4f9c", AT, ("node-1",), ("default/web-1",), 0, True),
+    OrphanUnreadable("4f9c", AT, "Node node-1 cannot be read: Expected `str`"),
+    InstanceNotListed("aws:///zone-a/i-1", AT),
     ListTooEarly(),
     NodeStillReady(),
     NoNodeReady(),

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
-from tenure.core.facts import Fact, sentence
+from tenure.core.facts import AT, Fact, counted, sentence
 from tenure.core.provision.facts import CheapestFit, ClaimRefused
-from tenure.model.api.meta import BEGINNING, format_time
+from tenure.model.api.meta import format_time
 from tenure.model.values.duration import Duration
 
 # -- where its pods would be scheduled -------------------------------------------------------
@@ -56,8 +56,10 @@ class NodesWatched(Fact, frozen=True):
     claims: tuple[str, ...]
 
     def __str__(self) -> str:
-        count = f"{len(self.claims)} NodeClaim{'' if len(self.claims) == 1 else 's'}"
-        return f"{count} {self.what}: {', '.join(self.claims)}"
+        verb = "is" if len(self.claims) == 1 else "are"
+        return (
+            f"{counted(len(self.claims), 'NodeClaim')} {verb} {self.what}: {', '.join(self.claims)}"
+        )
 
 
 class PlannedFirst(Fact, frozen=True):
@@ -285,7 +287,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ReservedCapacityTaken(("general-26szh",)),
     NodesWatched("unhealthy or not up yet", ("general-4nv74", "general-26szh")),
     PlannedFirst("general-4nv74"),
-    PlannedLater(BEGINNING),
+    PlannedLater(AT),
     RebootCommitted("node-1"),
     ReplacementsCreated(("general-26szh",)),
     ReplacedBy(("general-26szh", "general-9xkq2")),
@@ -295,7 +297,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
         "general-4nv74", CheapestFit("c-4x-amd64-linux", "test-zone-a", "spot", 100_000)
     ),
     ReplacementsAwaited((("general-26szh", None),)),
-    ReplacementsAwaited((("general-26szh", BEGINNING), ("general-9xkq2", None))),
+    ReplacementsAwaited((("general-26szh", AT), ("general-9xkq2", None))),
     ReplacementsInitialized(("general-26szh",)),
     ReplacementsInitialized(),
     NodeClosed("node-1"),
@@ -310,9 +312,9 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     RepairNotAsked("node-1", "general"),
     ReplacementGone("general-26szh"),
     ReplacementTerminating("general-26szh"),
-    ReplacementLate("general-26szh", BEGINNING),
-    ReplacementUnreadable("NodeClaim general-26szh cannot be read: status", BEGINNING),
-    ToleratedAgain(BEGINNING),
+    ReplacementLate("general-26szh", AT),
+    ReplacementUnreadable("NodeClaim general-26szh cannot be read: status", AT),
+    ToleratedAgain(AT),
     MoreReplacements(("general-26szh",)),
     TerminatingWithin(),
     TerminatingWithin(timedelta(seconds=45)),

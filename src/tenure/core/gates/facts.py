@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import Fact
+from tenure.core.facts import AT, Fact
 from tenure.core.protect.protection import Protection
-from tenure.model.api.meta import BEGINNING, FOR_EVER, format_time
+from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.api.names import DO_NOT_REPAIR
 
 #: How many objects a sentence names.
@@ -178,8 +178,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ClaimWithoutPool("general-4nv74"),
     RepairRulesUnusable("general", 'spec.repair.maxUnhealthy: "many" is not a number'),
     RepairVetoed("Node", "node-1", "true"),
-    RepairVetoed("NodeClaim", "general-4nv74", "4h", BEGINNING),
-    PoolPauses("general", "general-4nv74", BEGINNING),
+    RepairVetoed("NodeClaim", "general-4nv74", "4h", AT),
+    PoolPauses("general", "general-4nv74", AT),
     BudgetUnreadable("general", 'spec.disruption.budgets[0].nodes: "ten" is not a number'),
     NoBudget("general", any=False),
     NoBudget("general", any=True),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from tenure.core.facts import Fact
-from tenure.model.api.meta import BEGINNING, format_time, later
+from tenure.core.facts import AT, THEN, Fact
+from tenure.model.api.meta import format_time
 from tenure.model.values.duration import Duration, compact
 
 # -- which policy sets the toleration --------------------------------------------------------
@@ -161,7 +161,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
         recovered=0,
         total=4,
         pools=2,
-        since=BEGINNING,
+        since=AT,
     ),
     Outage(
         domain=Domain("zone", "test-zone-a"),
@@ -170,7 +170,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
         total=4,
         pools=1,
         since=None,
-        until=BEGINNING,
+        until=AT,
     ),
     Outage(
         domain=Domain("image", "ami-1"),
@@ -178,10 +178,10 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
         recovered=0,
         total=4,
         pools=2,
-        since=BEGINNING,
+        since=AT,
         left=("general-4nv74",),
     ),
-    FirstProbe(Domain("zone", "test-zone-a"), BEGINNING),
-    ProbeUnderWay("general-4nv74", BEGINNING, later(BEGINNING, timedelta(minutes=30))),
+    FirstProbe(Domain("zone", "test-zone-a"), AT),
+    ProbeUnderWay("general-4nv74", AT, THEN),
     OneProbe(Domain("zone", "test-zone-a")),
 )

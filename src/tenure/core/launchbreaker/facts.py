@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import Fact
+from tenure.core.facts import AT, THEN, Fact
 from tenure.core.launchbreaker.owners import in_words
-from tenure.model.api.meta import BEGINNING, format_time
+from tenure.model.api.meta import format_time
 
 
 class BreakerOpen(Fact, frozen=True):
@@ -117,15 +117,13 @@ def _nodes(count: int) -> str:
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
-    BreakerOpen("Deployment/default/web", 3, 4, BEGINNING, "general-4nv74", BEGINNING),
-    BreakerOpen("Deployment/default/web", 3, 4, BEGINNING),
-    TooManyInVain("Deployment/default/web", "", "", 64, 1, 64, BEGINNING, BEGINNING),
-    TooManyInVain(
-        "Job/default/import-x7k2p", "Job/default/import-*", "", 64, 40, 64, BEGINNING, BEGINNING
-    ),
-    TooManyInVain("Deployment/default/web", "", "default", 64, 64, 64, BEGINNING, BEGINNING),
-    PendingAgain("Deployment/default/web", 1, BEGINNING),
-    PendingAgain("Deployment/default/web", 2, BEGINNING),
+    BreakerOpen("Deployment/default/web", 3, 4, AT, "general-4nv74", THEN),
+    BreakerOpen("Deployment/default/web", 3, 4, AT),
+    TooManyInVain("Deployment/default/web", "", "", 64, 1, 64, AT, THEN),
+    TooManyInVain("Job/default/import-x7k2p", "Job/default/import-*", "", 64, 40, 64, AT, THEN),
+    TooManyInVain("Deployment/default/web", "", "default", 64, 64, 64, AT, THEN),
+    PendingAgain("Deployment/default/web", 1, AT),
+    PendingAgain("Deployment/default/web", 2, AT),
     DeletedSoon("Job/default/import-*", 5, 60),
     BreakerClosed(("Deployment/default/web",)),
     BreakerClosed(("Deployment/default/web", "StatefulSet/default/db")),

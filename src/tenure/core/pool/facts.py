@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import Fact
-from tenure.model.api.meta import BEGINNING, format_time
+from tenure.core.facts import AT, THEN, Fact
+from tenure.model.api.meta import format_time
 
 
 class TemplateHashMissing(Fact, frozen=True):
@@ -57,7 +57,8 @@ class LimitsUsedUp(Fact, frozen=True):
     fields: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"no more nodes are launched: {' and '.join(self.fields)} used up"
+        verb = "is" if len(self.fields) == 1 else "are"
+        return f"no more nodes are launched: {' and '.join(self.fields)} {verb} used up"
 
 
 class NodesTimedOut(Fact, frozen=True):
@@ -110,10 +111,10 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PoolSize(1),
     PoolSize(3, (("cpu", "12", "100"),)),
     LimitsUsedUp(("spec.limits.cpu", "spec.limits.memory")),
-    NodesTimedOut(3, "15m", "general-4nv74", BEGINNING),
-    NodesTimedOut(3, "15m", "general-4nv74", BEGINNING, next_at=BEGINNING),
-    NodesTimedOut(3, "15m", "general-4nv74", BEGINNING, booting="general-26szh"),
-    NodesTimedOut(20, "15m", "general-4nv74", BEGINNING, at_least=True),
+    NodesTimedOut(3, "15m", "general-4nv74", AT),
+    NodesTimedOut(3, "15m", "general-4nv74", AT, next_at=THEN),
+    NodesTimedOut(3, "15m", "general-4nv74", AT, booting="general-26szh"),
+    NodesTimedOut(20, "15m", "general-4nv74", AT, at_least=True),
     NodesComeUp(),
     TimeOutsRecorded(1),
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import Fact
+from tenure.core.facts import AT, Fact
 from tenure.core.protect.protection import UNREADABLE, Protection
-from tenure.model.api.meta import BEGINNING, FOR_EVER, format_time
+from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
 
 
@@ -20,7 +20,7 @@ class ProtectionEnded(Fact, frozen=True):
     def __str__(self) -> str:
         cap = f" (maxPodProtection {self.capped_by})" if self.capped_by else ""
         until = format_time(self.until)
-        return f'{DO_NOT_DISRUPT}: "{self.value}" protected it until {until}{cap}'
+        return f'{DO_NOT_DISRUPT}: "{self.value}" protected from disruption until {until}{cap}'
 
 
 class DurationBegins(Fact, frozen=True):
@@ -28,7 +28,7 @@ class DurationBegins(Fact, frozen=True):
     value: str
 
     def __str__(self) -> str:
-        return f'{self.annotation}: "{self.value}" counts from now on; writing down the instant'
+        return f'{self.annotation}: "{self.value}" counts from now on; recording the instant'
 
 
 class DurationGone(Fact, frozen=True):
@@ -47,12 +47,12 @@ class VetoUnreadable(Fact, frozen=True):
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
     Protection("true", FOR_EVER),
-    Protection("4h", BEGINNING),
+    Protection("4h", AT),
     Protection("forever", FOR_EVER, unreadable=True),
-    Protection("true", BEGINNING, capped_by="12h"),
+    Protection("true", AT, capped_by="12h"),
     Protection("", FOR_EVER, problem="Pod default/web-1 cannot be read: spec.containers"),
-    ProtectionEnded("4h", BEGINNING),
-    ProtectionEnded("true", BEGINNING, capped_by="12h"),
+    ProtectionEnded("4h", AT),
+    ProtectionEnded("true", AT, capped_by="12h"),
     DurationBegins(DO_NOT_DISRUPT, "4h"),
     DurationGone(f"{DO_NOT_DISRUPT}-since"),
     VetoUnreadable("forever"),

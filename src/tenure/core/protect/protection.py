@@ -77,7 +77,7 @@ class Protection(Fact, frozen=True):
             said += f" {UNREADABLE}"
         end = "for ever" if self.until == FOR_EVER else f"until {format_time(self.until)}"
         cap = f" (maxPodProtection {self.capped_by})" if self.capped_by else ""
-        return f"{said} protects it {end}{cap}"
+        return f"{said} protects from disruption {end}{cap}"
 
 
 def protection_of(pod: Pod, *, cap: str | None = None, clock: str = CREATION) -> Protection | None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import Fact, NodeClassNotServed
+from tenure.core.facts import AT, THEN, Fact, NodeClassNotServed
 from tenure.core.health.domains import ZONE
 from tenure.core.health.facts import Domain, Outage
 from tenure.core.pool.facts import NodesTimedOut
-from tenure.model.api.meta import BEGINNING, format_time
+from tenure.model.api.meta import format_time
 from tenure.model.api.names import LAUNCHED_FOR
 from tenure.model.cloud.offering import format_price
 
@@ -107,7 +107,8 @@ class TypesAwaited(Fact, frozen=True):
     pools: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"waiting for the cloud's instance types for NodePool {', '.join(self.pools)}"
+        pools = "NodePool" if len(self.pools) == 1 else "NodePools"
+        return f"waiting for the cloud's instance types for {pools} {', '.join(self.pools)}"
 
 
 class Batched(Fact, frozen=True):
@@ -190,10 +191,12 @@ class DaemonSetsTooLarge(Fact, frozen=True):
         named = ", ".join(self.daemon_sets[:DAEMON_SETS_NAMED])
         count = len(self.daemon_sets) - DAEMON_SETS_NAMED
         more = f" and {count:,} more" if count > 0 else ""
+        one = len(self.daemon_sets) == 1
+        which, their, them = ("DaemonSet", "its", "it") if one else ("DaemonSets", "their", "them")
         return (
             "no instance type fits all DaemonSet pods and one more pod; new nodes reserve nothing "
-            f"for DaemonSet {named}{more}: lower their requests, allow larger instance types, or "
-            "delete them"
+            f"for {which} {named}{more}: lower {their} requests, allow larger instance types, or "
+            f"delete {them}"
         )
 
 
@@ -260,25 +263,23 @@ class PoolClosed(Fact, frozen=True):
 
 _FIT: Final = CheapestFit("c-4x-amd64-linux", "zone-a", "spot", 50_000)
 _OUTAGE: Final = Outage(
-    domain=Domain(ZONE, "zone-a"), unhealthy=5, recovered=0, total=8, pools=2, since=BEGINNING
+    domain=Domain(ZONE, "zone-a"), unhealthy=5, recovered=0, total=8, pools=2, since=AT
 )
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
     NodeTerminating("node-1"),
     NodeReplaced("node-1"),
-    ProtectedUntil(BEGINNING),
+    ProtectedUntil(AT),
     Target("NodeClaim", "general-4nv74"),
     Fits(Target("Node", "node-1")),
     Fits(Target("NodeClaim", "general-4nv74")),
-    SchedulerDisagrees(
-        Target("Node", "node-1"), BEGINNING, "0/1 nodes are available: 1 Insufficient cpu"
-    ),
-    SchedulerDisagrees(Target("Node", "node-1"), BEGINNING, ""),
-    CapacityTaken(Target("Node", "node-1"), BEGINNING),
+    SchedulerDisagrees(Target("Node", "node-1"), AT, "0/1 nodes are available: 1 Insufficient cpu"),
+    SchedulerDisagrees(Target("Node", "node-1"), AT, ""),
+    CapacityTaken(Target("Node", "node-1"), AT),
     CapacityTaken(Target("NodeClaim", "general-4nv74"), None),
     ClaimRefused("general-4nv74", 'admission webhook "example.com" denied the request'),
     TypesAwaited(("general", "gpu")),
-    Batched(BEGINNING),
+    Batched(AT),
     NeededForPods(1),
     NeededForPods(12),
     _FIT,
@@ -291,7 +292,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PoolDeleting(),
     PoolStatic(),
     PoolNotReady("EC2NodeClass default does not exist"),
-    NodeClassRefused("EC2NodeClass default", BEGINNING, "no such image", BEGINNING),
+    NodeClassRefused("EC2NodeClass default", AT, "no such image", THEN),
     PoolClosed("general", PoolDeleting()),
     PoolClosed("other", NodeClassNotServed("EC2NodeClass", "karpenter.k8s.aws")),
 )

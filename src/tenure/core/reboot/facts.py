@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from tenure.core.facts import Fact
-from tenure.model.api.meta import BEGINNING, format_time, later
+from tenure.core.facts import AT, THEN, Fact
+from tenure.model.api.meta import format_time
 from tenure.model.values.duration import Duration
 
 #: How many pods a sentence names.
@@ -283,27 +283,27 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     RebootInvalid('karpenter.sh/reboot-grace-period: got "soon", expected a Go duration'),
     NotRegistered("general-4nv74"),
     NotRebooted(),
-    RebootWithoutNode("general-4nv74", 0, BEGINNING),
-    RebootWithoutNode("general-4nv74", 2, BEGINNING, over=True),
+    RebootWithoutNode("general-4nv74", 0, AT),
+    RebootWithoutNode("general-4nv74", 2, AT, over=True),
     DrainedBeforeReboot("node-1", ("default/web-1",)),
     DrainedBeforeReboot(
-        "node-1", ("default/web-1", "default/web-2", "default/web-3", "default/web-4"), BEGINNING
+        "node-1", ("default/web-1", "default/web-2", "default/web-3", "default/web-4"), AT
     ),
-    EmptyBeforeReboot("node-1", BEGINNING),
+    EmptyBeforeReboot("node-1", AT),
     DrainOver("node-1"),
     DrainOver("node-1", ("default/web-1", "default/web-2")),
     EvictedForReboot("node-1"),
     RebootUnreadable("Pod default/web-1 cannot be read: spec.containers"),
     AskingForReboot("cloud://i-1"),
-    AskingForReboot("cloud://i-1", "throttled", BEGINNING),
+    AskingForReboot("cloud://i-1", "throttled", AT),
     RebootAccepted("cloud://i-1"),
-    InstanceRebooting("cloud://i-1", BEGINNING),
+    InstanceRebooting("cloud://i-1", AT),
     NodeRebooted("node-1", "8c2f"),
-    NodeRebooted("node-1", "8c2f", until=BEGINNING),
+    NodeRebooted("node-1", "8c2f", until=AT),
     NodeRebooted("node-1", "8c2f", ready=True),
     RebootRefused("instance i-1 has no power controller"),
-    RebootNotAccepted(BEGINNING, later(BEGINNING, timedelta(minutes=5)), "throttled"),
-    NotBackInTime(BEGINNING),
+    RebootNotAccepted(AT, THEN, "throttled"),
+    NotBackInTime(AT),
     RebootFailure("the cloud refuses the reboot: instance i-1 has no power controller"),
     ReplacedAfterFailure("general-4nv74"),
     StaysAfterFailure("general-4nv74"),

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from tenure.core.facts import Fact
+from tenure.core.facts import AT, THEN, Fact
 from tenure.core.health.facts import Policy, PoolPolicy, ProviderPolicy
 from tenure.core.health.readiness import Stage
-from tenure.model.api.meta import BEGINNING, format_time, later
+from tenure.model.api.meta import format_time
 from tenure.model.cloud.repairs import RepairAction
 from tenure.model.values.duration import Duration, compact
 
@@ -247,33 +247,31 @@ class Remedy(Fact, frozen=True):
 _PROVIDER: Final = ProviderPolicy(timedelta(minutes=30))
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
-    ConditionUnhealthy(
-        condition="Ready", status="Unknown", reason="NodeStatusUnknown", since=BEGINNING
-    ),
+    ConditionUnhealthy(condition="Ready", status="Unknown", reason="NodeStatusUnknown", since=AT),
     ConditionUnhealthy(
         condition="Ready",
         status="False",
-        since=BEGINNING,
-        counted_from=later(BEGINNING, timedelta(minutes=5)),
+        since=AT,
+        counted_from=THEN,
     ),
-    ConditionUnhealthy(condition="Ready", status="False", since=BEGINNING, ahead=True),
-    ToleratedUntil(_PROVIDER, BEGINNING),
-    RepairDueSince(PoolPolicy("Ready", "10m", status="Unknown"), BEGINNING),
+    ConditionUnhealthy(condition="Ready", status="False", since=AT, ahead=True),
+    ToleratedUntil(_PROVIDER, AT),
+    RepairDueSince(PoolPolicy("Ready", "10m", status="Unknown"), AT),
     NeverRepaired(PoolPolicy("GPUHealthy", "Never")),
     NeverRepaired(PoolPolicy("GPUHealthy", "10m"), reported=True),
     RebootFailedBefore(),
     RebootedTooOften(2),
-    NotUp(Stage.LAUNCH, BEGINNING),
-    NotUp(Stage.REGISTRATION, BEGINNING),
-    NotUp(Stage.READINESS, BEGINNING, "node-1"),
-    NotUp(Stage.INITIALIZATION, BEGINNING, "node-1"),
-    MustBeUpBy(Stage.READINESS, "15m", BEGINNING),
-    MustBeUpBy(Stage.INITIALIZATION, "10m", BEGINNING),
-    NotUpInTime(Stage.READINESS, "15m", BEGINNING),
-    NotUpInTime(Stage.INITIALIZATION, "10m", BEGINNING),
+    NotUp(Stage.LAUNCH, AT),
+    NotUp(Stage.REGISTRATION, AT),
+    NotUp(Stage.READINESS, AT, "node-1"),
+    NotUp(Stage.INITIALIZATION, AT, "node-1"),
+    MustBeUpBy(Stage.READINESS, "15m", AT),
+    MustBeUpBy(Stage.INITIALIZATION, "10m", AT),
+    NotUpInTime(Stage.READINESS, "15m", AT),
+    NotUpInTime(Stage.INITIALIZATION, "10m", AT),
     NodeLost("node-1"),
-    NodeLost("node-1", BEGINNING),
-    LostUntil(BEGINNING),
+    NodeLost("node-1", AT),
+    LostUntil(AT),
     NodeFound("node-1"),
     NotTouched("Pod default/web-1 cannot be read: spec.containers"),
     ProbeChosen("general-4nv74", ("zone=test-zone-a",)),
@@ -283,7 +281,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     TerminatingAlready("general-4nv74"),
     TerminatingAlready("general-4nv74", within=timedelta(seconds=45)),
     TerminatingAlready("general-4nv74", no_reboot=True),
-    *map(Remedy, Means),
+    *(Remedy(means) for means in Means if means is not Means.DEADLINE),
+    Remedy(Means.DEADLINE, timedelta(seconds=45)),
     Remedy(Means.REBOOT, timedelta()),
     Remedy(Means.REBOOT, timedelta(minutes=1)),
     Remedy(Means.GRACEFUL, timedelta()),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import Fact, some
-from tenure.model.api.meta import BEGINNING, FOR_EVER, format_time
+from tenure.core.facts import AT, Fact, some
+from tenure.model.api.meta import FOR_EVER, format_time
 
 
 class WindowBlocks(Fact, frozen=True):
@@ -61,13 +61,13 @@ class WindowActive(Fact, frozen=True, kw_only=True):
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
-    WindowBlocks("office-hours", "node-1", BEGINNING),
+    WindowBlocks("office-hours", "node-1", AT),
     WindowBlocks("freeze", "node-1"),
-    OutsideAllowWindows(("nights", "weekends"), "node-1", BEGINNING),
+    OutsideAllowWindows(("nights", "weekends"), "node-1", AT),
     OutsideAllowWindows(("nights",), "node-1"),
     WindowUnreadable('spec.schedules[0].cron: "* *" has 2 fields, and needs 5'),
-    WindowActive(active=True, allows=False, actions=("Drift",), nodes=3, changes_at=BEGINNING),
+    WindowActive(active=True, allows=False, actions=("Drift",), nodes=3, changes_at=AT),
     WindowActive(active=True, allows=False, actions=("Drift", "Repair"), nodes=1),
-    WindowActive(active=False, allows=True, actions=("Drift",), nodes=0, changes_at=BEGINNING),
+    WindowActive(active=False, allows=True, actions=("Drift",), nodes=0, changes_at=AT),
     WindowActive(active=False, allows=True, actions=("Drift",), nodes=12),
 )

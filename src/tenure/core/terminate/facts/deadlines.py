@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import Fact
+from tenure.core.facts import AT, THEN, Fact
 from tenure.core.marks.deadline import Deadline
 from tenure.core.terminate.facts.termination import instance_of
-from tenure.model.api.meta import BEGINNING, format_time
+from tenure.model.api.meta import format_time
 from tenure.model.api.names import TERMINATION_TIMESTAMP
 
 
@@ -86,12 +86,12 @@ class InstanceKept(Fact, frozen=True):
 _BAD: Final = "Node node-1 cannot be read: status.conditions"
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
-    MustBeDrained("NodeClaim", "general-4nv74", Deadline(BEGINNING, "terminationGracePeriod 15m")),
-    MustBeDrained("Node", "node-1", Deadline(BEGINNING, TERMINATION_TIMESTAMP)),
+    MustBeDrained("NodeClaim", "general-4nv74", Deadline(AT, "terminationGracePeriod 15m")),
+    MustBeDrained("Node", "node-1", Deadline(AT, TERMINATION_TIMESTAMP)),
     RecordingDeadline(),
-    ForceDeletionsBegin(BEGINNING),
+    ForceDeletionsBegin(AT),
     DeadlineUnreadable("tomorrow"),
     TerminationWaits(_BAD),
-    TerminationWaitsForDeadline(_BAD, BEGINNING, BEGINNING),
+    TerminationWaitsForDeadline(_BAD, AT, THEN),
     InstanceKept("Pod default/web-1 cannot be read: spec", "general-4nv74", "cloud://i-1"),
 )

@@ -9,9 +9,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from tenure.core.facts import Fact, counted, some
+from tenure.core.facts import AT, THEN, Fact, counted, some
 from tenure.core.marks.deadline import Deadline
-from tenure.model.api.meta import BEGINNING, format_time
+from tenure.model.api.meta import format_time
 from tenure.model.api.names import DISRUPTED_TAINT
 
 # -- pods that the drain does not wait for ---------------------------------------------------
@@ -232,17 +232,17 @@ def _pods_are(keys: tuple[str, ...]) -> str:
     return f"pod {keys[0]} is" if len(keys) == 1 else f"pods {some(keys)} are"
 
 
-_DEADLINE: Final = Deadline(BEGINNING, "terminationGracePeriod 15m")
+_DEADLINE: Final = Deadline(AT, "terminationGracePeriod 15m")
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
     *(PodIgnored(why, "node-1") for why in Ignored),
-    PodStuck(BEGINNING, "node-1"),
-    PodStops(BEGINNING),
-    PodOverdue(BEGINNING, BEGINNING),
-    PodOverdue(BEGINNING, BEGINNING, ("example.com/backup",)),
-    CuttingGrace("node-1", _DEADLINE, BEGINNING, 120),
+    PodStuck(AT, "node-1"),
+    PodStops(AT),
+    PodOverdue(AT, THEN),
+    PodOverdue(AT, THEN, ("example.com/backup",)),
+    CuttingGrace("node-1", _DEADLINE, THEN, 120),
     ForceDeleting("node-1", _DEADLINE, 30),
-    ForceDeletedAt(BEGINNING),
+    ForceDeletedAt(AT),
     Evicting("node-1"),
     EvictionAgreed(),
     TierWaits("critical pods", "plain pods"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import Fact, counted, some
+from tenure.core.facts import AT, Fact, counted, some
 from tenure.core.marks.deadline import Deadline
 from tenure.core.protect.protection import Protection
 from tenure.core.terminate.facts.pods import PdbNeverAllows
-from tenure.model.api.meta import BEGINNING, FOR_EVER, format_time
+from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.api.names import FINALIZER
 
 # -- claims and Nodes are deleted ------------------------------------------------------------
@@ -266,7 +266,7 @@ def _nodes_are(names: tuple[str, ...]) -> str:
     return f"{_nodes(names)} {'is' if len(names) == 1 else 'are'}"
 
 
-_DEADLINE: Final = Deadline(BEGINNING, "terminationGracePeriod 15m")
+_DEADLINE: Final = Deadline(AT, "terminationGracePeriod 15m")
 _CLAIM, _NODE, _ID = "general-4nv74", "node-1", "cloud://i-1"
 _PODS: Final = ("default/web-1", "default/web-2", "default/db-0", "default/db-1")
 
@@ -289,7 +289,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PodsRemained((_NODE,), _PODS),
     RecordingDrainStart(_CLAIM),
     RecordingDrainEnd(_CLAIM),
-    TerminatingAt(BEGINNING),
+    TerminatingAt(AT),
     VolumeAttached("csi-1", "pvc-1", _NODE),
     WaitingForVolumes((("csi-1", "pvc-1"), ("csi-2", "pvc-2"))),
     WaitingForVolumes((("csi-1", "pvc-1"),), _DEADLINE),
@@ -297,10 +297,10 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     VolumesDetached((_NODE,)),
     TerminatingInstance(_CLAIM, _ID),
     TerminatingInstance(_CLAIM),
-    InstanceTerminating(_CLAIM, _ID, BEGINNING),
-    InstanceTerminated(_CLAIM, _ID, BEGINNING),
+    InstanceTerminating(_CLAIM, _ID, AT),
+    InstanceTerminated(_CLAIM, _ID, AT),
     ClaimGone(_NODE),
-    PodsOutliveNode(_NODE, _PODS, BEGINNING),
+    PodsOutliveNode(_NODE, _PODS, AT),
     PodsOutliveNode(_NODE, _PODS[:1]),
     BoundToGoneNode(_NODE),
 )

@@ -80,7 +80,7 @@ class NeverEvicted(Fact, frozen=True):
 
     def __str__(self) -> str:
         of = f" of {counted(self.pods, 'pod')}" if self.pods is not None else ""
-        listed = ", ".join(self.workloads)
+        listed = ", ".join(map(_named, self.workloads))
         never = f"{self.setting}{of} can never allow an eviction of {listed}"
         return f"{never}: {_then(self.bounded)}"
 
@@ -93,7 +93,7 @@ class CoveredTwice(Fact, frozen=True):
 
     def __str__(self) -> str:
         listed = " and ".join(self.pdbs)
-        why = f"PDBs {listed} cover {self.workload}, and the API never evicts such a pod"
+        why = f"PDBs {listed} cover {_named(self.workload)}, and the API never evicts such a pod"
         return f"{why}: {_then(self.bounded)}"
 
 
@@ -103,7 +103,7 @@ class DrainFinding(Fact, frozen=True):
     why: Fact
 
     def __str__(self) -> str:
-        return f"{self.about}: {self.why}"
+        return f"{_named(self.about)}: {self.why}"
 
 
 class MoreFindings(Fact, frozen=True):
@@ -125,6 +125,11 @@ def _then(bounded: bool) -> str:
     if bounded:
         return "a drain deletes its pods despite the PDB, each in time before the deadline"
     return "a drain waits until the PDB or the number of pods changes"
+
+
+def _named(key: str) -> str:
+    """``StatefulSet/default/db`` as messages write it."""
+    return key.replace("/", " ", 1)
 
 
 def _short(span: timedelta) -> str:
