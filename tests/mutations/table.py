@@ -1,6 +1,6 @@
 """Each decider that is broken on purpose, and what catches it.
 
-A point is ``module:attribute``, or ``module:Class.attribute``; behind ``|`` the next to try. It is
+A point is ``module:attribute``, or ``module:Class.attribute``. It is
 replaced wherever it is used, by guard and ``safety``, too: so a row shows that they do not rely on
 it. Only ``sim.check`` is left out, which may not import it. A point that moved fails its test with
 a message that says so; follow it here.
@@ -126,8 +126,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="replacement not awaited",
-        point="tenure.core.marks.command:Exchange.complete"
-        "|tenure.core.marks.command:Command.complete",
+        point="tenure.core.marks.command:Command.complete",
         breaks=_yes,
         scene=scenes.graceful_repair,
         guard="is not Initialized",
@@ -167,7 +166,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="breaker never opens",
-        point="tenure.core.health.breaker:Breaker.tripped|tenure.core.health.breaker:Breaker.open",
+        point="tenure.core.health.breaker:Breaker.tripped",
         breaks=_no,
         scene=scenes.too_many_unhealthy,
         guard="nothing is repaired above 1 (maxUnhealthy 1)",

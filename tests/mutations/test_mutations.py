@@ -22,16 +22,14 @@ SCENES: list[Scene] = list(dict.fromkeys(one.scene for one in MUTATIONS))
 
 
 def found(point: str) -> tuple[Any, str]:
-    """The owner of the first of the given points that exists, and the attribute's name."""
-    for one in point.split("|"):
-        module_name, _, path = one.partition(":")
-        *owners, name = path.split(".")
-        owner: Any = import_module(module_name)
-        for step in owners:
-            owner = getattr(owner, step, None)
-        if hasattr(owner, name):
-            return owner, name
-    raise AssertionError(f"{point} has moved: follow it in tests/mutations/table.py")
+    """The owner of the point, and the attribute's name."""
+    module_name, _, path = point.partition(":")
+    *owners, name = path.split(".")
+    owner: Any = import_module(module_name)
+    for step in owners:
+        owner = getattr(owner, step, None)
+    assert hasattr(owner, name), f"{point} has moved: follow it in tests/mutations/table.py"
+    return owner, name
 
 
 #: The checkers share no code with what they watch; only here a name keeps the original.

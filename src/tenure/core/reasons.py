@@ -167,7 +167,6 @@ class ReasonInfo(msgspec.Struct, frozen=True):
     event: str = ""
 
 
-_QUIET: Final = ""
 _NORMAL: Final = "Normal"
 _WARNING: Final = "Warning"
 
