@@ -1,6 +1,6 @@
 """What a kubelet writes about its node: the Node object and its conditions, as values.
 
-Nothing here acts; ``kubelet.py`` says when, ``nodelifecycle.py`` shares the words. A
+Nothing here acts; ``kubelet/kubelet.py`` says when, ``nodes/lifecycle.py`` shares the words. A
 condition's ``lastTransitionTime`` moves only with its status, as Kubernetes has it.
 """
 
