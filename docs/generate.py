@@ -41,13 +41,17 @@ them. The same code is used in Kubernetes events, in metrics and in `tenure expl
 
 _ROOMS = "<!-- rooms: written by `make generate` from the contracts in pyproject.toml -->"
 _ROOMS_END = "<!-- end of rooms -->"
+#: Pages with a block of rooms.
+_ARCHITECTURE = ROOT / "ARCHITECTURE.md"
+_DECISION = ROOT / "docs" / "decisions" / "0027-rooms.md"
 
 
 def generated() -> dict[Path, str]:
     """Every generated file with the text it should have."""
     crds = ROOT / "charts" / "tenure" / "crds"
     return {
-        ROOT / "ARCHITECTURE.md": architecture(),
+        _ARCHITECTURE: _with_rooms(_ARCHITECTURE, rooms.draw()),
+        _DECISION: _with_rooms(_DECISION, rooms.measured()),
         ROOT / "docs" / "reasons.md": reasons(),
         ROOT / "docs" / "messages.md": messages_page(),
         ROOT / "docs" / "metrics.md": metrics_page(),
@@ -60,14 +64,14 @@ def generated() -> dict[Path, str]:
     }
 
 
-def architecture() -> str:
-    """The page with its block of rooms drawn anew; the rest is written by hand."""
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+def _with_rooms(page: Path, block: str) -> str:
+    """The page with its block of rooms written anew; the rest is written by hand."""
+    text = page.read_text(encoding="utf-8")
     before, _, rest = text.partition(_ROOMS)
     _, end, after = rest.partition(_ROOMS_END)
     if not end:
-        raise ValueError(f"ARCHITECTURE.md: expected {_ROOMS} and {_ROOMS_END}")
-    return f"{before}{_ROOMS}\n{rooms.draw()}{_ROOMS_END}{after}"
+        raise ValueError(f"{page.name}: expected {_ROOMS} and {_ROOMS_END}")
+    return f"{before}{_ROOMS}\n{block}{_ROOMS_END}{after}"
 
 
 def reasons() -> str:
