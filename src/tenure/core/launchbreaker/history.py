@@ -22,6 +22,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.launchbreaker.ledger import (
+    LAUNCHED,
     Entry,
     For,
     Kept,
@@ -269,7 +270,7 @@ def _living(
     for claim in marked:
         if newest is None or newest - claim.created_at > REMEMBERED:
             continue
-        for one in read_launched_for(claim.annotations[names.LAUNCHED_FOR]):
+        for one in snapshot.derived.of(LAUNCHED, claim):
             if one.owner in owners or namespace_of(one.owner) in namespaces:
                 yield _of_claim(claim, one, snapshot)
 

@@ -26,6 +26,7 @@ from tenure.model.api.names import LAUNCH_BREAKER, LAUNCHED_FOR
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
+from tenure.model.snapshot.derived import Derivation
 from tenure.parse.jsontext import DECODE_ERRORS
 
 #: On a claim: the maximum number of owners, and of pod names for each.
@@ -98,8 +99,7 @@ def launched_for(pods: Iterable[Pod]) -> str:
 
 def unserved_owners(claim: NodeClaim) -> frozenset[str]:
     """The owners for which it was created, without those that had a pod succeed there."""
-    said = read_launched_for(claim.annotations.get(LAUNCHED_FOR, ""))
-    return frozenset(one.owner for one in said if not one.served)
+    return frozenset(one.owner for one in _of_claim(claim) if not one.served)
 
 
 def marked_served(text: str, owners: Container[str]) -> str:
@@ -116,7 +116,6 @@ def _revision(pods: Iterable[Pod]) -> str:
     return max(counts, key=lambda revision: (counts[revision], revision))
 
 
-@lru_cache(16384)  # One for each claim of a large cluster: they are read at every placement.
 def read_launched_for(text: str) -> tuple[For, ...]:
     if not text or len(text) > LENGTH_MAX:
         return ()
@@ -124,6 +123,14 @@ def read_launched_for(text: str) -> tuple[For, ...]:
         return _FOR.decode(text)
     except DECODE_ERRORS:
         return ()
+
+
+def _of_claim(claim: NodeClaim) -> tuple[For, ...]:
+    return read_launched_for(claim.annotations.get(LAUNCHED_FOR, ""))
+
+
+#: All claims are asked at every placement.
+LAUNCHED: Final = Derivation("launched for", _of_claim)
 
 
 def ledger_of(pool: NodePool) -> Ledger:
