@@ -15,7 +15,7 @@ from tenure.cli.explain.scheduletext import DrainOutlook
 from tenure.cli.explain.text import as_text
 from tenure.cli.view.instants import span
 from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
-from tenure.model.api.resource import NODES
+from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
@@ -180,3 +180,28 @@ def test_an_eviction_that_a_pdb_can_never_allow_is_never() -> None:
     (row,) = (line.split() for line in text.splitlines() if line.startswith("  default/web-"))
     assert row[3:5] == ["never", "-"]
     assert "gone      never by itself" in text
+
+
+def test_the_drain_of_a_node_that_is_being_rebooted_counts_its_repair() -> None:
+    """The reboot ends with the deletion, and tolerations count from then on."""
+    reboot = {"conditionType": "Hung", "status": "True", "toleration": "1m", "action": "Reboot"}
+    policies = [{**reboot, "terminationGracePeriod": "1h"}, *BOUNDED["policies"]]
+    pool = a_pool(repair={**BOUNDED, "maxUnhealthy": "100%", "policies": policies})
+    web = a_deployment(replicas=1, annotations=PROTECTED)
+    with Story(a_node_class(), pool, web) as story:
+        story.run(5 * MINUTE)
+        story.kubelets.set_condition(_node(story), "Hung", "True", "Test")
+        story.run(2 * MINUTE)
+        conditions = story.the(NODE_CLAIMS)["status"]["conditions"]
+        assert ("Rebooting", "True") in [(one["type"], one["status"]) for one in conditions]
+        story.kubelets.set_condition(_node(story), UNHEALTHY, "True", "Test")
+        story.run(SECOND)
+        outlook, text = told(story)
+        story.delete_claim()
+        forced, gone = forced_and_gone(story)
+    (row,) = outlook.table.pods
+    assert row.forced_at is not None
+    assert outlook.table.ends_by is not None
+    assert abs(forced - row.forced_at) <= SECOND
+    assert gone <= outlook.table.ends_by + 10 * SECOND
+    assert "repair    falls due at" in text

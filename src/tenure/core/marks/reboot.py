@@ -218,6 +218,16 @@ def end(claim: NodeClaim, why: str) -> Action | None:
     )
 
 
+def as_if_not_rebooted(claim: NodeClaim, now: datetime) -> NodeClaim:
+    """The claim after ``end``, for forecasts: its tolerations count from now on."""
+    if not claim.rebooting:
+        return claim
+    ended = Condition(type=REBOOTING, status="False", reason=CANCELLED, last_transition_time=now)
+    kept = (one for one in claim.status.conditions if one.type not in (REBOOTING, ISSUED))
+    status = msgspec.structs.replace(claim.status, conditions=(*kept, ended))
+    return msgspec.structs.replace(claim, status=status)
+
+
 def call_off(claim: NodeClaim, why: str) -> Action | None:
     """The next of the two writes; the second alone where there is no entry to strike out."""
     entries = _entries(claim)

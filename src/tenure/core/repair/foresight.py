@@ -19,6 +19,7 @@ from tenure.core.decision import Patch, Verdict
 from tenure.core.gates.gates import Blocked, GateFacts, Operation, first_blocked
 from tenure.core.health.health import HealthView, Member
 from tenure.core.marks.deadline import ComingDeadline, Deadline
+from tenure.core.marks.reboot import as_if_not_rebooted
 from tenure.core.marks.stamp import with_stamp
 from tenure.core.reasons import Reason
 from tenure.core.repair.breakers import pool_breakers
@@ -64,7 +65,7 @@ def foresee(node: Node, snapshot: Snapshot, settings: Settings, now: datetime) -
     view = view_of_claim(claim, snapshot) if claim is not None else None
     if claim is None or view is None:
         return Foresight()
-    claim, at = as_if_deleted(claim, now), now
+    claim, at = as_if_not_rebooted(as_if_deleted(claim, now), now), now
     deadlines: list[ComingDeadline] = []
     unset: Verdict | None = None
     for _ in range(_STEPS_MAX):
