@@ -261,3 +261,19 @@ def test_every_gate_that_blocks_is_told_with_what_it_says() -> None:
 
 def test_a_veto_that_ends_before_the_repair_is_due_does_not_block_it() -> None:
     assert "10m replaced forcefully at 08:13:00" in row_of_broken_disk(veto="5m")[0]
+
+
+def test_a_repair_that_is_due_and_that_a_budget_blocks_is_not_promised_in_the_past() -> None:
+    policy = {"conditionType": "DiskBroken", "status": "True", "toleration": "1m"}
+    pool = a_pool(
+        repair={"terminationMode": "Graceful", "maxUnhealthy": "100%", "policies": [policy]},
+        disruption={"budgets": [{"nodes": "0"}]},
+    )
+    with Story(a_node_class(), pool, a_deployment(replicas=1)) as story:
+        story.run(3 * MINUTE)
+        node = story.the(NODES)["metadata"]["name"]
+        story.kubelets.set_condition(node, "DiskBroken", "True", "Test")
+        story.run(2 * MINUTE)
+        text = explained(story)
+    (row,) = (line for line in section(text) if line.startswith("DiskBroken"))
+    assert "blocked (budgets); otherwise replaced gracefully, due since 08:04:00, 1m ago" in row

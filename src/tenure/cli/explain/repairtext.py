@@ -29,11 +29,14 @@ from tenure.core.health.health import unusable
 from tenure.core.health.outage import pool_health_of
 from tenure.core.health.readiness import Boot, Stage, boot_of
 from tenure.core.health.rules import FORCEFUL, Rules, rules_of
+from tenure.core.marks.command import is_replaced
 from tenure.core.marks.ownership import is_ours
 from tenure.core.marks.reboot import rebooted_at
 from tenure.core.protect.protection import protection_on
+from tenure.core.repair.facts import Means
 from tenure.core.repair.foresight import blocked_at, gate_facts
 from tenure.core.repair.policies import Prospect, what_would_happen
+from tenure.core.terminate.drain import drain_of
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.node import Node
@@ -53,9 +56,15 @@ _SHOWN: Final = ASKED[Operation.GRACEFUL_REPAIR] - LAST - {Gate.PODS}
 _WORDS: Final = {
     Gate.OFF: "off",
     Gate.RULES: "off",
+    Gate.WINDOW: "window",
     Gate.OUTAGE: "domain",
     Gate.BREAKER: "breaker",
     Gate.BUDGET: "budget",
+}
+#: What waits for budgets and pods, and by which operation's gates.
+_PACED: Final = {
+    Means.GRACEFUL: Operation.GRACEFUL_REPAIR,
+    Means.REBOOT: Operation.REBOOT,
 }
 
 
@@ -90,10 +99,38 @@ def repair_outlook(
             *_first_boot(claim, node),
             *_gates(claim, node, snapshot, settings, now),
         ),
-        rows=tuple(
-            (row, blocked_at(node, snapshot, settings, max(now, row.due_at or now))) for row in rows
-        ),
+        rows=tuple((row, _blocked(row, claim, node, snapshot, settings, now)) for row in rows),
     )
+
+
+def _blocked(
+    row: Prospect,
+    claim: NodeClaim,
+    node: Node,
+    snapshot: Snapshot,
+    settings: Settings,
+    now: datetime,
+) -> Blocked | None:
+    """What blocks it when it is due. What is due already also waits for budgets and pods, as they
+    are now; unless it is under way."""
+    blocked = blocked_at(node, snapshot, settings, max(now, row.due_at or now))
+    operation, pool = _PACED.get(row.then.means), snapshot.pools.get(claim.pool_name)
+    due = row.due_at is not None and row.due_at <= now
+    if blocked is not None or not due or operation is None or pool is None:
+        return blocked
+    if is_replaced(claim) or claim.rebooting:
+        return None
+    facts = GateFacts(
+        claim=claim,
+        node=node,
+        pool=pool,
+        pauses=tuple(pauses_of(snapshot.claims_of_pool(pool.name))),
+        traits=REPAIR.traits,
+        fleet=fleet_of(pool.name, snapshot),
+        drain=drain_of(node, snapshot),
+        bound=row.then.bound,
+    )
+    return first_blocked(operation, facts, settings, now, only=(Gate.PAUSE, Gate.BUDGET, Gate.PODS))
 
 
 Remarks = Iterator[tuple[str, str]]
@@ -203,7 +240,11 @@ def _row(row: Prospect, blocked: Blocked | None, now: datetime) -> tuple[str, ..
 def _then(row: Prospect, blocked: Blocked | None, now: datetime) -> str:
     if row.then.is_idle:
         return str(row.then)
-    at = "" if row.due_at is None else f" at {at_clock(row.due_at, now)}"
+    at = ""
+    if row.due_at is not None:
+        # Never as if it were to happen at an instant that has passed.
+        word = " at" if row.due_at > now else ", due since"
+        at = f"{word} {at_clock(row.due_at, now)}"
     if blocked is None:
         return f"{row.then}{at}"
     return f"blocked ({blocked.gate}); otherwise {row.then}{at}"
