@@ -46,6 +46,14 @@ def test_a_node_that_is_rebooted_says_since_when() -> None:
     )
 
 
+def test_a_node_that_drains_before_its_reboot_is_not_said_to_be_rebooted() -> None:
+    claim = a_claim(conditions=(condition("Rebooting", "True", "RebootRequested"),))
+    assert said_of(claim, a_node()) == (
+        Reason.REBOOTING,
+        "reboot requested at 2026-03-02T11:50:00Z; draining first",
+    )
+
+
 def test_a_booting_node_says_what_it_still_lacks() -> None:
     reason, _ = said_of(a_claim(stage=2), a_node(ready=False))
     assert reason is Reason.NODE_NOT_READY

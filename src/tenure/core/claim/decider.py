@@ -24,15 +24,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from tenure.core.claim.facts import Adopting, Initialized, NodeGone, NodeNotReady, Rebooting
+from tenure.core.claim.facts import Adopting, Initialized, NodeGone, NodeNotReady
 from tenure.core.claim.initialize import initialize
 from tenure.core.claim.launch import launch
 from tenure.core.claim.register import register, restore
-from tenure.core.claim.view import ClaimView, readiness_of, say, several
+from tenure.core.claim.view import ClaimView, readiness_of, rebooting, say, several
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.facts import NodeClassNotServed
 from tenure.core.marks.ownership import claims_touched, class_label, is_ours
-from tenure.core.marks.reboot import requested_at
 from tenure.core.reasons import Reason
 from tenure.core.writes import hold, patch
 from tenure.model.api import names
@@ -88,7 +87,7 @@ def _decide(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
     if len(view.nodes) == 1 and (restored := restore(claim, view.nodes[0])) is not None:
         return restored
     if claim.rebooting:
-        return say(claim, Reason.REBOOTING, Rebooting(requested_at(claim), claim.node_name))
+        return say(claim, Reason.REBOOTING, rebooting(claim, claim.node_name))
     if not claim.initialized:
         return initialize(view)
     return _in_service(view)

@@ -174,10 +174,18 @@ class NodeGone(Fact, frozen=True):
 
 
 class Rebooting(Fact, frozen=True):
+    """Of the claim where it names a Node, else of the Node."""
+
+    #: When the cloud accepted the reboot; until then, when it was requested.
     since: datetime
     node: str = ""
+    #: It is not issued yet: the node is drained first.
+    draining: bool = False
 
     def __str__(self) -> str:
+        if self.draining:
+            of = f" of Node {self.node}" if self.node else ""
+            return f"reboot{of} requested at {format_time(self.since)}; draining first"
         if self.node:
             return f"Node {self.node} is being rebooted since {format_time(self.since)}"
         return f"rebooted in place since {format_time(self.since)}"
@@ -376,6 +384,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NodeGone("node-1"),
     Rebooting(AT, "node-1"),
     Rebooting(AT),
+    Rebooting(AT, "node-1", draining=True),
+    Rebooting(AT, draining=True),
     Initialized(AT, node="node-1"),
     Initialized(AT, claim="general-4nv74"),
     Cordoned(),

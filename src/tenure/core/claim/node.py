@@ -26,14 +26,12 @@ from tenure.core.claim.facts import (
     NodeNotOurs,
     NodeStateUnknown,
     ProviderIdShared,
-    Rebooting,
 )
 from tenure.core.claim.initialize import why_not_initialized
-from tenure.core.claim.view import readiness_of
+from tenure.core.claim.view import readiness_of, rebooting
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import Fact
 from tenure.core.marks.ownership import is_ours
-from tenure.core.marks.reboot import requested_at
 from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import is_held
 from tenure.core.writes import subject_of
@@ -106,7 +104,7 @@ def _state(view: NodeView) -> tuple[Reason, *tuple[Fact, ...]]:
         return Reason.MULTIPLE_NODES_FOUND, shared
     (claim,) = claims
     if claim.rebooting:
-        return Reason.REBOOTING, Rebooting(requested_at(claim))
+        return Reason.REBOOTING, rebooting(claim)
     if not claim.initialized:
         missing = why_not_initialized(claim, node)
         return missing or (Reason.INITIALIZING, InitializedSoon(claim.name))

@@ -7,8 +7,9 @@ from functools import partial
 import msgspec
 
 from tenure.core import verdicts as saying
-from tenure.core.claim.facts import Readiness, SeveralNodes
+from tenure.core.claim.facts import Readiness, Rebooting, SeveralNodes
 from tenure.core.decision import Concern
+from tenure.core.marks.reboot import is_issued, issued_at, mark_of, requested_at
 from tenure.model.api.meta import find_condition
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -30,6 +31,13 @@ say = partial(saying.say, Concern.LIFECYCLE)
 
 def several(nodes: tuple[Node, ...]) -> SeveralNodes:
     return SeveralNodes(tuple(node.name for node in nodes))
+
+
+def rebooting(claim: NodeClaim, node: str = "") -> Rebooting:
+    """How far its reboot is: requested while the node drains, then under way."""
+    if mark_of(claim) is None and not is_issued(claim):
+        return Rebooting(requested_at(claim), node, draining=True)
+    return Rebooting(issued_at(claim), node)
 
 
 def readiness_of(node: Node) -> Readiness:
