@@ -75,6 +75,15 @@ def test_kind_and_name_may_be_two_words_and_short(ask: Any, node: str) -> None:
     assert ask("claim", claim) == ask(f"nodeclaim/{claim}")
 
 
+def test_a_kind_may_have_its_group_as_kubectl_writes_it(ask: Any, node: str) -> None:
+    claim = node.removeprefix("node-")
+    code, out, _ = ask(f"nodeclaim.karpenter.sh/{claim}")
+    assert (code, out) == ask("claim", claim)[:2]
+    assert code == 0
+    assert ask("nodepools.karpenter.sh", "general")[0] == 0
+    assert ask(f"nodeclaim.example.com/{claim}")[0] == 2
+
+
 def test_json_is_the_verdict(ask: Any) -> None:
     code, out, _ = ask("pod/report", more=("--json",))
     verdict = json.loads(out)

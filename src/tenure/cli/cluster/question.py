@@ -40,7 +40,7 @@ class Question(msgspec.Struct, frozen=True):
             raise SpecError("KIND NAME", " ".join(words), "one object, in at most two words", _HINT)
         resource = resource_called(kind)
         if resource not in EXPLAINED:
-            owns_pods = kind.lower() in _OWNERS and rest
+            owns_pods = kind.lower().partition(".")[0] in _OWNERS and rest
             hint = f"Name one of its pods: explain pod/{rest} lists them." if owns_pods else _HINT
             raise SpecError("KIND", kind, _WORDS, hint)
         assert resource is not None

@@ -42,8 +42,11 @@ KIND_WORDS: Final = (
 
 
 def resource_called(word: str) -> Resource | None:
-    """The kind that the word means; None when it is unknown."""
-    return _WORDS.get(word.lower())
+    """The kind that the word means, also with its group as ``kubectl get -o name`` writes it; None
+    when it is unknown."""
+    short, dot, group = word.lower().partition(".")
+    found = _WORDS.get(short)
+    return found if found is not None and (not dot or group == found.group) else None
 
 
 def known_words() -> tuple[str, ...]:
