@@ -246,7 +246,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.DRAINING: ReasonInfo(
         "The Node is drained: its pods are evicted.",
-        "Nothing, while pods are evicted. Blockers name the pods that it waits for, and their PDBs.",
+        "Nothing, while pods are evicted. Blockers name the pods that it waits for, and their PDBs. If "
+        "the Node says FailedDraining, follow the advice there.",
         _NORMAL,
     ),
     Reason.SETTLING: ReasonInfo(

@@ -115,6 +115,7 @@ def test_the_claim_names_the_pods_that_block_its_drain() -> None:
     (blocker,) = verdict.blockers
     assert str(blocker.subject) == "Pod/default/web"
     assert blocker.fact == Protection("true", FOR_EVER)
+    assert verdict.facts == (Draining(("node-a",), 1, blocked=1),), "its Node says FailedDraining"
 
 
 def test_an_empty_node_settles_for_five_seconds() -> None:

@@ -43,7 +43,7 @@ from tenure.core.terminate.facts.termination import (
     VolumesRemained,
     WaitingForVolumes,
 )
-from tenure.core.terminate.node import blockers_of, named, volume_blocks
+from tenure.core.terminate.node import blocked_pods, blockers_of, named, volume_blocks
 from tenure.core.terminate.pods import STUCK_AFTER, holds_node
 from tenure.core.terminate.view import (
     TerminationView,
@@ -185,7 +185,7 @@ def _drained(
         return say(
             claim,
             Reason.DRAINING,
-            Draining(nodes, len(waiting)),
+            Draining(nodes, len(waiting), len(blocked_pods(waiting))),
             blockers=blockers_of(waiting),
             recheck_at=min((at for at in changes if at is not None), default=None),
         )

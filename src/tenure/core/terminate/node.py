@@ -153,7 +153,7 @@ def volume_blocks(attachment: Attachment, node: Node) -> Blocker:
 
 
 def _draining(drain: DrainView, waiting: Waiting, now: datetime) -> Verdict:
-    blocked = [one for one in waiting if one[1].reason in BLOCKED]
+    blocked = blocked_pods(waiting)
     progress_ends = _progress_ends(drain.node, blocked)
     progresses = any(verdict.reason in _TERMINATING for _, verdict in waiting) or any(
         now < until for until in progress_ends
@@ -197,10 +197,13 @@ def _protection_ends(verdict: Verdict) -> bool:
     return any(isinstance(fact, Protection) and fact.ends_at for fact in verdict.facts)
 
 
+def blocked_pods(waiting: Waiting) -> Waiting:
+    return [one for one in waiting if one[1].reason in BLOCKED]
+
+
 def blockers_of(waiting: Waiting) -> tuple[Blocker, ...]:
     """The pods that a drain waits for, and the PDBs that block some of them."""
-    blocked = (verdict for _, verdict in waiting if verdict.reason in BLOCKED)
-    budgets = (blocker for verdict in blocked for blocker in verdict.blockers)
+    budgets = (blocker for _, verdict in blocked_pods(waiting) for blocker in verdict.blockers)
     return (*itertools.starmap(_blocks, waiting), *dict.fromkeys(budgets))
 
 

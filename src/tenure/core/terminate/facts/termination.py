@@ -62,14 +62,15 @@ class Draining(Fact, frozen=True):
     nodes: tuple[str, ...]
     #: How many pods remain; None where that is not counted yet.
     pods: int | None = None
+    #: How many of them something blocks.
+    blocked: int = 0
 
     def __str__(self) -> str:
         draining = f"{_nodes_are(self.nodes)} being drained"
         if self.pods is None:
             return draining
-        return (
-            f"{draining}: {counted(self.pods, 'pod')} {'remains' if self.pods == 1 else 'remain'}"
-        )
+        remain = f"{counted(self.pods, 'pod')} {'remains' if self.pods == 1 else 'remain'}"
+        return f"{draining}: {remain}" + (f", {self.blocked} blocked" if self.blocked else "")
 
 
 class WaitingForPods(Fact, frozen=True):
@@ -279,6 +280,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     Tainting(_NODE),
     Draining((_NODE,)),
     Draining((_NODE,), 4),
+    Draining((_NODE,), 4, blocked=1),
     WaitingForPods(_PODS, 0),
     WaitingForPods(_PODS, 3),
     PodsBlocked(_PODS[:2], PdbNeverAllows("default/web", "minAvailable 2", 2)),
