@@ -336,8 +336,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _NORMAL,
     ),
     Reason.DISRUPTION_BLOCKED: ReasonInfo(
-        "The node is to be replaced gracefully, and is blocked: by a budget of the NodePool, by pods "
-        "that must not be evicted, or because its pods fit nowhere else.",
+        "The node is to be replaced or rebooted gracefully, and is blocked: by a budget of the "
+        "NodePool, by pods that must not be evicted, or because its pods fit nowhere else.",
         "Raise the budget, remove the protection, or raise the limit that is named; or wait until the "
         "instant that is named.",
         _NORMAL,
