@@ -48,6 +48,14 @@ def test_what_is_granted_by_name_or_in_one_namespace_is_said() -> None:
             assert f"| `configmaps` in `{right.namespace}`: " in PAGE
 
 
+def test_the_page_on_installing_leaves_the_table_of_rights_to_this_one() -> None:
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Rights\n")[2].partition("\n## ")[0]
+    assert "(security.md#what-a-stolen-token-can-do)" in section
+    assert not re.search(r"^\|", section, re.M), "nothing compares a second table with the rights"
+    assert ("delete", "pods") not in described() or "delete any pod, past its PDB" in section
+
+
 @pytest.mark.parametrize(
     "setting", [s for s in TABLE if s.flag.endswith("-port")], ids=lambda s: s.flag
 )
