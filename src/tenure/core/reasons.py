@@ -336,10 +336,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _NORMAL,
     ),
     Reason.DISRUPTION_BLOCKED: ReasonInfo(
-        "The node is to be replaced or rebooted gracefully, and is blocked: by a budget of the "
-        "NodePool, by pods that must not be evicted, or because its pods fit nowhere else.",
-        "Raise the budget, remove the protection, or raise the limit that is named; or wait until the "
-        "instant that is named.",
+        "The node is to be replaced, rebooted or repaired, and is blocked: by a maintenance window, by "
+        "a budget of the NodePool, by pods that must not be evicted, or because its pods fit nowhere "
+        "else.",
+        "Change the window, raise the budget, remove the protection, or raise the limit that is named; "
+        "or wait until the instant that is named.",
         _NORMAL,
     ),
     Reason.DISRUPTION_WAITS: ReasonInfo(
