@@ -96,6 +96,20 @@ def vetoed_repair(world: World) -> bool:
     return not _is_gone(world, first)
 
 
+def repair_in_a_block_window(world: World) -> bool:
+    """A maintenance window blocks repair: the unhealthy node stays."""
+    window = {
+        "apiVersion": "karpenter.sh/v1alpha1",
+        "kind": "MaintenanceWindow",
+        "metadata": {"name": "freeze"},
+        "spec": {"actions": ["Repair"]},
+    }
+    first, *_ = _begin(world, window, nodes=2, repair={"terminationMode": "Graceful"})
+    _unhealthy(world, first)
+    world.run(8 * MINUTE)
+    return not _is_gone(world, first)
+
+
 def vetoed_reboot(world: World) -> bool:
     """A node that needs a reboot, and must not be repaired, runs on."""
     (name,) = _begin(world)

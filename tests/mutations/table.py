@@ -149,6 +149,14 @@ MUTATIONS: Final = (
         checker="past a veto",
     ),
     Mutation(
+        name="window gate ignored",
+        point="tenure.core.gates.gates:outside_windows",
+        breaks=always(None),
+        scene=scenes.repair_in_a_block_window,
+        guard="MaintenanceWindow freeze blocks Unhealthy",
+        checker="inside a window",
+    ),
+    Mutation(
         name="reboot although vetoed",
         point="tenure.core.gates.gates:vetoed",
         breaks=always(None),
