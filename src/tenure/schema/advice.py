@@ -28,6 +28,11 @@ from tenure.schema.semantics.repair import KNOWN_CONDITIONS
 #: A shorter ``readinessTTL`` is probably a mistake.
 QUICKEST_BOOT: Final = timedelta(minutes=1)
 
+#: What the API server writes into a NodePool that does not say.
+_CONSOLIDATES: Final = "WhenEmptyOrUnderutilized"
+_AFTER: Final = "0s"
+_EXPIRES: Final = "720h"
+
 
 class Idle(msgspec.Struct, frozen=True):
     """A field that is stored, and that nothing acts on yet."""
@@ -37,6 +42,8 @@ class Idle(msgspec.Struct, frozen=True):
     #: The entry of docs/limits.md that says so; a test holds the two together.
     limit: str
     is_set: Callable[[NodePool], bool]
+    #: What the API server writes where the field is left out; only a manifest tells the two apart.
+    default: str | None = None
 
     @property
     def finding(self) -> Finding:
@@ -52,12 +59,38 @@ def _limits_no_repair(pool: NodePool) -> bool:
     return any(b.reasons and "Unhealthy" not in b.reasons for b in pool.spec.disruption.budgets)
 
 
+def _chosen(value: str | None, default: str) -> bool:
+    """``Never`` asks for what happens anyway."""
+    return value not in (None, default, NEVER)
+
+
 IDLE_IN_POOLS: Final = (
     Idle(
         "spec.disruption.budgets",
         "where it names reasons without Unhealthy: no healthy node is disrupted voluntarily",
         "No voluntary disruption",
         _limits_no_repair,
+    ),
+    Idle(
+        "spec.disruption.consolidationPolicy",
+        "no node is consolidated",
+        "No voluntary disruption",
+        lambda pool: _chosen(pool.spec.disruption.consolidation_policy, _CONSOLIDATES),
+        _CONSOLIDATES,
+    ),
+    Idle(
+        "spec.disruption.consolidateAfter",
+        "no node is consolidated",
+        "No voluntary disruption",
+        lambda pool: _chosen(pool.spec.disruption.consolidate_after, _AFTER),
+        _AFTER,
+    ),
+    Idle(
+        "spec.template.spec.expireAfter",
+        "no node expires",
+        "No voluntary disruption",
+        lambda pool: _chosen(_template(pool).expire_after, _EXPIRES),
+        _EXPIRES,
     ),
     Idle(
         "spec.replicas",
@@ -125,6 +158,18 @@ def _for_policies(pool: NodePool, watched: Collection[str]) -> Iterator[Finding]
                 f"is ignored unless the provider watches that condition"
             )
             yield Finding(Code.STATUS_MISSING, f"spec.repair.policies[{index}]", message)
+
+
+def foreign_class(pool: NodePool, ours: Collection[tuple[str, str]]) -> Iterator[Finding]:
+    """A pool of another controller, or a typo: only its author knows. ``ours``: groups and kinds."""
+    ref = pool.node_class_ref
+    if (ref.group, ref.kind) not in ours:
+        served = " or ".join(sorted(f"{kind} of {group}" for group, kind in ours))
+        message = (
+            f"{ref.kind} of {ref.group} is left to another provider, tenure looks after pools with "
+            f"{served}"
+        )
+        yield Finding(Code.FOREIGN_NODE_CLASS, "spec.template.spec.nodeClassRef", message)
 
 
 def by_force() -> Finding:

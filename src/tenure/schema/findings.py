@@ -43,6 +43,7 @@ class Code(StrEnum):
     PROTECTION_BOUNDED = "ProtectionBounded"
     PERIOD_DRIFTS_NODES = "PeriodDriftsNodes"
     REPAIR_BY_FORCE = "RepairByForce"
+    FOREIGN_NODE_CLASS = "ForeignNodeClass"
     DOES_NOTHING_YET = "DoesNothingYet"
 
 
@@ -141,6 +142,12 @@ CODES: Final[dict[Code, CodeInfo]] = {
         "A pool with a `repair` block terminates unhealthy nodes forcefully; a pool without one "
         "launches the replacement first. Adding the block changes from Graceful to Forceful.",
         "Write terminationMode: Graceful to keep the graceful repair, or Forceful if that is meant.",
+    ),
+    Code.FOREIGN_NODE_CLASS: CodeInfo(
+        _INFO,
+        "The NodePool names a node class of another provider: Tenure launches nothing for it, and "
+        "leaves its nodes alone.",
+        "Nothing, if another controller manages the pool; otherwise correct its nodeClassRef.",
     ),
     Code.DOES_NOTHING_YET: CodeInfo(
         _INFO,

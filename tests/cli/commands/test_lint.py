@@ -220,6 +220,39 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
     ("a TTL that no node meets", [a_pool(template={"readinessTTL": "5s"})], ["TTLShort"]),
     ("a TTL that quick nodes meet", [a_pool(template={"readinessTTL": "1m"})], []),
     ("what does nothing yet", [a_pool(replicas=3)], ["DoesNothingYet"]),
+    (
+        "consolidation and expiry as Karpenter's users write them",
+        [
+            a_pool(
+                disruption={
+                    "consolidationPolicy": "WhenEmptyOrUnderutilized",
+                    "consolidateAfter": "1m",
+                },
+                template={"expireAfter": "720h"},
+            )
+        ],
+        ["DoesNothingYet", "DoesNothingYet", "DoesNothingYet"],
+    ),
+    (
+        "neither of the two asked for",
+        [a_pool(disruption={"consolidateAfter": "Never"}, template={"expireAfter": "Never"})],
+        [],
+    ),
+    (
+        "a pool of another provider",
+        [
+            a_pool(
+                template={
+                    "nodeClassRef": {
+                        "group": "karpenter.k8s.aws",
+                        "kind": "EC2NodeClass",
+                        "name": "default",
+                    }
+                }
+            )
+        ],
+        ["ForeignNodeClass"],
+    ),
     ("a repair block that leaves the mode open", [a_pool(repair={})], ["RepairByForce"]),
     ("one that is careful", [a_pool(repair={"terminationMode": "Graceful"})], []),
     ("one that means it", [a_pool(repair={"terminationMode": "Forceful"})], []),
@@ -250,7 +283,7 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
                 {"conditionType": "KWOKUnhealthy", "toleration": "5m"}, group="example.com"
             )
         ],
-        ["StatusMissing"],
+        ["StatusMissing", "ForeignNodeClass"],
     ),
     (
         "a grace period for a node that is ended by force",
@@ -426,6 +459,10 @@ def test_a_pod_that_waits_is_held_against_the_pools() -> None:
 def test_what_belongs_to_another_provider_is_left_alone() -> None:
     foreign = a_living_pod(node="elsewhere", protected="nonsense")
     assert living(a_node("elsewhere", registered=False), foreign) == []
+    ref = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
+    assert living(a_living_pool(template={"nodeClassRef": ref, "readinessTTL": "5s"})) == [
+        "ForeignNodeClass NodePool/general"
+    ]
 
 
 def test_a_look_at_a_cluster_is_linted_and_shows_the_drain_to_come() -> None:

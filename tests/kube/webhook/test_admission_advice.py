@@ -100,6 +100,13 @@ IDLE: list[tuple[str, Any, bool]] = [
     ("spec.disruption.budgets", [{"nodes": "1", "reasons": ["Unhealthy", "Empty"]}], False),
     ("spec.disruption.budgets", [{"nodes": "1"}, {"nodes": "0", "reasons": ["Empty"]}], True),
     ("spec.disruption.budgets", [{"nodes": "10%"}], False),
+    ("spec.disruption.consolidationPolicy", "WhenEmpty", True),
+    ("spec.disruption.consolidationPolicy", "WhenEmptyOrUnderutilized", False),
+    ("spec.disruption.consolidateAfter", "5m", True),
+    ("spec.disruption.consolidateAfter", "Never", False),
+    (f"{SPEC}.expireAfter", "48h", True),
+    (f"{SPEC}.expireAfter", "720h", False),
+    (f"{SPEC}.expireAfter", "Never", False),
     ("spec.replicas", 3, True),
 ]
 

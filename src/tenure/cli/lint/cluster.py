@@ -24,14 +24,19 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import why_unreadable
-from tenure.schema.advice import advice_for, missing_statuses
+from tenure.schema.advice import advice_for, foreign_class, missing_statuses
 from tenure.schema.findings import Code, Finding
 from tenure.schema.problems import problems_of
 
 
 def remarks_on_cluster(snapshot: Snapshot, now: datetime) -> tuple[list[Remark], int]:
     """What there is to say, and about how many objects in all."""
-    remarks = [*_unreadable(snapshot), *_custom(snapshot, now), *_annotated(snapshot)]
+    remarks = [
+        *_unreadable(snapshot),
+        *_foreign(snapshot),
+        *_custom(snapshot, now),
+        *_annotated(snapshot),
+    ]
     workloads = _workloads(snapshot)
     budgets = [snapshot.budgets[key] for key in sorted(snapshot.budgets)]
     for about, finding in all_findings(workloads, budgets):
@@ -47,6 +52,12 @@ def _unreadable(snapshot: Snapshot) -> Iterator[Remark]:
     for (resource, key), item in sorted(snapshot.unreadable().items(), key=lambda one: one[0][1]):
         finding = Finding(Code.INVALID, "", why_unreadable(item))
         yield Remark(about=f"{resource.kind}/{key}", finding=finding)
+
+
+def _foreign(snapshot: Snapshot) -> Iterator[Remark]:
+    for name, pool in sorted(snapshot.pools.items()):
+        for finding in foreign_class(pool, snapshot.ours):
+            yield Remark(about=f"NodePool/{name}", finding=finding)
 
 
 def _custom(snapshot: Snapshot, now: datetime) -> Iterator[Remark]:

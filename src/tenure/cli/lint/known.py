@@ -16,6 +16,8 @@ class Known(msgspec.Struct, frozen=True):
     kinds: tuple[CustomKind, ...]
     #: Group of a node class → the conditions that its provider states.
     watched: Mapping[str, frozenset[str]]
+    #: Group and kind of the node classes that the providers serve.
+    ours: frozenset[tuple[str, str]]
 
     def watched_by(self, obj: ApiObject) -> frozenset[str]:
         """The conditions that the provider of a NodePool states, as far as it is installed."""
@@ -33,4 +35,5 @@ def known_by(providers: Iterable[Provider]) -> Known:
             for one in providers
             for node_class in one.node_classes
         },
+        ours=frozenset(kind.group_kind for one in providers for kind in one.node_classes),
     )

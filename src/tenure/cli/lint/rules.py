@@ -32,10 +32,17 @@ from tenure.core.terminate.workloads import Workload, all_findings, invalid_prot
 from tenure.errors import SpecError
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import DO_NOT_DISRUPT
+from tenure.model.api.nodepool import NodePool
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.snapshot.kinds import type_for
 from tenure.providers.registry import usable
-from tenure.schema.advice import advice_for, by_force, missing_statuses
+from tenure.schema.advice import (
+    IDLE_IN_POOLS,
+    advice_for,
+    by_force,
+    foreign_class,
+    missing_statuses,
+)
 from tenure.schema.findings import Code, Finding
 from tenure.schema.structure.validate import schema_for
 from tenure.sim.apiserver.objects.tree import dig, without_nulls
@@ -67,11 +74,13 @@ def remarks_on(
         try:
             if (custom := _typed(source, known)) is not None:
                 pools.append(custom)
+                if isinstance(custom, NodePool):
+                    found[id(source)] += foreign_class(custom, known.ours)
                 if wrong:
                     found[id(source)] += missing_statuses(custom, known.watched_by(custom))
                 else:
                     found[id(source)] += advice_for(custom, now, known.watched_by(custom))
-                    found[id(source)] += _unsaid(source)
+                    found[id(source)] += _as_written(source)
             elif (workload := workload_in(source)) is not None:
                 workloads.append((source, workload))
             elif (budget := budget_in(source)) is not None:
@@ -141,12 +150,16 @@ def _annotations(source: Source) -> Iterator[Finding]:
             yield Finding(Code.ANNOTATION_MISPLACED, at, message)
 
 
-def _unsaid(source: Source) -> Iterator[Finding]:
-    """What the writer left to a default that may surprise."""
+def _as_written(source: Source) -> Iterator[Finding]:
+    """What only a manifest tells: a default that may surprise, and one that is written down."""
     if source.kind == ("karpenter.sh", "NodePool"):
         block = dig(source.value, "spec", "repair")
         if isinstance(block, dict) and block.get("terminationMode") is None:
             yield by_force()
+        for idle in IDLE_IN_POOLS:
+            value = dig(source.value, *idle.at.split("."))
+            if value is not None and value == idle.default:
+                yield idle.finding
 
 
 def _typed(source: Source, known: Known) -> ApiObject | None:

@@ -33,7 +33,7 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.snapshot.kinds import Unreadable, decode
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.parse.jsontext import DECODE_ERRORS
-from tenure.schema.advice import advice_for, by_force
+from tenure.schema.advice import advice_for, by_force, foreign_class
 from tenure.schema.findings import Code, Finding
 from tenure.schema.problems import Problems, brought_by, problems_in
 from tenure.schema.structure.crd import CUSTOM_KINDS, CustomKind
@@ -158,17 +158,11 @@ class Admission:
         return Review(warnings=tuple(map(str, news)))
 
     def _left_alone(self, new: ApiObject, old: ApiObject | None) -> Iterator[str]:
-        """A pool of another controller, or a typo: only its author knows."""
         if not isinstance(new, NodePool):
             return
-        ref = new.node_class_ref
-        if isinstance(old, NodePool) and old.node_class_ref == ref:
+        if isinstance(old, NodePool) and old.node_class_ref == new.node_class_ref:
             return
-        ours = " or ".join(sorted(f"{kind} of {group}" for group, kind in self._ours))
-        yield (
-            f"spec.template.spec.nodeClassRef: {ref.kind} of {ref.group} is left to another "
-            f"provider, tenure looks after pools with {ours}"
-        )
+        yield from map(str, foreign_class(new, self._ours))
 
     def _is_foreign(self, obj: ApiObject, kind: CustomKind) -> bool:
         match obj:
