@@ -1,0 +1,146 @@
+"""Names are made of the words of ``docs/glossary.md``: none has a word that the project gave up.
+
+``LEFT`` lists the names that still have one. It only ever gets shorter.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parent.parent
+#: In no name at all. A PDB that is called a budget cannot be told from the budget of a NodePool here.
+_NOT_SAID: Final = """
+    judge judges judged judging judgement judgements peer peers sick ill ills illness nobody nobodys
+    somebody whoever machine machines contender contenders exchange exchanges mover movers obstacle
+    obstacles witness witnesses census memoir manners pulse knowledge shop shops filling fillings
+    telling saying standing standings
+"""
+NOT_SAID: Final = frozenset(_NOT_SAID.split())
+#: Not in the name of a class or a function; a sentence that names a test may have them.
+NOT_A_NAME: Final = frozenset({"hold", "held"})
+WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+_LEFT: Final = """
+    ClockHold
+    Filling
+    Held
+    Hold
+    ILLS
+    JUDGED_MAX
+    JUDGEMENT_FAILED
+    ManifestJudge
+    PEERS_DURATION
+    PEER_ONLY
+    REBOOTED_ILLS
+    Shop
+    Standing
+    StandingClock
+    Telling
+    _fill_shop
+    _held
+    _held_by_clock
+    _hold
+    _hold_back
+    _hold_json
+    _is_held
+    _judge
+    _judge_text
+    _judged
+    _judging
+    _machine
+    _most_telling
+    _peer_notes
+    _saying
+    _standing
+    a_held_deployment
+    as_judged
+    could_hold
+    fell_ill
+    filling
+    fillings
+    held
+    held_and_silent
+    held_back
+    held_by_clock
+    held_last_by_tenure
+    hold
+    hold_back
+    ills
+    is_held
+    judge
+    judge_pods
+    judged
+    judged_alone
+    judgement
+    lose_machine
+    machine
+    machines
+    nobody_there
+    obstacle
+    saying
+    shop
+    standing
+    standing_by
+    telling
+    test_a_broken_pool_among_good_ones_is_told_and_in_nobodys_way
+    test_a_decider_that_judges_twice_is_caught
+    test_an_object_that_stops_somebody_is_found
+    test_claims_taken_over_are_not_judged_by_the_ttl
+    test_every_condition_but_ready_is_judged_by_its_policy_from_the_start
+    test_judging_only_what_changed_equals_judging_everything
+    test_leases_that_may_not_be_read_are_a_note_and_no_obstacle
+    test_odd_objects_that_the_embedded_api_accepts_stop_nobody
+    test_owners_of_one_namespace_stop_nobody_elsewhere
+    was_never_held
+"""
+LEFT: Final = frozenset(_LEFT.split())
+
+
+def names_of(tree: ast.Module) -> Iterator[tuple[str, bool]]:
+    """Each name that the module gives, and whether a class or a function has it."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(name=name):
+                yield name, True
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name, not name.startswith("test_")
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                yield name, False
+            case ast.Attribute(attr=name, ctx=ast.Store()) | ast.alias(asname=str(name)):
+                yield name, False
+
+
+def given_up(name: str, *, is_definition: bool) -> bool:
+    words = {word.lower() for word in WORD.findall(name)}
+    return bool(words & (NOT_SAID | NOT_A_NAME if is_definition else NOT_SAID))
+
+
+def found() -> dict[str, str]:
+    """Names with a word that was given up, and a file that has them."""
+    where = {}
+    for folder in ("src", "tests"):
+        for path in (ROOT / folder).rglob("*.py"):
+            names = [(path.stem, False), *names_of(ast.parse(path.read_text()))]
+            for name, is_definition in names:
+                if given_up(name, is_definition=is_definition):
+                    where[name] = str(path.relative_to(ROOT))
+    return where
+
+
+def test_a_name_is_split_into_words() -> None:
+    assert given_up("ManifestJudge", is_definition=True)
+    assert given_up("PEERS_DURATION", is_definition=False)
+    assert given_up("_is_held", is_definition=True)
+    assert not given_up("held", is_definition=False)
+    assert not given_up("illegal_workshop", is_definition=True)
+
+
+def test_no_name_has_a_word_that_was_given_up() -> None:
+    new = {name: file for name, file in found().items() if name not in LEFT}
+    assert not new, "say it in the words of docs/glossary.md"
+
+
+def test_the_list_of_what_is_left_has_nothing_that_is_done() -> None:
+    assert sorted(LEFT - found().keys()) == [], "take these out of LEFT"
