@@ -35,7 +35,6 @@ _LEFT: Final = """
     PEER_ONLY
     REBOOTED_ILLS
     Shop
-    Standing
     StandingClock
     Telling
     _fill_shop
@@ -53,7 +52,6 @@ _LEFT: Final = """
     _most_telling
     _peer_notes
     _saying
-    _standing
     a_held_deployment
     as_judged
     could_hold
@@ -81,7 +79,6 @@ _LEFT: Final = """
     obstacle
     saying
     shop
-    standing
     standing_by
     telling
     test_a_broken_pool_among_good_ones_is_told_and_in_nobodys_way

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from tenure.core.decision import Commitment
-from tenure.core.disrupt.method import Candidate, Due, Methods, Standing, Watch
+from tenure.core.disrupt.method import Candidate, Due, Methods, Validation, Watch
 from tenure.core.disrupt.methods import SHIPPED
 from tenure.core.facts import Fact
 from tenure.core.gates.gates import GateFacts
@@ -68,11 +68,13 @@ class RetiredMethod:
     def facts(self, command: Command, snapshot: Snapshot) -> Any:
         return None
 
-    def standing(self, command: Command, facts: Any, settings: Settings, now: datetime) -> Standing:
+    def validate(
+        self, command: Command, facts: Any, settings: Settings, now: datetime
+    ) -> Validation:
         assert command.node is not None, "else it is rolled back"
         if RETIRE not in command.node.annotations:
-            return Standing(unwanted=(NotRetired(command.node.name),))
-        return Standing(commits=Commitment(reason="retired"))
+            return Validation(unwanted=(NotRetired(command.node.name),))
+        return Validation(commits=Commitment(reason="retired"))
 
     def instants(self, command: Command, facts: Any) -> Iterator[datetime]:
         return iter(())

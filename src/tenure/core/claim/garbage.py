@@ -114,9 +114,9 @@ class GarbageDecider:
         listed_at = observations.vanished.get(claim.uid)
         if listed_at is None:
             return None
-        standing = snapshot.nodes_with_provider(claim.provider_id).values()
+        of_instance = snapshot.nodes_with_provider(claim.provider_id).values()
         return VanishedView(
-            claim, listed_at, any(node.ready or is_unreadable(node) for node in standing)
+            claim, listed_at, any(node.ready or is_unreadable(node) for node in of_instance)
         )
 
     def decide(

@@ -115,14 +115,14 @@ class Execution:
         self._claim = self._command.claim
         self._pool = pools.get(self._claim.pool_name)
         self._settings, self._now = shared.settings, shared.now
-        self._standing = shared.methods.standing(ready.under_way, self._settings, self._now)
+        self._validation = shared.methods.validate(ready.under_way, self._settings, self._now)
         instants = (*fail_instants(self._command), *shared.methods.instants(ready.under_way))
         self._instants = [at for at in instants if at > self._now]
 
     def verdicts(self) -> Iterator[Verdict]:
         node = self._command.node
         # ``orchestrate`` rolls it back or marks it, and nothing may be done meanwhile.
-        off = self._standing.unwanted or failure_of(self._command, self._now)
+        off = self._validation.unwanted or failure_of(self._command, self._now)
         if node is None or off or not is_closed(node):
             return
         facts = self._gates()
@@ -132,7 +132,7 @@ class Execution:
             yield from launched(plan, self._claim.name, self._command.reason)
             verdict = self._missing(plan, facts) or self._terminating(node)
             verdict = no_later(verdict, plan.changes_at)
-        gates_change = changes_at(self._standing.operation, facts, self._now)
+        gates_change = changes_at(self._validation.operation, facts, self._now)
         verdict = no_later(verdict, gates_change, *self._instants)
         yield from (self._without_stamp(verdict), also_of(node, verdict))
 
@@ -150,7 +150,7 @@ class Execution:
         return msgspec.structs.replace(verdict, action=take_off_stamp(self._claim))
 
     def _tolerated(self) -> Verdict | None:
-        at = self._standing.due_at
+        at = self._validation.due_at
         if at is None:
             return None
         return _say(self._claim, Reason.DISRUPTION_WAITS, ToleratedAgain(at), recheck_at=at)
@@ -171,14 +171,14 @@ class Execution:
             fleet=self._pool.fleet.before_terminating(node.name),
             started=self._shared.started.get(self._claim.pool_name, 0),
             drain=self._facts.drain,
-            bound=self._standing.bound,
+            bound=self._validation.bound,
         )
 
     def _blocked(self, facts: GateFacts) -> Verdict | None:
         return self._first_blocked(facts, frozenset(Gate) - PLAN_ONLY - LAST)
 
     def _first_blocked(self, facts: GateFacts, only: frozenset[Gate]) -> Verdict | None:
-        operation = self._standing.operation
+        operation = self._validation.operation
         found = first_blocked(operation, facts, self._settings, self._now, only=only)
         if found is None:
             return None
@@ -231,7 +231,7 @@ class Execution:
         return [one for one in found if comes_up(one, self._now)]
 
     def _terminating(self, node: Node) -> Verdict:
-        bound, claim, started = self._standing.bound, self._claim, self._shared.started
+        bound, claim, started = self._validation.bound, self._claim, self._shared.started
         if claim.initialized:
             started[claim.pool_name] = started.get(claim.pool_name, 0) + 1
         spans = [one for one in (bound, grace_period(claim)) if one is not None]
@@ -255,7 +255,7 @@ class Execution:
         )
         if isinstance(action, Patch):
             return verdict
-        return msgspec.structs.replace(verdict, commits=self._standing.commits)
+        return msgspec.structs.replace(verdict, commits=self._validation.commits)
 
     def _initialized(self) -> Fact:
         return ReplacementsInitialized(tuple(self._command.names))

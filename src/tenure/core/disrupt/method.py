@@ -3,7 +3,7 @@
 ``methods`` has the list. The pipeline asks a method at two times:
 
 * planning: which nodes it may come to want (``watch``), and which it wants now (``candidates``);
-* carrying out: whether a command is still wanted, since when and within which bound (``standing``).
+* carrying out: whether a command is still wanted, since when and within which bound (``validate``).
 
 A method only reads. Gates, budgets, simulation, replacements, marks and the roll back are the
 pipeline's, and the same for every method.
@@ -70,7 +70,7 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     recheck_at: datetime | None = None
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class Validation(msgspec.Struct, frozen=True, kw_only=True):
     """What a method says of a command under way at one instant."""
 
     #: Why it is rolled back; empty: it is still wanted.
@@ -104,15 +104,15 @@ class Method(Protocol):
     def candidates(self, watch: Watch, settings: Settings, now: datetime) -> Due: ...
 
     def facts(self, command: Command, snapshot: Snapshot) -> Any:
-        """What ``standing`` depends on beside the command."""
+        """What ``validate`` depends on beside the command."""
         ...
 
-    def standing(
+    def validate(
         self, command: Command, facts: Any, settings: Settings, now: datetime
-    ) -> Standing: ...
+    ) -> Validation: ...
 
     def instants(self, command: Command, facts: Any) -> Iterator[datetime]:
-        """When ``standing`` may differ although nothing changes; past instants do no harm."""
+        """When ``validate`` may differ although nothing changes; past instants do no harm."""
         ...
 
     def pool_facts(self, pool: str, snapshot: Snapshot) -> Any:
@@ -164,22 +164,22 @@ class Methods:
         windows = windows_naming(method.traits.window_actions, snapshot)
         return UnderWay(command=command, facts=method.facts(command, snapshot), windows=windows)
 
-    def standing(self, one: UnderWay, settings: Settings, now: datetime) -> Standing:
+    def validate(self, one: UnderWay, settings: Settings, now: datetime) -> Validation:
         """For every command: without its one Node or a known reason nothing can be wanted."""
         command, method = one.command, self.of(one.command)
         if command.node is None:
-            return Standing(unwanted=(NoSingleNode(command.claim.name, len(command.nodes)),))
+            return Validation(unwanted=(NoSingleNode(command.claim.name, len(command.nodes)),))
         if method is None:
-            return Standing(unwanted=(UnknownReason(command.reason),))
-        standing = method.standing(command, one.facts, settings, now)
+            return Validation(unwanted=(UnknownReason(command.reason),))
+        validate = method.validate(command, one.facts, settings, now)
         gates = GateFacts(
             claim=command.claim, node=command.node, traits=method.traits, windows=one.windows
         )
-        closed = first_blocked(standing.operation, gates, settings, now, only=(Gate.WINDOW,))
-        if closed is not None and not standing.unwanted:
-            return Standing(unwanted=closed.facts, windows_change_at=closed.until)
+        closed = first_blocked(validate.operation, gates, settings, now, only=(Gate.WINDOW,))
+        if closed is not None and not validate.unwanted:
+            return Validation(unwanted=closed.facts, windows_change_at=closed.until)
         at = windows_change_at(one.windows, now)
-        return msgspec.structs.replace(standing, windows_change_at=at)
+        return msgspec.structs.replace(validate, windows_change_at=at)
 
     def instants(self, one: UnderWay) -> Iterator[datetime]:
         method = self.of(one.command)

@@ -123,14 +123,14 @@ class _Progress:
     def __init__(self, view: UnderWay, methods: Methods, settings: Settings, now: datetime) -> None:
         self._command, self._claim = view.command, view.command.claim
         self._now = now
-        self._standing = methods.standing(view, settings, now)
-        windows_change_at = self._standing.windows_change_at
+        self._validation = methods.validate(view, settings, now)
+        windows_change_at = self._validation.windows_change_at
         instants = (*fail_instants(self._command), *methods.instants(view), windows_change_at)
         self._recheck_at = min((at for at in instants if at and at > now), default=None)
 
     def next_step(self) -> Verdict:
         claim, command = self._claim, self._command
-        if unwanted := self._standing.unwanted:
+        if unwanted := self._validation.unwanted:
             facts, action = (*unwanted, self._rolled_back()), roll_back(claim)
             return self._say(Reason.DISRUPTION_CANCELLED, *facts, action=action)
         if (why := failure_of(command, self._now)) is not None:

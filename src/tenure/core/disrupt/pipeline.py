@@ -22,7 +22,7 @@ from tenure.core.disrupt.facts import NodesWatched
 from tenure.core.disrupt.method import Due, Methods, Watch
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.passes import Pass
-from tenure.core.disrupt.plan import Planner, Turns, Wanted
+from tenure.core.disrupt.plan import Planner, PlanningQuota, Wanted
 from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
 from tenure.core.gates.gates import PAUSE_MAX
 from tenure.core.protect.protection import CREATION
@@ -107,9 +107,9 @@ class _Pass:
             wanted += self._wanted(pool, found)
             yield self._watched(pool, found)
         yield from self._carried_out()
-        turns, planner = Turns(len(wanted), self._now), Planner(self._shared)
-        for place, one in enumerate(sorted(wanted, key=lambda one: one.sort_key)):
-            yield from planner.verdicts(one, turns, place)
+        quota, planner = PlanningQuota(len(wanted), self._now), Planner(self._shared)
+        for index, one in enumerate(sorted(wanted, key=lambda one: one.sort_key)):
+            yield from planner.verdicts(one, quota, index)
 
     def _due(self, reason: str, pool: PoolCandidates) -> Due:
         watch = next(watch for of, watch in pool.watches if of == reason)
@@ -143,7 +143,7 @@ class _Pass:
         return NodesWatched(self._methods.named(reason).watched_as, claims)
 
     def _carried_out(self) -> Iterator[Verdict]:
-        turns = Turns(len(self._view.ready), self._now)
-        for place, ready in enumerate(self._view.ready):
+        quota = PlanningQuota(len(self._view.ready), self._now)
+        for index, ready in enumerate(self._view.ready):
             execution = Execution(ready, self._view.ready_pools, self._shared)
-            yield from execution.verdicts() if turns.has(place) else execution.waits(turns.next_at)
+            yield from execution.verdicts() if quota.has(index) else execution.waits(quota.next_at)

@@ -55,7 +55,7 @@ FIRST: Final = 8
 _say = partial(say, Concern.DISRUPTION)
 
 
-class Turns:
+class PlanningQuota:
     """Which candidates are planned in this minute: a plan reads every node, and the loop must not stop.
 
     The first few always, of the others a few at a time, minute by minute.
@@ -67,8 +67,8 @@ class Turns:
         self._group = int(minute.timestamp()) // 60 % self._groups
         self.next_at: Final = later(minute, timedelta(minutes=1))
 
-    def has(self, place: int) -> bool:
-        return place < FIRST or (place - FIRST) // FIRST == self._group
+    def has(self, index: int) -> bool:
+        return index < FIRST or (index - FIRST) // FIRST == self._group
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -105,15 +105,15 @@ class Planner:
         #: The claim whose replacement is being planned.
         self._planned = ""
 
-    def verdicts(self, one: Wanted, turns: Turns, place: int) -> Iterator[Verdict]:
+    def verdicts(self, one: Wanted, quota: PlanningQuota, index: int) -> Iterator[Verdict]:
         candidate, verdict = one.candidate, self._gated(one)
         if verdict is None and candidate.operation in _REBOOTS:
             verdict = self._reboot(one)
         if verdict is None and self._planned:
             facts = (*candidate.why, PlannedFirst(self._planned))
             verdict = _say(one.claim, Reason.DISRUPTION_WAITS, *facts)
-        if verdict is None and not turns.has(place):
-            at = turns.next_at
+        if verdict is None and not quota.has(index):
+            at = quota.next_at
             later_ = (*candidate.why, PlannedLater(at))
             verdict = _say(one.claim, Reason.DISRUPTION_WAITS, *later_, recheck_at=at)
         if verdict is not None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from tenure.core.decision import Commitment
 from tenure.core.disrupt.facts import NodeRecovered, RepairNotAsked
-from tenure.core.disrupt.method import Candidate, Due, Standing, Watch
+from tenure.core.disrupt.method import Candidate, Due, Validation, Watch
 from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
 from tenure.core.facts import Fact
 from tenure.core.gates.gates import Gate, GateFacts, Operation, first_blocked
@@ -67,15 +67,17 @@ class UnhealthyMethod:
     def facts(self, command: Command, snapshot: Snapshot) -> Rules:
         return rules_of(command.claim.pool_name, snapshot)
 
-    def standing(self, command: Command, facts: Any, settings: Settings, now: datetime) -> Standing:
+    def validate(
+        self, command: Command, facts: Any, settings: Settings, now: datetime
+    ) -> Validation:
         unhealthy, overdue = _unhealthy(command, facts), _is_overdue(command, now)
         operation = Operation.GRACEFUL_TIMEOUT if overdue else Operation.GRACEFUL_REPAIR
         gates = GateFacts(claim=command.claim, node=command.node)
         blocked = first_blocked(operation, gates, settings, now, only=(Gate.OFF, Gate.VETO))
         if blocked is not None:
-            return Standing(unwanted=blocked.facts)
+            return Validation(unwanted=blocked.facts)
         if not unhealthy and not overdue:
-            return Standing(unwanted=(_recovered(command, facts),))
+            return Validation(unwanted=(_recovered(command, facts),))
         due = [one for one in unhealthy if one.due_at is not None and one.due_at <= now]
         bounds = (one.bound for one in due)
         bound = min((span for span in bounds if span is not None), default=None)
@@ -85,8 +87,8 @@ class UnhealthyMethod:
             commits = Commitment(reason=_UNHEALTHY, condition=cause.condition, bound=bound)
         elif not overdue:
             at = min(one.due_at for one in unhealthy if one.due_at is not None)
-            return Standing(due_at=at, operation=operation)
-        return Standing(bound=bound, commits=commits, operation=operation)
+            return Validation(due_at=at, operation=operation)
+        return Validation(bound=bound, commits=commits, operation=operation)
 
     def instants(self, command: Command, facts: Any) -> Iterator[datetime]:
         """When a veto ends, or a policy falls due."""
