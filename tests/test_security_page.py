@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from tenure.cli.settings.table import TABLE, Setting
-from tenure.kube.webhook.server import JUDGED_MAX, LIMITS
+from tenure.kube.webhook.server import LIMITS, REVIEWS_MAX
 from tenure.parse.limits import BODY, FILE, SMALL, Limits
 from tenure.runtime.telemetry.serving import HEALTH_LIMITS, JOURNAL_LIMITS, METRICS_LIMITS
 from tenure.sim.serve import http
@@ -80,7 +80,7 @@ def test_the_limits_of_ports_are_those_of_the_program() -> None:
         assert f"{limits.connections} connections" in row(start)
     assert f"{METRICS_LIMITS.requests} scrapes, {METRICS_LIMITS.request:.0f} s" in row("`--metrics")
     assert f"{LIMITS.body_size // 2**10} KiB, {LIMITS.body:.0f} s per body" in row("`--webhook")
-    assert f"{JUDGED_MAX} reviews" in row("`--webhook")
+    assert f"{REVIEWS_MAX} reviews" in row("`--webhook")
     assert f"{http.LIMITS.body_size // 2**20} MiB, {http.LIMITS.body:.0f} s" in row("`tenure up`")
 
 

@@ -28,14 +28,11 @@ _LEFT: Final = """
     Held
     Hold
     ILLS
-    JUDGED_MAX
     JUDGEMENT_FAILED
-    ManifestJudge
     PEERS_DURATION
     PEER_ONLY
     REBOOTED_ILLS
     Shop
-    StandingClock
     Telling
     _fill_shop
     _held
@@ -44,16 +41,10 @@ _LEFT: Final = """
     _hold_back
     _hold_json
     _is_held
-    _judge
-    _judge_text
-    _judged
-    _judging
     _machine
     _most_telling
     _peer_notes
-    _saying
     a_held_deployment
-    as_judged
     could_hold
     fell_ill
     filling
@@ -67,26 +58,15 @@ _LEFT: Final = """
     hold_back
     ills
     is_held
-    judge
-    judge_pods
-    judged
-    judged_alone
-    judgement
     lose_machine
     machine
     machines
     nobody_there
     obstacle
-    saying
     shop
-    standing_by
     telling
     test_a_broken_pool_among_good_ones_is_told_and_in_nobodys_way
-    test_a_decider_that_judges_twice_is_caught
     test_an_object_that_stops_somebody_is_found
-    test_claims_taken_over_are_not_judged_by_the_ttl
-    test_every_condition_but_ready_is_judged_by_its_policy_from_the_start
-    test_judging_only_what_changed_equals_judging_everything
     test_leases_that_may_not_be_read_are_a_note_and_no_obstacle
     test_odd_objects_that_the_embedded_api_accepts_stop_nobody
     test_owners_of_one_namespace_stop_nobody_elsewhere

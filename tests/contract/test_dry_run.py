@@ -1,4 +1,4 @@
-"""A dry run: everything is judged and answered, and nothing is stored."""
+"""A dry run: everything is evaluated and answered, and nothing is stored."""
 
 from __future__ import annotations
 

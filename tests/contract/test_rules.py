@@ -27,7 +27,7 @@ async def test_what_breaks_a_rule_is_refused_where_it_is_broken(api: Backend, ca
 
 
 async def _tried(api: Backend, case: Case) -> Answer:
-    """The answer to creating the object, or to changing it where a change is judged."""
+    """The answer to creating the object, or to changing it where a change is evaluated."""
     resource = _resource(case)
     if case.old is None:
         return await api.send("POST", resource.path(), case.object, dryRun="All")

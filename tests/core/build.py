@@ -76,7 +76,7 @@ def ahead(seconds: float) -> datetime:
 HOUR_AGO, TEN_MINUTES_AGO, MINUTE_AGO = ago(3600), ago(600), ago(60)
 
 
-def judged(
+def evaluated(
     decider: AnyDecider,
     *objects: ApiObject,
     now: datetime = NOW,

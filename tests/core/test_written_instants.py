@@ -24,7 +24,7 @@ from tests.core.build import (
     a_pool,
     ago,
     condition,
-    judged,
+    evaluated,
     types,
 )
 
@@ -55,7 +55,7 @@ def test_no_instant_on_an_unhealthy_claim_stops_a_decider(
         type="KWOKUnhealthy", status="True", reason="Test", last_transition_time=ago(60)
     )
     node = a_node("node-a", claim="a", status={"conditions": (condition("Ready"), told)})
-    judged(
+    evaluated(
         decider,
         a_class(),
         a_pool(annotations={REPAIR_PROBE: f"zone=x a {written}"}),

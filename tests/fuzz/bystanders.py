@@ -5,7 +5,7 @@ unhealthy, and a pod that waits for a node. Odd objects come and go beside it, a
 
 1. no evaluation fails, neither of an object nor as a whole, and every object can be read;
 2. every verdict on the cluster's own objects is what it was before;
-3. now and then, what was judged step by step is what is judged from nothing.
+3. now and then, what was evaluated step by step is what is evaluated from nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ OBSERVATIONS: Final = Observations(
 )
 #: How far apart the turns are: retries and rechecks come about, too.
 STEP: Final = timedelta(milliseconds=50)
-#: After so many objects everything is judged from nothing and compared.
+#: After so many objects everything is evaluated from nothing and compared.
 IN_FULL_EVERY: Final = 200
 #: So many bytes of an object are shown in a finding.
 RAW_MAX: Final = 3000
@@ -153,7 +153,7 @@ class Bystanders:
         full = [v for d in deciders(SETTINGS) for v in decide_all(d, snapshot, SETTINGS, self._now)]
         if _shown(full) != _shown(self._evaluator.in_force()):
             missing = set(_shown(full)) ^ set(_shown(self._evaluator.in_force()))
-            yield f"judged step by step differs from judged in full: {sorted(missing)[:4]}"
+            yield f"evaluated step by step differs from evaluated in full: {sorted(missing)[:4]}"
 
     def _said(self) -> dict[tuple[Concern, str], tuple[Reason, str]]:
         """Of the cluster's own objects; how many pods share a new claim is no difference."""

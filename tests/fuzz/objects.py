@@ -1,7 +1,7 @@
 """Odd objects against a real API server: what it accepts is handed to every decider.
 
 ``make fuzz-objects COUNT=20000 SEED=7``. Each object is created, its status written, some are
-deleted; every version that the server hands out is judged beside a small cluster that has nothing
+deleted; every version that the server hands out is evaluated beside a small cluster that has nothing
 to do with it (``bystanders``). Nothing may fail, and nothing may change for others.
 """
 

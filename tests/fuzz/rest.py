@@ -37,8 +37,8 @@ def restless(world: Tapped) -> list[str]:
         for node in world.store.list(NODES)
         if _is_ours(node) and not _ready(node)
     ]
-    problems += [f"node {name} needs a reboot" for name in _saying(world, REBOOT_REQUIRED)]
-    problems += [f"node {name} is unwell" for name in _saying(world, UNHEALTHY)]
+    problems += [f"node {name} needs a reboot" for name in _nodes_with(world, REBOOT_REQUIRED)]
+    problems += [f"node {name} is unwell" for name in _nodes_with(world, UNHEALTHY)]
     problems += [f"{meta['name']} is being replaced" for meta in things if _is_replaced(meta)]
     closed = [n["metadata"]["name"] for n in world.store.list(NODES) if _is_closed(n)]
     problems += [f"node {name} is closed" for name in closed]
@@ -109,7 +109,7 @@ def unsettled(
     fresh = Evaluator(deciders(), world.options.settings)
     fresh.evaluate(world.controller.snapshot(), (), (), world.now)
     if _verdicts(fresh) != after["verdicts"]:
-        problems.append("a fresh judge says something else than the one that was there all day")
+        problems.append("a fresh evaluator says something else than the one that was there all day")
     observations = world.controller.observations
     left = {
         "evictions": observations.pods.evictions,
@@ -155,7 +155,7 @@ def _is_ours(node: dict[str, Any]) -> bool:
     return FINALIZER in node["metadata"].get("finalizers", ())
 
 
-def _saying(world: Tapped, type_: str) -> list[str]:
+def _nodes_with(world: Tapped, type_: str) -> list[str]:
     """Nodes of ours with that condition."""
     return [
         node["metadata"]["name"]

@@ -21,7 +21,7 @@ def verdicts_of(decider: AnyDecider, snapshot: Snapshot, now: datetime) -> list[
 def check_one_verdict_per_subject(decider: AnyDecider, snapshot: Snapshot, now: datetime) -> None:
     subjects = Counter(str(v.subject) for v in verdicts_of(decider, snapshot, now))
     twice = [subject for subject, count in subjects.items() if count > 1]
-    assert not twice, f"{decider.concern}: judged twice: {twice}"
+    assert not twice, f"{decider.concern}: evaluated twice: {twice}"
 
 
 def check_order_does_not_matter(
@@ -43,7 +43,7 @@ def check_honest_recheck(
         before = decider.decide(view, SETTINGS, now)
         recheck_at = min((v.recheck_at for v in before if v.recheck_at), default=None)
         assert recheck_at is None or recheck_at > now, (
-            f"{decider.concern}/{key}: asks to be judged again at {recheck_at}, which is not after now"
+            f"{decider.concern}/{key}: asks to be evaluated again at {recheck_at}, which is not after now"
         )
         if recheck_at is not None and now + later >= recheck_at:
             continue

@@ -70,7 +70,7 @@ def test_no_verdict_changes_before_it_said_it_might(cluster: Cluster) -> None:
 
 @THOROUGH
 @given(before=clusters(), after=clusters(), later=st.sampled_from(LATER))
-def test_judging_only_what_changed_equals_judging_everything(
+def test_evaluating_only_what_changed_equals_evaluating_everything(
     before: Cluster, after: Cluster, later: timedelta
 ) -> None:
     ours = snapshot_of(before).ours
@@ -149,8 +149,8 @@ def test_a_dishonest_decider_is_caught() -> None:
         check_honest_recheck(Dishonest(), snapshot, NOW, timedelta(seconds=1))
 
 
-def test_a_decider_that_judges_twice_is_caught() -> None:
-    with pytest.raises(AssertionError, match="judged twice"):
+def test_a_decider_that_evaluates_twice_is_caught() -> None:
+    with pytest.raises(AssertionError, match="evaluated twice"):
         check_one_verdict_per_subject(Talkative(), _two_claims(), NOW)
 
 

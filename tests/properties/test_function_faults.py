@@ -63,7 +63,7 @@ def a_cluster() -> list[ApiObject]:
     return found
 
 
-def judged(snapshot: Snapshot, all_deciders: Any) -> Evaluator:
+def evaluated(snapshot: Snapshot, all_deciders: Any) -> Evaluator:
     evaluator = Evaluator(all_deciders, SETTINGS, unmoved=UNMOVED)
     evaluator.evaluate(snapshot, (), (), NOW)
     return evaluator
@@ -89,7 +89,7 @@ def test_a_fault_in_a_function_of_a_decider_is_blamed_on_no_object(
     decided = [key for key in keys if broken.view(snapshot, key) is not None]
     expected = {"keys": 1, "view": len(keys), "decide": len(decided)}
     setattr(broken, part, fail)
-    evaluator = judged(snapshot, all_deciders)
+    evaluator = evaluated(snapshot, all_deciders)
     assert snapshot.unreadable() == {}
     failing = evaluator.failing()
     assert [verdict.concern for verdict in failing] == [concern] * expected[part]
@@ -123,7 +123,7 @@ def test_a_fault_in_packing_is_blamed_on_no_pod(pods: int, monkeypatch: pytest.M
     known = Observations(instance_types=types(a_type()))
     waiting = [a_pending_pod(f"waits-{n}", since=ago(120)) for n in range(pods)]
     snapshot = snapshot_with(a_class(), a_pool(), *waiting, observations=known)
-    evaluator = judged(snapshot, deciders())
+    evaluator = evaluated(snapshot, deciders())
     assert snapshot.unreadable() == {}
     assert packed == [pods]
     (failed,) = evaluator.failing()
@@ -141,6 +141,6 @@ def test_a_fault_in_a_function_that_is_asked_of_every_pod_is_blamed_on_none(
 
     monkeypatch.setattr(provision, "pack", pack)
     snapshot = a_snapshot()
-    evaluator = judged(snapshot, deciders())
+    evaluator = evaluated(snapshot, deciders())
     assert snapshot.unreadable() == {}
     assert [v.concern for v in evaluator.failing()] == [Concern.PROVISIONING]

@@ -40,7 +40,7 @@ def test_a_fault_in_one_object_leaves_the_verdicts_on_all_others(
 ) -> None:
     bad = cluster.objects[which % len(cluster.objects)]
     others = [item for item in cluster.objects if item is not bad]
-    evaluator, snapshot = judged([*others, faulty(bad, error)], cluster)
+    evaluator, snapshot = evaluated([*others, faulty(bad, error)], cluster)
     assert evaluator.failing() == []
     now, before, without = (
         said(evaluator.in_force()),
@@ -71,7 +71,7 @@ def test_who_was_set_aside_counts_as_one_that_never_could_be_read(
 ) -> None:
     bad = cluster.objects[which % len(cluster.objects)]
     others = [item for item in cluster.objects if item is not bad]
-    evaluator, snapshot = judged([*others, faulty(bad, error)], cluster)
+    evaluator, snapshot = evaluated([*others, faulty(bad, error)], cluster)
     known = snapshot.objects(RESOURCE_OF[type(bad)])[bad.key]
     if is_unreadable(known):
         full = in_full([*others, known], cluster)
@@ -198,7 +198,7 @@ def past_deadline(cluster: Cluster) -> set[str]:
     return {str_of(item) for item in (*over, *gone)}
 
 
-def judged(objects: Iterable[ApiObject], cluster: Cluster) -> tuple[Evaluator, Snapshot]:
+def evaluated(objects: Iterable[ApiObject], cluster: Cluster) -> tuple[Evaluator, Snapshot]:
     tables, evaluator = Tables(), Evaluator(deciders(), SETTINGS, unmoved=UNMOVED)
     changes = [tables.put(RESOURCE_OF[type_of(item)], item) for item in objects]
     snapshot = Snapshot(tables, cluster.observations, ours=snapshot_with().ours)

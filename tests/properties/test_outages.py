@@ -153,7 +153,7 @@ def test_no_verdict_changes_before_it_said_it_might(
 
 @tried(150)
 @given(before=outages(), after=outages(), picked=st.integers(0, 2**30), later=LATER)
-def test_judging_only_what_changed_equals_judging_everything(
+def test_evaluating_only_what_changed_equals_evaluating_everything(
     before: tuple[ApiObject, ...], after: tuple[ApiObject, ...], picked: int, later: timedelta
 ) -> None:
     """Only some of the changes come, so that most of the outage is as it was."""

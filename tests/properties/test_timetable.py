@@ -63,10 +63,10 @@ def tables(snapshot: Snapshot, now: datetime) -> list[Timetable]:
 @given(cluster=clusters())
 def test_a_pod_is_forced_when_the_timetable_says_and_not_before(cluster: Cluster) -> None:
     snapshot = with_claims_along(cluster)
-    judged = drained(snapshot, NOW)
+    evaluated = drained(snapshot, NOW)
     for table in tables(snapshot, NOW):
         for row in table.pods:
-            if row.forced_at is None or row.terminating or row.pod not in judged:
+            if row.forced_at is None or row.terminating or row.pod not in evaluated:
                 continue
             at = max(NOW, row.forced_at)
             assert isinstance(drained(snapshot, at)[row.pod].action, DeletePod)

@@ -105,9 +105,9 @@ def test_the_webhook_checks_the_plugins_kind() -> None:
     }
     now = datetime(2026, 3, 2, tzinfo=UTC)
     for kind, allowed in ((acme.kinds[0], True), (bad, False)):
-        _, judgement = Admission(served, (kind,)).answer(a_review(obj), now)
-        assert judgement.allowed is allowed
-        assert not judgement.warnings
+        _, reviewed = Admission(served, (kind,)).answer(a_review(obj), now)
+        assert reviewed.allowed is allowed
+        assert not reviewed.warnings
 
 
 def tenure(*arguments: str, path: Path) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""What Tenure does now and then: says again what it said before, judges windows, takes up a lost Node."""
+"""What Tenure does now and then: says again what it said before, evaluates windows, takes up a lost Node."""
 
 from __future__ import annotations
 

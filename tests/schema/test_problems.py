@@ -1,4 +1,4 @@
-"""The judgement behind the webhook and the conditions: what no schema can say."""
+"""The checks behind the webhook and the conditions: what no schema can say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is judged on an update: only what the update has changed."""
+"""What is evaluated on an update: only what the update has changed."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def patch(
     )
 
 
-def as_judged(thing: Written) -> Precondition:
+def as_evaluated(thing: Written) -> Precondition:
     """A precondition for a write that depends on this object: it may have changed by the call."""
     meta = thing.metadata
     return Precondition(

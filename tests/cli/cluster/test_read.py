@@ -403,7 +403,7 @@ WRONG = {
     ),
     "a time, although the cluster is real": (
         ["--at", "5m"],
-        "--at goes with --in; a cluster is judged as it is now",
+        "--at goes with --in; a cluster is evaluated as it is now",
     ),
     "a cluster beside a scenario": (
         ["--in", "a.yaml", "--at", "5m"],

@@ -29,7 +29,7 @@ from tests.core.build import (
     ago,
     body_of,
     condition,
-    judged,
+    evaluated,
 )
 from tests.snapshots import snapshot_with
 
@@ -38,7 +38,7 @@ AT_WORK = {names.INITIALIZED: "true"}
 
 
 def verdict_on(*objects: Any, **known: Any) -> Verdict:
-    (verdict,) = judged(DECIDER, *objects, **known)
+    (verdict,) = evaluated(DECIDER, *objects, **known)
     return verdict
 
 
@@ -79,7 +79,7 @@ def test_a_claim_without_a_pool_is_launched_like_any_other() -> None:
 
 
 def test_a_claim_that_is_being_deleted_is_not_this_deciders_business() -> None:
-    assert judged(DECIDER, a_leaving_claim()) == []
+    assert evaluated(DECIDER, a_leaving_claim()) == []
 
 
 def test_a_key_without_a_claim_has_no_view() -> None:
@@ -151,7 +151,7 @@ def _without_label(claim: NodeClaim) -> NodeClaim:
 def test_nothing_is_found_out_about_a_node_that_is_being_rebooted(stage: int) -> None:
     """Else it would be initialized again before it has gone down."""
     claim = a_claim(stage=stage, conditions=(condition("Rebooting", "True", "RebootIssued"),))
-    (verdict,) = judged(LifecycleDecider(), claim, a_node(labels=AT_WORK))
+    (verdict,) = evaluated(LifecycleDecider(), claim, a_node(labels=AT_WORK))
     assert (verdict.reason, verdict.action) == (Reason.REBOOTING, None)
     assert verdict.message == "Node node-a is being rebooted since 2026-03-02T11:50:00Z"
 

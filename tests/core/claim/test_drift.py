@@ -19,7 +19,7 @@ from tests.core.build import (
     a_pool,
     body_of,
     condition,
-    judged,
+    evaluated,
     said,
 )
 
@@ -50,7 +50,7 @@ BEFORE = template_hash(a_pool().spec.template)
     ],
 )
 def test_a_changed_template_drifts_its_nodes(template: dict[str, Any], drifts: bool) -> None:
-    told = judged(DECIDER, stamped(a_pool(template=template)), a_claim(**hashes(BEFORE)))
+    told = evaluated(DECIDER, stamped(a_pool(template=template)), a_claim(**hashes(BEFORE)))
     assert [verdict.reason for verdict in told] == ([Reason.DRIFTED] if drifts else [])
     if drifts:
         assert said(told[0])["Drifted"] == ("True", "NodePoolDrifted")
@@ -62,13 +62,13 @@ def test_a_changed_template_drifts_its_nodes(template: dict[str, Any], drifts: b
 
 def test_a_change_that_is_taken_back_undrifts_them() -> None:
     claim = a_claim(conditions=[condition("Drifted", reason="NodePoolDrifted")], **hashes(BEFORE))
-    (verdict,) = judged(DECIDER, stamped(a_pool()), claim)
+    (verdict,) = evaluated(DECIDER, stamped(a_pool()), claim)
     assert said(verdict)["Drifted"] == ("False", "NotDrifted")
 
 
 @pytest.mark.parametrize("version", ["v2", ""])
 def test_a_hash_of_another_version_is_renewed_and_drifts_nothing(version: str) -> None:
-    (verdict,) = judged(DECIDER, stamped(a_pool()), a_claim(**hashes("1234", version)))
+    (verdict,) = evaluated(DECIDER, stamped(a_pool()), a_claim(**hashes("1234", version)))
     assert verdict.reason is Reason.HASH_RENEWED
     assert body_of(verdict)["metadata"]["annotations"] == hashes(BEFORE)["annotations"]
 
@@ -83,8 +83,8 @@ def test_a_hash_of_another_version_is_renewed_and_drifts_nothing(version: str) -
     ],
 )
 def test_nothing_is_reported_about(claim: Any) -> None:
-    assert judged(DECIDER, stamped(a_pool()), claim) == []
+    assert evaluated(DECIDER, stamped(a_pool()), claim) == []
 
 
 def test_until_the_pool_has_its_own_hash_nothing_is_compared() -> None:
-    assert judged(DECIDER, a_pool(), a_claim(**hashes("1"))) == []
+    assert evaluated(DECIDER, a_pool(), a_claim(**hashes("1"))) == []

@@ -39,7 +39,7 @@ from tests.core.build import (
     ahead,
     an_instance,
     condition,
-    judged,
+    evaluated,
 )
 from tests.snapshots import snapshot_with
 
@@ -52,7 +52,7 @@ def orphan(instance: Instance, *, first: Any = None, last: Any = NOW) -> dict[st
 
 
 def verdict_on(*objects: Any, **known: Any) -> Verdict:
-    (verdict,) = judged(DECIDER, *objects, **known)
+    (verdict,) = evaluated(DECIDER, *objects, **known)
     return verdict
 
 
@@ -138,7 +138,7 @@ def test_a_list_from_about_the_time_of_the_launch_does_not_count() -> None:
     ],
 )
 def test_a_claim_is_left_alone_because(claim: Any) -> None:
-    assert judged(DECIDER, claim, vanished={"uid-a": ago(5)}) == []
+    assert evaluated(DECIDER, claim, vanished={"uid-a": ago(5)}) == []
     snapshot = snapshot_with(claim, observations=Observations(vanished={"uid-a": ago(5)}))
     assert DECIDER.view(snapshot, claim.name) is None
 

@@ -14,7 +14,7 @@ from tenure.model.api import names
 from tenure.model.api.meta import Condition
 from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import ResourceRequests
-from tests.core.build import REGISTERED, SIZE, a_claim, a_node, body_of, judged, said
+from tests.core.build import REGISTERED, SIZE, a_claim, a_node, body_of, evaluated, said
 
 AGENT = Taint(key="example.com/agent", value="x", effect="NoExecute")
 LASTING = Taint(key="batch", effect="NoSchedule")
@@ -22,7 +22,7 @@ GPU = ResourceRequests(requests={"cpu": "1", "nvidia.com/gpu": "1"})
 
 
 def verdict_on(*objects: Any) -> Verdict:
-    (verdict,) = judged(LifecycleDecider(), *objects)
+    (verdict,) = evaluated(LifecycleDecider(), *objects)
     return verdict
 
 

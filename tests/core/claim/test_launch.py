@@ -28,7 +28,7 @@ from tests.core.build import (
     an_instance,
     body_of,
     condition,
-    judged,
+    evaluated,
     said,
     units,
 )
@@ -39,7 +39,7 @@ GIVE_UP = Delete(
 
 
 def verdict_on(claim: NodeClaim, **known: Any) -> Verdict:
-    (verdict,) = judged(LifecycleDecider(), claim, **known)
+    (verdict,) = evaluated(LifecycleDecider(), claim, **known)
     return verdict
 
 

@@ -9,14 +9,14 @@ from tenure.core.decision import Verdict
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot.snapshot import Change
-from tests.core.build import FOREIGN, a_claim, a_leaving_node, a_node, a_pod, condition, judged
+from tests.core.build import FOREIGN, a_claim, a_leaving_node, a_node, a_pod, condition, evaluated
 from tests.snapshots import snapshot_with
 
 DECIDER = NodeDecider()
 
 
 def said_of(*objects: Any) -> tuple[Reason, str]:
-    (verdict,) = judged(DECIDER, *objects)
+    (verdict,) = evaluated(DECIDER, *objects)
     assert verdict.action is None
     return verdict.reason, verdict.message
 
@@ -84,7 +84,7 @@ def test_two_claims_with_one_provider_id_are_named() -> None:
 
 
 def test_a_terminating_node_is_evaluated_by_its_drain() -> None:
-    found: list[Verdict] = judged(DECIDER, a_claim(), a_leaving_node())
+    found: list[Verdict] = evaluated(DECIDER, a_claim(), a_leaving_node())
     assert found == []
 
 
@@ -99,5 +99,5 @@ def test_what_a_nodes_state_depends_on() -> None:
 
 
 def _subject() -> Any:
-    (verdict,) = judged(DECIDER, a_claim(), a_node())
+    (verdict,) = evaluated(DECIDER, a_claim(), a_node())
     return verdict.subject

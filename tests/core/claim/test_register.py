@@ -22,7 +22,7 @@ from tests.core.build import (
     ago,
     body_of,
     condition,
-    judged,
+    evaluated,
     said,
 )
 
@@ -40,7 +40,7 @@ def a_new_node(*taints: Taint, **fields: Any) -> Any:
 
 
 def verdict_on(*objects: Any) -> Verdict:
-    (verdict,) = judged(LifecycleDecider(), *objects)
+    (verdict,) = evaluated(LifecycleDecider(), *objects)
     return verdict
 
 

@@ -16,7 +16,7 @@ from tenure.core.terminate.decider import TerminationDecider
 from tenure.model.api.meta import ApiObject
 from tenure.model.snapshot.kinds import decode
 from tenure.sim.apiserver.objects.kinds import BY_KIND
-from tests.core.build import body_of, judged, said
+from tests.core.build import body_of, evaluated, said
 from tests.folders import DATA
 from tests.snapshots import snapshot_with
 
@@ -30,17 +30,17 @@ def objects(name: str) -> list[ApiObject]:
 
 
 FLEET = objects("karpenter-1.15-custom-kinds.jsonl") + objects("karpenter-1.15-nodes.jsonl")
-POOLS = {verdict.subject.name: verdict for verdict in judged(PoolDecider(), *FLEET)}
+POOLS = {verdict.subject.name: verdict for verdict in evaluated(PoolDecider(), *FLEET)}
 
 
 def test_every_claim_is_in_service_and_nothing_is_written() -> None:
-    verdicts = judged(LifecycleDecider(), *FLEET)
+    verdicts = evaluated(LifecycleDecider(), *FLEET)
     assert len(verdicts) == 6
     assert {(verdict.reason, verdict.action) for verdict in verdicts} == {(Reason.IN_SERVICE, None)}
 
 
 def test_no_node_is_terminated() -> None:
-    assert judged(TerminationDecider(), *FLEET) == []
+    assert evaluated(TerminationDecider(), *FLEET) == []
 
 
 @pytest.mark.parametrize("pool", POOLS.values(), ids=POOLS)

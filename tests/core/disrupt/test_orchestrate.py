@@ -54,7 +54,7 @@ from tests.core.build import (
     ahead,
     body_of,
     condition,
-    judged,
+    evaluated,
     said,
 )
 
@@ -86,7 +86,7 @@ def verdicts(*objects: Any, now: datetime = NOW, settings: Settings = SETTINGS) 
     lenient = {"policies": [{"conditionType": "KWOKUnhealthy", "toleration": "Never"}]}
     pools = (a_pool(), a_pool("lenient", repair=lenient))
     known = kwok_statements()
-    return judged(DECIDER, *pools, *objects, now=now, settings=settings, repair_statements=known)
+    return evaluated(DECIDER, *pools, *objects, now=now, settings=settings, repair_statements=known)
 
 
 def on_claim(*objects: Any, **more: Any) -> Verdict:

@@ -58,8 +58,8 @@ from tests.core.build import (
     ahead,
     body_of,
     condition,
+    evaluated,
     fact_of,
-    judged,
     types,
 )
 from tests.properties.deciderchecks import check_honest_recheck
@@ -102,7 +102,7 @@ def healthy(count: int) -> list[Any]:
 def verdicts(*objects: Any, now: datetime = NOW, **known: Any) -> list[Verdict]:
     usual: dict[str, Any] = {"repair_statements": kwok_statements(), "instance_types": types()}
     pools = [] if any(isinstance(one, NodePool) for one in objects) else [POOL]
-    return judged(DisruptionDecider(), a_class(), *pools, *objects, now=now, **usual | known)
+    return evaluated(DisruptionDecider(), a_class(), *pools, *objects, now=now, **usual | known)
 
 
 def on_claim(*objects: Any, name: str = "a", **more: Any) -> Verdict:

@@ -41,8 +41,8 @@ from tests.core.build import (
     ago,
     body_of,
     condition,
+    evaluated,
     fact_of,
-    judged,
     types,
 )
 from tests.core.disrupt.retired import BOTH, REASON, RETIRE, NotRetired, Retired, RetiredMethod
@@ -72,7 +72,7 @@ def verdicts(*objects: Any, methods: Methods = BOTH, **known: Any) -> list[Verdi
     usual: dict[str, Any] = {"repair_statements": kwok_statements(), "instance_types": types()}
     pools = [] if any(isinstance(one, NodePool) for one in objects) else [a_pool(disruption=ANY)]
     decider = DisruptionDecider(methods=methods)
-    return judged(decider, a_class(), *pools, *objects, **usual | known)
+    return evaluated(decider, a_class(), *pools, *objects, **usual | known)
 
 
 def on_claim(*objects: Any, name: str = "a", **more: Any) -> Verdict:
@@ -151,7 +151,7 @@ def test_it_terminates_without_a_bound_once_its_replacement_is_initialized() -> 
 
 def test_it_is_rolled_back_when_no_longer_wanted() -> None:
     node = a_node("node-a", claim="a", taints=(DISRUPTED,))
-    found = judged(ReplacementDecider(BOTH), a_class(), a_pool(), *going(node=node))
+    found = evaluated(ReplacementDecider(BOTH), a_class(), a_pool(), *going(node=node))
     told = about(found, "NodeClaim/a")
     assert told.reason is Reason.DISRUPTION_CANCELLED
     assert told.facts == (NotRetired("node-a"), RolledBack("node-a"))
@@ -159,7 +159,7 @@ def test_it_is_rolled_back_when_no_longer_wanted() -> None:
 
 
 def test_a_command_of_a_method_that_is_gone_is_rolled_back() -> None:
-    found = judged(ReplacementDecider(METHODS), a_class(), a_pool(), *going())
+    found = evaluated(ReplacementDecider(METHODS), a_class(), a_pool(), *going())
     told = about(found, "NodeClaim/a")
     assert told.reason is Reason.DISRUPTION_CANCELLED
     assert UnknownReason(REASON) in told.facts

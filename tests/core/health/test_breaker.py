@@ -14,7 +14,7 @@ from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
 from tenure.model.api import names
 from tenure.providers.kwok.repairs import kwok_statements
-from tests.core.build import a_claim, a_node, a_pool, about, ago, condition, fact_of, judged
+from tests.core.build import a_claim, a_node, a_pool, about, ago, condition, evaluated, fact_of
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,9 @@ def a_broken_node(name: str = "a", **fields: Any) -> Any:
 
 
 def repaired(*objects: Any) -> Verdict:
-    found = judged(RepairDecider(), POOL, *objects, a_claim(), repair_statements=kwok_statements())
+    found = evaluated(
+        RepairDecider(), POOL, *objects, a_claim(), repair_statements=kwok_statements()
+    )
     return about(found, "NodeClaim/a")
 
 

@@ -33,8 +33,8 @@ from tests.core.build import (
     ago,
     ahead,
     body_of,
+    evaluated,
     fact_of,
-    judged,
     types,
 )
 from tests.core.outage import REPAIR, a_dead_zone, a_member, members, pools
@@ -46,7 +46,7 @@ STATEMENTS = kwok_statements()
 
 
 def verdicts(*objects: Any, now: datetime = NOW, **more: Any) -> list[Verdict]:
-    return judged(RepairDecider(), *objects, now=now, repair_statements=STATEMENTS, **more)
+    return evaluated(RepairDecider(), *objects, now=now, repair_statements=STATEMENTS, **more)
 
 
 def held(*objects: Any) -> list[str]:
@@ -227,7 +227,7 @@ def test_a_vetoed_node_is_no_probe() -> None:
 
 def new_claims(*objects: Any, **more: Any) -> list[Verdict]:
     known: dict[str, Any] = {"instance_types": types(a_type()), "repair_statements": STATEMENTS}
-    found = judged(ProvisionDecider(), a_class(), *objects, **known, **more)
+    found = evaluated(ProvisionDecider(), a_class(), *objects, **known, **more)
     return [verdict for verdict in found if isinstance(verdict.action, Create)]
 
 

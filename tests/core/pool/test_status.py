@@ -28,7 +28,7 @@ from tests.core.build import (
     a_pool,
     body_of,
     condition,
-    judged,
+    evaluated,
     said,
 )
 from tests.snapshots import snapshot_with
@@ -47,7 +47,7 @@ def stamped(**fields: Any) -> NodePool:
 
 
 def verdict_on(*objects: Any, **known: Any) -> Verdict:
-    (verdict,) = judged(DECIDER, *objects, **known)
+    (verdict,) = evaluated(DECIDER, *objects, **known)
     return verdict
 
 

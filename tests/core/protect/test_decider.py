@@ -24,7 +24,7 @@ from tests.core.build import (
     about,
     ahead,
     body_of,
-    judged,
+    evaluated,
 )
 
 DECIDER = ProtectionDecider()
@@ -33,7 +33,7 @@ DECIDER = ProtectionDecider()
 def of_pod(value: str, *more: Any, **known: Any) -> Verdict:
     """The pod is an hour old."""
     pod = a_pod(protected=value)
-    return about(judged(DECIDER, a_claim(), a_node(), pod, *more, **known), "Pod/default/web")
+    return about(evaluated(DECIDER, a_claim(), a_node(), pod, *more, **known), "Pod/default/web")
 
 
 def capped(cap: str) -> Any:
@@ -111,9 +111,9 @@ def test_the_clock_may_be_the_pods_start_and_one_that_has_not_started_is_protect
     pod = a_pod(protected="2h")
     started = msgspec.structs.replace(pod.status, start_time=ahead(-60))
     pod = msgspec.structs.replace(pod, status=started)
-    (verdict,) = judged(DECIDER, a_claim(), a_node(), pod, settings=settings)
+    (verdict,) = evaluated(DECIDER, a_claim(), a_node(), pod, settings=settings)
     assert verdict.message.endswith("until 2026-03-02T13:59:00Z")
-    (waiting,) = judged(DECIDER, a_claim(), a_node(), a_pod(protected="2h"), settings=settings)
+    (waiting,) = evaluated(DECIDER, a_claim(), a_node(), a_pod(protected="2h"), settings=settings)
     assert waiting.reason is Reason.PROTECTED_FOR_EVER
 
 
@@ -127,7 +127,7 @@ def test_the_clock_may_be_the_pods_start_and_one_that_has_not_started_is_protect
     ],
 )
 def test_without_protection_nothing_is_reported(fields: dict[str, Any]) -> None:
-    assert judged(DECIDER, a_claim(), a_node(), a_pod(**fields)) == []
+    assert evaluated(DECIDER, a_claim(), a_node(), a_pod(**fields)) == []
 
 
 # -- Nodes and claims --------------------------------------------------------------------
@@ -136,15 +136,15 @@ def test_without_protection_nothing_is_reported(fields: dict[str, Any]) -> None:
 def test_a_duration_on_a_node_counts_from_when_it_was_first_seen() -> None:
     """A node that is ten days old and annotated now is protected for two hours from now."""
     fresh = a_node(creation_timestamp=ahead(-864000), annotations={DO_NOT_DISRUPT: "2h"})
-    (verdict,) = judged(DECIDER, a_claim(), fresh)
+    (verdict,) = evaluated(DECIDER, a_claim(), fresh)
     assert verdict.reason is Reason.PROTECTION_NOTED
     assert isinstance(verdict.action, Patch)
     written = dated(body_of(verdict), verdict.action.dated, NOW)["metadata"]["annotations"]
     assert written == {SINCE: "2h 2026-03-02T12:00:00Z"}
     noted = a_node(annotations={DO_NOT_DISRUPT: "2h", **written})
-    (then,) = judged(DECIDER, a_claim(), noted)
+    (then,) = evaluated(DECIDER, a_claim(), noted)
     assert (then.reason, then.recheck_at) == (Reason.PROTECTED_UNTIL, ahead(7200))
-    (over,) = judged(DECIDER, a_claim(), noted, now=ahead(7200))
+    (over,) = evaluated(DECIDER, a_claim(), noted, now=ahead(7200))
     assert over.reason is Reason.PROTECTION_ENDED
 
 
@@ -153,7 +153,7 @@ def test_a_duration_on_a_node_counts_from_when_it_was_first_seen() -> None:
 )
 def test_a_changed_or_invalid_beginning_is_written_again(beside: str) -> None:
     node = a_node(annotations={DO_NOT_DISRUPT: "2h", SINCE: beside})
-    (verdict,) = judged(DECIDER, a_claim(), node)
+    (verdict,) = evaluated(DECIDER, a_claim(), node)
     assert body_of(verdict)["metadata"]["annotations"] == {SINCE: "2h"}
 
 
@@ -161,23 +161,23 @@ def test_a_changed_or_invalid_beginning_is_written_again(beside: str) -> None:
 def test_a_beginning_without_its_duration_is_removed(value: str | None) -> None:
     annotations = {SINCE: "2h 2026-03-02T11:00:00Z"}
     annotations |= {DO_NOT_DISRUPT: value} if value is not None else {}
-    (verdict,) = judged(DECIDER, a_claim(annotations=annotations))
+    (verdict,) = evaluated(DECIDER, a_claim(annotations=annotations))
     assert body_of(verdict)["metadata"]["annotations"] == {SINCE: None}
 
 
 def test_a_node_protected_for_ever_needs_no_beginning() -> None:
-    (verdict,) = judged(DECIDER, a_claim(annotations={DO_NOT_DISRUPT: "true"}))
+    (verdict,) = evaluated(DECIDER, a_claim(annotations={DO_NOT_DISRUPT: "true"}))
     assert (verdict.reason, verdict.action) == (Reason.PROTECTED_FOR_EVER, None)
 
 
 def test_what_is_another_providers_is_not_written_to() -> None:
     claim = a_claim(annotations={DO_NOT_DISRUPT: "2h"}, ref=FOREIGN)
     node = a_node(annotations={DO_NOT_DISRUPT: "2h"})
-    assert judged(DECIDER, claim, node) == []
+    assert evaluated(DECIDER, claim, node) == []
 
 
 def test_a_veto_of_repair_gets_its_beginning_in_the_same_way() -> None:
-    (verdict,) = judged(DECIDER, a_claim(), a_node(annotations={DO_NOT_REPAIR: "2h"}))
+    (verdict,) = evaluated(DECIDER, a_claim(), a_node(annotations={DO_NOT_REPAIR: "2h"}))
     assert verdict.reason is Reason.PROTECTION_NOTED
     assert body_of(verdict)["metadata"]["annotations"] == {f"{DO_NOT_REPAIR}-since": "2h"}
 
@@ -185,7 +185,7 @@ def test_a_veto_of_repair_gets_its_beginning_in_the_same_way() -> None:
 @pytest.mark.parametrize("value", ["2 hours", "0", "", "TRUE"])
 def test_an_invalid_veto_is_reported_as_one_for_ever(value: str) -> None:
     written = {DO_NOT_REPAIR: value}
-    found = judged(DECIDER, a_claim(annotations=written), a_node(annotations=written))
+    found = evaluated(DECIDER, a_claim(annotations=written), a_node(annotations=written))
     for subject in ("NodeClaim/a", "Node/node-a"):
         verdict = about(found, subject)
         assert verdict.reason is Reason.VETO_UNREADABLE
@@ -198,12 +198,12 @@ def test_an_invalid_veto_is_reported_as_one_for_ever(value: str) -> None:
 
 @pytest.mark.parametrize("value", ["true", "false"])
 def test_a_valid_veto_is_not_reported_here(value: str) -> None:
-    assert judged(DECIDER, a_claim(), a_node(annotations={DO_NOT_REPAIR: value})) == []
+    assert evaluated(DECIDER, a_claim(), a_node(annotations={DO_NOT_REPAIR: value})) == []
 
 
 def test_beside_an_invalid_veto_the_protection_is_reported_as_well() -> None:
     noted = {DO_NOT_REPAIR: "soon", DO_NOT_DISRUPT: "2h", SINCE: "2h 2026-03-02T11:00:00Z"}
-    (verdict,) = judged(DECIDER, a_claim(), a_node(annotations=noted))
+    (verdict,) = evaluated(DECIDER, a_claim(), a_node(annotations=noted))
     assert verdict.reason is Reason.VETO_UNREADABLE
     assert verdict.message.endswith(
         'do-not-disrupt: "2h" protects from disruption until 2026-03-02T13:00:00Z'

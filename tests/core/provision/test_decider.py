@@ -65,7 +65,7 @@ from tests.core.build import (
     ago,
     ahead,
     condition,
-    judged,
+    evaluated,
     types,
 )
 from tests.snapshots import snapshot_with
@@ -77,7 +77,7 @@ SMALL = CheapestFit("small", "zone-a", "spot", 50_000)
 
 def verdicts(*objects: Any, **known: Any) -> list[Verdict]:
     known = {"instance_types": types()} | known
-    return judged(DECIDER, a_class(), *objects, **known)
+    return evaluated(DECIDER, a_class(), *objects, **known)
 
 
 def verdict_on(pod: str, *objects: Any, **known: Any) -> Verdict:

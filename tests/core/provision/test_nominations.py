@@ -33,7 +33,7 @@ from tests.core.build import (
     ago,
     ahead,
     condition,
-    judged,
+    evaluated,
     types,
 )
 from tests.snapshots import snapshot_with
@@ -125,7 +125,7 @@ def test_a_pod_of_a_terminating_node_stays_nominated_until_it_is_evicted() -> No
 
 def verdicts(*objects: Any, **known: Any) -> Any:
     known = {"instance_types": types()} | known
-    return judged(ProvisionDecider(), a_class(), a_pool(), *objects, **known)
+    return evaluated(ProvisionDecider(), a_class(), a_pool(), *objects, **known)
 
 
 def created(found: Any) -> list[str]:

@@ -35,7 +35,7 @@ from tests.core.build import (
     ago,
     ahead,
     condition,
-    judged,
+    evaluated,
     meta,
     said,
 )
@@ -68,7 +68,7 @@ def a_user(**fields: Any) -> Pod:
 
 def verdicts_on(*objects: Any, now: datetime = NOW) -> tuple[Verdict, Verdict]:
     """On the Node, and on its claim."""
-    verdicts = judged(TerminationDecider(), a_leaving_node(), *objects, now=now)
+    verdicts = evaluated(TerminationDecider(), a_leaving_node(), *objects, now=now)
     return about(verdicts, "Node/node-a"), about(verdicts, "NodeClaim/a")
 
 

@@ -70,7 +70,7 @@ from tests.core.build import (
     fact_of,
     said,
 )
-from tests.core.build import judged as judged_alone
+from tests.core.build import evaluated as evaluated_alone
 from tests.snapshots import snapshot_with
 
 DECIDER = RebootDecider()
@@ -122,15 +122,15 @@ def the_node(*taints: Taint, boot: str = "boot-1", **more: Any) -> Node:
     return a_node(taints=taints, status=told, **{"labels": {INITIALIZED: "true"}} | more)
 
 
-def judged(*objects: Any, **more: Any) -> list[Verdict]:
+def evaluated(*objects: Any, **more: Any) -> list[Verdict]:
     """In a pool as it is by default, by what the provider states about unhealthy nodes."""
     pool: tuple[Any, ...] = () if any(isinstance(one, NodePool) for one in objects) else (a_pool(),)
     known = {"repair_statements": kwok_statements()} | more
-    return judged_alone(DECIDER, *pool, *objects, **known)
+    return evaluated_alone(DECIDER, *pool, *objects, **known)
 
 
 def on_claim(*objects: Any, **more: Any) -> Verdict:
-    return about(judged(*objects, **more), "NodeClaim/a")
+    return about(evaluated(*objects, **more), "NodeClaim/a")
 
 
 def taints_of(verdict: Verdict) -> list[str]:
@@ -149,7 +149,7 @@ def taints_of(verdict: Verdict) -> list[str]:
     ],
 )
 def test_nothing_is_decided_about_claims_that_do_not_reboot_or_leave(objects: Any) -> None:
-    assert judged(*objects) == []
+    assert evaluated(*objects) == []
 
 
 # -- the request -------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def test_a_claim_that_never_registered_has_nothing_to_reboot() -> None:
 
 
 def test_the_node_is_closed_first_and_keeps_its_other_taints() -> None:
-    verdicts = judged(rebooting(), the_node(OTHER), a_pod())
+    verdicts = evaluated(rebooting(), the_node(OTHER), a_pod())
     (verdict,) = verdicts  # No pod is evicted before the Node is tainted.
     assert verdict.reason is Reason.REBOOT_REQUESTED
     assert taints_of(verdict) == ["team", REBOOTING_TAINT]
@@ -244,7 +244,7 @@ NEVER = {"policies": [{"conditionType": REBOOT_CONDITION, "toleration": "Never"}
 def test_nothing_else_calls_off_a_reboot_that_is_committed(
     unhealthy_node: bool, pool: NodePool
 ) -> None:
-    drain = judged(rebooting(), the_node(CLOSED, unhealthy_node=unhealthy_node), pool, a_pod())
+    drain = evaluated(rebooting(), the_node(CLOSED, unhealthy_node=unhealthy_node), pool, a_pod())
     assert isinstance(about(drain, "Pod/default/web").action, Evict)
     over = on_claim(rebooting(boot="boot-1"), the_node(CLOSED, unhealthy_node=unhealthy_node), pool)
     assert said(over)["RebootIssued"] == ("Unknown", "Drained")
@@ -300,14 +300,14 @@ def test_after_it_was_called_off_the_node_is_opened_and_nothing_else() -> None:
     over = condition("Rebooting", "False", "RebootCancelled")
     verdict = on_claim(asked_for(over, notes=STRUCK_OUT), the_node(CLOSED, OTHER))
     assert (verdict.reason, taints_of(verdict)) == (Reason.REBOOT_ENDED, ["team"])
-    assert judged(asked_for(over, notes=STRUCK_OUT), the_node(OTHER)) == []
+    assert evaluated(asked_for(over, notes=STRUCK_OUT), the_node(OTHER)) == []
 
 
 # -- the drain ---------------------------------------------------------------------------
 
 
 def test_pods_are_evicted_until_the_bound_is_over() -> None:
-    verdicts = judged(rebooting(), the_node(CLOSED), a_pod())
+    verdicts = evaluated(rebooting(), the_node(CLOSED), a_pod())
     pod = about(verdicts, "Pod/default/web")
     assert isinstance(pod.action, Evict)
     assert (pod.reason, pod.concern) == (Reason.EVICTING, Concern.REBOOT)
@@ -319,7 +319,7 @@ def test_pods_are_evicted_until_the_bound_is_over() -> None:
 
 
 def test_pods_that_are_left_when_the_bound_is_over_stays() -> None:
-    verdicts = judged(rebooting(), the_node(CLOSED), a_pod(), now=ahead(30))
+    verdicts = evaluated(rebooting(), the_node(CLOSED), a_pod(), now=ahead(30))
     (verdict,) = verdicts
     assert verdict.facts == (DrainOver("node-a", ("default/web",)),)
     assert body_of(verdict)["metadata"]["annotations"] == {REBOOT_PRE_BOOT_ID: "boot-1"}
@@ -340,7 +340,7 @@ def test_protection_and_budgets_are_respected_and_no_pod_is_force_deleted(
 ) -> None:
     budget = a_budget("db", app="db", disruptions_allowed=0, observed_generation=1)
     for seconds in (0, 29):
-        found = judged(rebooting(), the_node(CLOSED), a_pod(**pod), budget, now=ahead(seconds))
+        found = evaluated(rebooting(), the_node(CLOSED), a_pod(**pod), budget, now=ahead(seconds))
         verdict = about(found, "Pod/default/web")
         assert verdict.reason is reason
         assert verdict.action is None or isinstance(verdict.action, Evict)
@@ -348,7 +348,7 @@ def test_protection_and_budgets_are_respected_and_no_pod_is_force_deleted(
 
 def test_pods_leave_in_tiers() -> None:
     critical = a_pod("dns", spec={"priority_class_name": "system-node-critical"})
-    found = judged(rebooting(), the_node(CLOSED), a_pod(), critical)
+    found = evaluated(rebooting(), the_node(CLOSED), a_pod(), critical)
     assert about(found, "Pod/default/dns").reason is Reason.TIER_WAITS
 
 
@@ -363,7 +363,7 @@ def test_without_a_bound_the_drain_waits_for_its_pods() -> None:
 
 def test_a_bound_of_nothing_evicts_no_pod_and_waits_for_nothing() -> None:
     claim = rebooting(requested(NOW), bound="0s")
-    (verdict,) = judged(claim, the_node(CLOSED), a_pod())
+    (verdict,) = evaluated(claim, the_node(CLOSED), a_pod())
     assert REBOOT_PRE_BOOT_ID in body_of(verdict)["metadata"]["annotations"]
 
 
@@ -504,7 +504,7 @@ def test_an_instance_is_not_rebooted_under_a_pod_that_cannot_be_read(claim: Node
 
 
 def test_no_pod_is_evicted_once_the_drain_is_over() -> None:
-    assert len(judged(ISSUING, the_node(CLOSED), a_pod())) == 1
+    assert len(evaluated(ISSUING, the_node(CLOSED), a_pod())) == 1
 
 
 # -- the way back ------------------------------------------------------------------------
@@ -580,7 +580,7 @@ def of_karpenter(at: datetime = LATELY, **more: Any) -> NodeClaim:
 
 
 def test_a_reboot_that_karpenter_has_issued_is_watched_and_not_asked_for_again() -> None:
-    (verdict,) = judged(of_karpenter(), the_node(CLOSED, ready=False, labels={}), a_pod())
+    (verdict,) = evaluated(of_karpenter(), the_node(CLOSED, ready=False, labels={}), a_pod())
     assert (verdict.reason, verdict.action) == (Reason.REBOOT_ISSUED, None)
     assert verdict.recheck_at == ago(10) + RECOVERY_MAX, "from when Karpenter counts"
     back = on_claim(of_karpenter(), the_node(CLOSED, boot="boot-2"))
@@ -645,7 +645,7 @@ def test_the_deletion_of_a_claim_ends_its_reboot(conditions: Any, deleted: str) 
     told = (*conditions, condition("DisruptionReason", "True", "Unhealthy"))
     at: dict[str, Any] = {} if deleted == "claim" else {"deletion_timestamp": ago(1)}
     node = the_node(CLOSED, **at)
-    verdicts = judged(a_leaving_claim(conditions=told), node, a_pod())
+    verdicts = evaluated(a_leaving_claim(conditions=told), node, a_pod())
     (verdict,) = verdicts  # No pod is evicted for it any more.
     assert verdict.reason is Reason.REBOOT_CANCELLED
     assert said(verdict)["Rebooting"] == ("False", "RebootCancelled")
@@ -672,7 +672,7 @@ def test_its_taint_goes_once_that_of_a_leaving_node_is_there() -> None:
     assert (waits.reason, waits.action) == (Reason.REBOOT_ENDED, None)
     then = on_claim(claim, the_node(CLOSED, DISRUPTED))
     assert taints_of(then) == [DISRUPTED_TAINT]
-    assert judged(claim, the_node(DISRUPTED)) == []
+    assert evaluated(claim, the_node(DISRUPTED)) == []
 
 
 # -- how it ends badly -------------------------------------------------------------------
@@ -707,7 +707,7 @@ SPARED = rebooting(*failed(result="Spared"))
 
 def test_a_claim_that_was_spared_is_nothing_but_unhealthy_from_then_on() -> None:
     """Whether the veto is still there makes no difference here."""
-    assert judged(SPARED, the_node()) == judged(SPARED, the_node(annotations=VETO)) == []
+    assert evaluated(SPARED, the_node()) == evaluated(SPARED, the_node(annotations=VETO)) == []
     leaving = a_leaving_claim(conditions=failed(result="Spared"), annotations=SPARED.annotations)
     verdict = on_claim(leaving, the_node())
     taken_off = {REBOOT_GRACE_PERIOD: None}
@@ -746,7 +746,7 @@ def test_the_bound_is_one_for_the_end_too_counted_from_when_that_is_written(
         annotations={key: value for key, value in notes.items() if value is not None},
         spec={"termination_grace_period": grace},
     )
-    verdicts = judged(claim, the_node())
+    verdicts = evaluated(claim, the_node())
     if written is None:
         assert verdicts == []
         return
@@ -769,12 +769,12 @@ def test_what_a_reboot_left_behind_is_taken_off(conditions: tuple[Condition, ...
     then = on_claim(claim, the_node(OTHER))
     assert isinstance(then.action, Patch)
     assert body_of(then)["metadata"]["annotations"] == {REBOOT_PRE_BOOT_ID: None}
-    assert judged(a_claim(conditions=conditions), the_node(OTHER)) == []
+    assert evaluated(a_claim(conditions=conditions), the_node(OTHER)) == []
 
 
 def test_the_taint_of_another_concern_is_not_ours_to_take_off() -> None:
     disrupted = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
-    assert judged(a_claim(conditions=(SUCCEEDED,)), the_node(disrupted)) == []
+    assert evaluated(a_claim(conditions=(SUCCEEDED,)), the_node(disrupted)) == []
 
 
 # -- a pod that cannot be read -------------------------------------------------------------

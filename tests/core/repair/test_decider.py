@@ -42,8 +42,8 @@ from tests.core.build import (
     ahead,
     body_of,
     condition,
+    evaluated,
     fact_of,
-    judged,
     said,
 )
 
@@ -53,7 +53,7 @@ FORCEFUL = a_pool(repair={"defaultTolerationDuration": "10m"})
 
 
 def verdicts(*objects: Any, now: datetime = NOW, **more: Any) -> list[Verdict]:
-    return judged(DECIDER, *objects, now=now, repair_statements=STATEMENTS, **more)
+    return evaluated(DECIDER, *objects, now=now, repair_statements=STATEMENTS, **more)
 
 
 def on_claim(*objects: Any, **more: Any) -> Verdict:
@@ -278,7 +278,7 @@ def test_a_transition_in_the_future_counts_as_it_is_written() -> None:
     assert not fact_of(then, ConditionUnhealthy).ahead
 
 
-def test_claims_taken_over_are_not_judged_by_the_ttl() -> None:
+def test_claims_taken_over_are_not_evaluated_by_the_ttl() -> None:
     """Karpenter has written no ReadyOnce; Initialized is evidence enough."""
     fleet: list[Any] = [FORCEFUL]
     for i in range(10):
@@ -474,7 +474,7 @@ def no_network(seconds: float) -> Condition:
     return unhealthy("NetworkUnavailable", ago(seconds))
 
 
-def test_every_condition_but_ready_is_judged_by_its_policy_from_the_start() -> None:
+def test_every_condition_but_ready_is_evaluated_by_its_policy_from_the_start() -> None:
     tolerated = on_claim(NETWORK, *booting_with(no_network(540), born=600))
     assert (tolerated.reason, tolerated.recheck_at) == (Reason.UNHEALTHY, ahead(60))
     due = on_claim(NETWORK, *booting_with(no_network(600), born=660))

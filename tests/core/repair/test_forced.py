@@ -33,7 +33,7 @@ from tests.core.build import (
     ago,
     ahead,
     condition,
-    judged,
+    evaluated,
 )
 
 DECIDER = DrainDecider()
@@ -46,7 +46,7 @@ NO = EvictionAnswer(at=ago(1), retry_at=ahead(9), message="Cannot evict pod: bud
 
 def on(pod: Pod, *others: Any, now: datetime = NOW, **known: Any) -> Verdict:
     claim = a_leaving_claim(spec=QUARTER)
-    verdicts = judged(DECIDER, claim, a_leaving_node(), pod, *others, now=now, **known)
+    verdicts = evaluated(DECIDER, claim, a_leaving_node(), pod, *others, now=now, **known)
     return about(verdicts, f"Pod/default/{pod.name}")
 
 
@@ -149,7 +149,7 @@ def test_budgets_are_counted_before_anybody_is_asked() -> None:
     pods = [a_pod(f"web-{i}", conditions=[condition("Ready")]) for i in range(3)]
     budget = a_budget(disruptions_allowed=1, current_healthy=3, desired_healthy=2, expected_pods=3)
     objects = (a_leaving_claim(), a_leaving_node(deletion_timestamp=ago(2)), budget, *pods)
-    verdicts = judged(DECIDER, *objects)
+    verdicts = evaluated(DECIDER, *objects)
     assert [type(v.action).__name__ for v in verdicts] == ["Evict", "NoneType", "NoneType"]
     waiting = verdicts[1]
     assert waiting.reason is Reason.EVICTION_WAITS
@@ -165,7 +165,7 @@ def test_budgets_are_counted_before_anybody_is_asked() -> None:
     assert verdicts[2].facts == (why, TriedFirst("default/web-1"))
     assert waiting.blockers[0].fact == why
     # A status may be stale: now and then the API is asked all the same, for one of them.
-    later = judged(DECIDER, *objects, now=ahead(8))
+    later = evaluated(DECIDER, *objects, now=ahead(8))
     assert [type(v.action).__name__ for v in later] == ["Evict", "Evict", "NoneType"]
 
 
@@ -173,7 +173,7 @@ def test_a_pod_under_two_budgets_says_that_it_cannot_be_evicted() -> None:
     other = a_budget("other", disruptions_allowed=1)
     spare = a_budget(disruptions_allowed=1)
     node = a_leaving_node(deletion_timestamp=ago(2))
-    (verdict,) = judged(DECIDER, a_leaving_claim(), node, a_pod(), spare, other)
+    (verdict,) = evaluated(DECIDER, a_leaving_claim(), node, a_pod(), spare, other)
     assert verdict.facts[0] == SeveralPdbs(("default/other", "default/web"))
     assert [str(b.subject) for b in verdict.blockers] == [
         "PodDisruptionBudget/default/other",

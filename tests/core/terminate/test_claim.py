@@ -43,7 +43,7 @@ from tests.core.build import (
     an_instance,
     body_of,
     condition,
-    judged,
+    evaluated,
     said,
 )
 from tests.snapshots import snapshot_with
@@ -55,7 +55,7 @@ ENDING = condition("InstanceTerminating")
 
 
 def verdict_on(*objects: Any, **known: Any) -> Verdict:
-    return about(judged(TerminationDecider(), *objects, **known), "NodeClaim/a")
+    return about(evaluated(TerminationDecider(), *objects, **known), "NodeClaim/a")
 
 
 def drained(status: str, at: Any, *conditions: Any) -> Any:
@@ -222,7 +222,7 @@ def test_finalizers_of_others_stay_on_the_claim() -> None:
     ],
 )
 def test_nothing_is_decided_when(objects: Any) -> None:
-    assert judged(TerminationDecider(), *objects) == []
+    assert evaluated(TerminationDecider(), *objects) == []
 
 
 def test_a_pod_that_is_stuck_in_termination_is_named() -> None:

@@ -26,7 +26,7 @@ from tests.core.build import (
     ago,
     ahead,
     body_of,
-    judged,
+    evaluated,
 )
 
 DECIDER = DeadlineDecider()
@@ -39,7 +39,7 @@ def stamped(value: str) -> dict[str, Any]:
 
 
 def test_a_grace_period_is_written_as_a_stamp() -> None:
-    (verdict,) = judged(DECIDER, a_leaving_claim(spec=QUARTER))
+    (verdict,) = evaluated(DECIDER, a_leaving_claim(spec=QUARTER))
     assert verdict.reason is Reason.DEADLINE_SET
     assert verdict.facts == (MustBeDrained("NodeClaim", "a", DEADLINE), RecordingDeadline())
     noted = {TERMINATION_TIMESTAMP: "2026-03-02T12:14:30Z"}
@@ -48,14 +48,14 @@ def test_a_grace_period_is_written_as_a_stamp() -> None:
 
 def test_a_stamp_is_not_written_over() -> None:
     claim = a_leaving_claim(spec=QUARTER, **stamped("2026-03-02T18:00:00Z"))
-    (verdict,) = judged(DECIDER, claim)
+    (verdict,) = evaluated(DECIDER, claim)
     assert (verdict.reason, verdict.action) == (Reason.DEADLINE_SET, None)
     assert verdict.facts == (MustBeDrained("NodeClaim", "a", DEADLINE),)
 
 
 @pytest.mark.parametrize("spec", [{}, QUARTER], ids=["no period", "a period"])
 def test_an_invalid_stamp_is_reported_and_kept(spec: dict[str, Any]) -> None:
-    (verdict,) = judged(DECIDER, a_leaving_claim(spec=spec, **stamped("noon")))
+    (verdict,) = evaluated(DECIDER, a_leaving_claim(spec=spec, **stamped("noon")))
     assert (verdict.reason, verdict.action) == (Reason.DEADLINE_UNREADABLE, None)
     assert verdict.facts == (DeadlineUnreadable("noon"),)
 
@@ -64,7 +64,7 @@ def test_the_node_reports_when_pods_are_force_deleted() -> None:
     slow = a_pod("slow", spec={"termination_grace_period_seconds": 600})
     done = a_pod("done", phase="Succeeded", spec={"termination_grace_period_seconds": 3600})
     claim = a_leaving_claim(spec=QUARTER)
-    verdicts = judged(DECIDER, claim, a_leaving_node(), slow, done, a_pod())
+    verdicts = evaluated(DECIDER, claim, a_leaving_node(), slow, done, a_pod())
     said = about(verdicts, "Node/node-a")
     assert said.reason is Reason.GRACE_PERIOD_EXPIRING
     assert said.facts == (
@@ -76,13 +76,13 @@ def test_the_node_reports_when_pods_are_force_deleted() -> None:
 def test_pods_are_not_force_deleted_before_the_node_terminates() -> None:
     """A grace period longer than the node's would begin before the node was deleted."""
     slow = a_pod("slow", spec={"termination_grace_period_seconds": 3600})
-    verdicts = judged(DECIDER, a_leaving_claim(spec=QUARTER), a_leaving_node(), slow)
+    verdicts = evaluated(DECIDER, a_leaving_claim(spec=QUARTER), a_leaving_node(), slow)
     said = about(verdicts, "Node/node-a")
     assert said.facts[1:] == (ForceDeletionsBegin(ago(30)),)
 
 
 def test_an_empty_node_reports_only_the_deadline() -> None:
-    verdicts = judged(DECIDER, a_leaving_claim(spec=QUARTER), a_leaving_node())
+    verdicts = evaluated(DECIDER, a_leaving_claim(spec=QUARTER), a_leaving_node())
     assert about(verdicts, "Node/node-a").facts == (MustBeDrained("Node", "node-a", DEADLINE),)
 
 
@@ -95,4 +95,4 @@ def test_an_empty_node_reports_only_the_deadline() -> None:
     ],
 )
 def test_without_a_deadline_nothing_is_reported(claim: Any) -> None:
-    assert judged(DECIDER, claim, a_leaving_node()) == []
+    assert evaluated(DECIDER, claim, a_leaving_node()) == []

@@ -25,7 +25,7 @@ from tests.core.build import (
     a_pod,
     ago,
     condition,
-    judged,
+    evaluated,
 )
 from tests.snapshots import snapshot_with
 
@@ -34,7 +34,7 @@ BOTH = {"node/node-a", "a"}
 
 
 def test_a_claim_and_its_node_are_evaluated_together_each_once() -> None:
-    verdicts = judged(DECIDER, a_leaving_claim(), a_leaving_node(), a_pod())
+    verdicts = evaluated(DECIDER, a_leaving_claim(), a_leaving_node(), a_pod())
     assert [str(verdict.subject) for verdict in verdicts] == ["Node/node-a", "NodeClaim/a"]
 
 
@@ -56,7 +56,10 @@ def test_from_the_deletion_of_a_node_to_its_release_in_the_right_order() -> None
         ([a_leaving_claim(conditions=[ended, detached, ending])], gone),
     ]
     told = [
-        [(v.subject.kind, v.reason, type(v.action).__name__) for v in judged(DECIDER, *o, **known)]
+        [
+            (v.subject.kind, v.reason, type(v.action).__name__)
+            for v in evaluated(DECIDER, *o, **known)
+        ]
         for o, known in steps
     ]
     assert told == [
@@ -118,9 +121,9 @@ def test_keys_of_what_is_gone_have_no_view() -> None:
     snapshot = snapshot_with(a_leaving_claim(), a_leaving_node())
     assert DECIDER.view(snapshot, "gone") is None
     assert DECIDER.view(snapshot, "node/gone") is None
-    assert DECIDER.view(snapshot, "node/node-a") is None, "it is judged with its claim"
+    assert DECIDER.view(snapshot, "node/node-a") is None, "it is evaluated with its claim"
 
 
 def test_the_drain_of_a_node_waits_for_its_claim_to_be_adopted() -> None:
-    verdicts = judged(DECIDER, a_claim(finalizers=()), a_leaving_node())
+    verdicts = evaluated(DECIDER, a_claim(finalizers=()), a_leaving_node())
     assert verdicts == []

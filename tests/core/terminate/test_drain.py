@@ -24,7 +24,7 @@ from tenure.core.terminate.facts.pods import (
     TierWaits,
     TryingNow,
 )
-from tenure.core.terminate.pods import DrainView, PodView, judge_pods, tier_of
+from tenure.core.terminate.pods import DrainView, PodView, evaluate_pods, tier_of
 from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.pod import Pod, Toleration
 from tenure.model.api.resource import (
@@ -51,7 +51,7 @@ from tests.core.build import (
     ago,
     ahead,
     condition,
-    judged,
+    evaluated,
 )
 from tests.snapshots import snapshot_with
 
@@ -61,7 +61,7 @@ NO = EvictionAnswer(at=ago(1), retry_at=ahead(9), message="Cannot evict pod: bud
 
 
 def drained(*pods: Pod, node: Any = None, **known: Any) -> list[Verdict]:
-    return judged(DECIDER, a_leaving_claim(), node or a_leaving_node(), *pods, **known)
+    return evaluated(DECIDER, a_leaving_claim(), node or a_leaving_node(), *pods, **known)
 
 
 def verdict_on(pod: Pod, *others: Any, **known: Any) -> Verdict:
@@ -303,7 +303,9 @@ def test_a_pod_that_can_never_be_evicted_is_a_failure_at_once() -> None:
 def test_a_retry_is_the_same_verdict_with_an_action() -> None:
     """Otherwise every retry would make a new event."""
     before = verdict_on(a_pod(), evictions={"uid-web": NO})
-    (after,) = judged(DECIDER, a_leaving_node(), a_pod(), now=ahead(9), evictions={"uid-web": NO})
+    (after,) = evaluated(
+        DECIDER, a_leaving_node(), a_pod(), now=ahead(9), evictions={"uid-web": NO}
+    )
     assert before.facts[1:] == (RetriedAt(ahead(9)),)
     assert after.facts[1:] == (TryingNow(),), "never an instant in the past"
     assert not any(fact.news for fact in (*before.facts[1:], *after.facts[1:]))
@@ -317,7 +319,7 @@ def test_a_first_try_that_is_due_says_no_instant_in_the_past(left_at: datetime |
     pod, budget = a_pod(conditions=[condition("Ready")]), a_budget(desired_healthy=1)
     node = a_leaving_node(deletion_timestamp=left_at)
     drain = DrainView(node=node, pods=(PodView(pod, budgets=(budget,)),))
-    (verdict,) = judge_pods(drain, Settings(), NOW)
+    (verdict,) = evaluate_pods(drain, Settings(), NOW)
     assert (verdict.facts[1:], type(verdict.action)) == ((TryingNow(),), Evict)
 
 
@@ -340,7 +342,7 @@ def test_a_refusal_matters_no_more_once_the_pod_is_protected_or_terminating() ->
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_no_pod_is_evicted_because(objects: Any, why: str) -> None:
-    verdicts = judged(DECIDER, *objects, a_pod())
+    verdicts = evaluated(DECIDER, *objects, a_pod())
     assert bool(verdicts) is (why == ""), "a node without a claim is ours by its label"
 
 

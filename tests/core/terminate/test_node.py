@@ -53,7 +53,7 @@ from tests.core.build import (
     ahead,
     body_of,
     condition,
-    judged,
+    evaluated,
 )
 
 END = Terminate(provider_id="cloud://a", claim_uid="uid-a")
@@ -65,7 +65,7 @@ def drained(status: str, at: Any) -> Any:
 
 
 def verdict_on(*objects: Any, **known: Any) -> Verdict:
-    return about(judged(TerminationDecider(), *objects, **known), "Node/node-a")
+    return about(evaluated(TerminationDecider(), *objects, **known), "Node/node-a")
 
 
 def test_the_node_is_tainted_before_any_pod_is_evicted() -> None:
@@ -197,7 +197,7 @@ def test_the_retry_of_an_eviction_does_not_change_the_verdict_on_its_node() -> N
     no = {"uid-web": EvictionAnswer(at=ago(1), retry_at=ahead(9), message="no")}
     objects = [a_leaving_claim(), a_leaving_node(), a_pod(), a_budget()]
     before, after = (
-        about(judged(TerminationDecider(), *objects, now=now, evictions=no), "Node/node-a")
+        about(evaluated(TerminationDecider(), *objects, now=now, evictions=no), "Node/node-a")
         for now in (NOW, ahead(9))
     )
     assert before == after
@@ -211,7 +211,7 @@ def a_paced_drain(*others: Any, blocked: int, now: datetime = NOW) -> Verdict:
     pod = a_pod(conditions=[condition("Ready")])
     objects = [a_leaving_claim(), a_leaving_node(deletion_timestamp=ago(600)), pod]
     budget = a_budget(**numbers, conditions=(since,))
-    verdicts = judged(TerminationDecider(), *objects, budget, *others, now=now)
+    verdicts = evaluated(TerminationDecider(), *objects, budget, *others, now=now)
     return about(verdicts, "Node/node-a")
 
 
@@ -248,7 +248,7 @@ def test_a_pod_that_its_pdb_allows_again_is_evicted_next_and_does_not_fail_the_d
     assert (second.fact.evicted, second.fact.first) == ((), ("default/web",))
     assert pdb.fact == second.fact
     late = about(
-        judged(TerminationDecider(), *objects, now=ahead(118), evictions=no), "Node/node-a"
+        evaluated(TerminationDecider(), *objects, now=ahead(118), evictions=no), "Node/node-a"
     )
     assert late.reason is Reason.EVICTION_REFUSED, "two minutes after the PDB began to allow it"
 
@@ -273,7 +273,7 @@ def test_a_drain_does_not_fail_at_once_for_a_protection_that_ends() -> None:
     assert first.reason is Reason.DRAINING
     assert first.blockers[0].until == ahead(180)
     assert first.recheck_at == ahead(90), "then it has waited for two minutes"
-    waited = about(judged(TerminationDecider(), *objects, now=ahead(90)), "Node/node-a")
+    waited = about(evaluated(TerminationDecider(), *objects, now=ahead(90)), "Node/node-a")
     assert (waited.reason, waited.recheck_at) == (Reason.EVICTION_REFUSED, ahead(180))
 
 
@@ -451,7 +451,7 @@ def test_a_node_without_a_claim_is_drained_and_released() -> None:
 
 def test_a_node_with_two_claims_is_evaluated_once_and_without_a_claim() -> None:
     twin = a_leaving_claim("b", status={"provider_id": "cloud://a"})
-    verdicts = judged(TerminationDecider(), a_leaving_claim(), twin, a_leaving_node())
+    verdicts = evaluated(TerminationDecider(), a_leaving_claim(), twin, a_leaving_node())
     assert [(str(v.subject), v.reason) for v in verdicts] == [
         ("NodeClaim/a", Reason.DRAINING),
         ("NodeClaim/b", Reason.DRAINING),
@@ -462,7 +462,7 @@ def test_a_node_with_two_claims_is_evaluated_once_and_without_a_claim() -> None:
 def test_a_foreign_node_without_a_claim_is_ignored() -> None:
     foreign = a_leaving_node(registered=False, finalizers=(names.FINALIZER,))
     assert not set(CLASS_LABEL) & set(foreign.labels)
-    assert judged(TerminationDecider(), foreign) == []
+    assert evaluated(TerminationDecider(), foreign) == []
 
 
 def test_a_pod_that_is_stuck_in_termination_is_named() -> None:

@@ -28,13 +28,13 @@ from tests.core.build import (
     a_pool,
     body_of,
     condition,
-    judged,
+    evaluated,
     said,
 )
 
 
 def told(*objects: ApiObject) -> list[Verdict]:
-    return judged(OutlookDecider(), *objects)
+    return evaluated(OutlookDecider(), *objects)
 
 
 def bounded(period: str = "5m", **fields: Any) -> Any:

@@ -36,7 +36,7 @@ from tests.core.build import (
     ago,
     ahead,
     condition,
-    judged,
+    evaluated,
 )
 from tests.snapshots import snapshot_with
 
@@ -79,7 +79,7 @@ def test_nothing_is_written_to_what_cannot_be_read(action: Any) -> None:
 
 def repaired(*objects: Any) -> list[Verdict]:
     statements = kwok_statements(ready=timedelta(minutes=30))
-    return judged(RepairDecider(), *objects, repair_statements=statements)
+    return evaluated(RepairDecider(), *objects, repair_statements=statements)
 
 
 UNREADABLE_PARTS = [
@@ -112,7 +112,7 @@ def test_a_pdb_with_an_unreadable_selector_blocks_its_whole_namespace() -> None:
     claim, node = a_leaving_claim(), a_leaving_node()
     budget = unread(a_budget(app="others"))
     unknown = stand_in(budget, PROBLEM)  # Not even its selector can be read.
-    (verdict,) = judged(DrainDecider(), claim, node, a_pod(), unknown)
+    (verdict,) = evaluated(DrainDecider(), claim, node, a_pod(), unknown)
     assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
 
 
@@ -121,10 +121,10 @@ def test_a_deadline_that_has_passed_applies_to_unreadable_objects(part: str) -> 
     period = {"termination_grace_period": "10m"}
     claim, node = a_leaving_claim(spec=period), a_leaving_node()
     objects = (unread(claim), node) if part == "claim" else (claim, unread(node))
-    before = about(judged(TerminationDecider(), *objects, now=ahead(600)), "NodeClaim/a")
+    before = about(evaluated(TerminationDecider(), *objects, now=ahead(600)), "NodeClaim/a")
     assert (before.reason, before.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
     assert before.recheck_at == ahead(630), "deleted half a minute ago, and a minute more"
-    over = about(judged(TerminationDecider(), *objects, now=ahead(630)), "NodeClaim/a")
+    over = about(evaluated(TerminationDecider(), *objects, now=ahead(630)), "NodeClaim/a")
     assert isinstance(over.action, Terminate)
 
 

@@ -13,20 +13,20 @@ from tenure.core.windows.status import WindowDecider
 from tenure.model.api.meta import format_time
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODES, PODS
 from tenure.model.snapshot.snapshot import Change
-from tests.core.build import a_node, a_pod, a_window, body_of, condition, judged, said
+from tests.core.build import a_node, a_pod, a_window, body_of, condition, evaluated, said
 from tests.snapshots import snapshot_with
 
 DECIDER = WindowDecider()
 
 
 def verdict_on(window: Any) -> Verdict:
-    (verdict,) = judged(DECIDER, window)
+    (verdict,) = evaluated(DECIDER, window)
     return verdict
 
 
 def test_a_window_says_whether_it_is_active_until_when_and_on_how_many_nodes() -> None:
     window = a_window()
-    (verdict,) = judged(DECIDER, window, a_node("n1"), a_node("n2"))
+    (verdict,) = evaluated(DECIDER, window, a_node("n1"), a_node("n2"))
     (fact,) = verdict.facts
     assert isinstance(fact, WindowActive)
     assert (fact.nodes, fact.allows, fact.actions) == (2, False, window.spec.actions)

@@ -19,7 +19,7 @@ from tenure.core.windows.status import WindowDecider
 from tenure.model.api.meta import ApiObject
 from tenure.model.snapshot.kinds import type_for
 from tenure.sim.apiserver.objects.kinds import BY_KIND
-from tests.core.build import judged
+from tests.core.build import evaluated
 from tests.kube.reviews import Json, a_review, admission
 from tests.schema.objects import an_object
 from tests.schema.test_problems import (
@@ -56,10 +56,10 @@ def stored(obj: Json) -> ApiObject:
 def status_says(obj: Json) -> str:
     """The messages of the conditions that are not as they should be, one after the other."""
     kind = obj["kind"]
-    (verdict,) = judged(DECIDERS[kind], stored(obj))
+    (verdict,) = evaluated(DECIDERS[kind], stored(obj))
     while isinstance(verdict.action, Patch) and not verdict.action.subresource:
         obj["metadata"] |= verdict.action.body["metadata"]  # It is stamped first, then evaluated.
-        (verdict,) = judged(DECIDERS[kind], stored(obj))
+        (verdict,) = evaluated(DECIDERS[kind], stored(obj))
     if kind == "NodeClaim":
         return verdict.message if verdict.reason is Reason.LAUNCH_FAILED else ""
     assert isinstance(verdict.action, Patch)

@@ -57,26 +57,26 @@ class StandBy:
 
 def test_a_view_that_no_loop_reads_keeps_no_changes() -> None:
     with Story(*a_cluster(a_deployment(replicas=3))) as story:
-        standing_by = StandBy(story)
+        standby = StandBy(story)
         story.run(MINUTE)
-        assert standing_by.view.synced
-        assert len(standing_by.view.cache.tables.table(PODS)) == 3
-        assert standing_by.view.cache.take_changes() == []
-        standing_by.end()
+        assert standby.view.synced
+        assert len(standby.view.cache.tables.table(PODS)) == 3
+        assert standby.view.cache.take_changes() == []
+        standby.end()
 
 
 def test_each_term_evaluates_what_the_view_already_knows_and_leaves_it_running() -> None:
     with Story(*a_cluster(a_deployment("first", replicas=3))) as story:
-        standing_by = StandBy(story)
+        standby = StandBy(story)
         story.run(MINUTE)
-        standing_by.lead()
+        standby.lead()
         assert story.running("first") == 3
         story.apply(a_deployment("second", replicas=40, cpu="900m"))
         story.run(MINUTE)
         assert story.running("second") < 40, "no replica leads"
-        standing_by.lead()
+        standby.lead()
         assert story.running("second") == 40
-        standing_by.end()
+        standby.end()
 
 
 class Forbidding:

@@ -18,7 +18,7 @@ class Case(msgspec.Struct, frozen=True):
     #: Field and part of the message; empty where the object is fine.
     field: str = ""
     message: str = ""
-    #: What the object was before, for rules that judge a change.
+    #: What the object was before, for rules that evaluate a change.
     before: Json | None = None
 
     @property

@@ -30,7 +30,7 @@ class EvaluatedCluster(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     snapshot: Snapshot
     evaluator: Evaluator
-    #: By which it was judged.
+    #: By which it was evaluated.
     settings: Settings = Settings()
     #: The same instant in other words, if there are any: how long after the start.
     also_at: str = ""

@@ -1,7 +1,7 @@
 """Which cluster to look at: the options that ``explain`` and ``plan`` share, and what they mean.
 
 They are settings of ``tenure run`` by the same names. Whatever else ``run`` reads from the
-environment and from its file counts here too, so that a look judges as the replica does.
+environment and from its file counts here too, so that a look evaluates as the replica does.
 """
 
 from __future__ import annotations

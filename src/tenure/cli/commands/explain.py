@@ -76,7 +76,7 @@ def explain(
     if scenario is None:
         if moment is not None or seed is not None:
             flag = "--seed" if moment is None else "--at"
-            raise click.UsageError(f"{flag} goes with --in; a cluster is judged as it is now")
+            raise click.UsageError(f"{flag} goes with --in; a cluster is evaluated as it is now")
         return _on_cluster(question, cluster, as_json)
     no_cluster(cluster)
     if moment is None:

@@ -49,14 +49,14 @@ def plan(
 ) -> int:
     """Say what Tenure would do now, and why not the rest. Nothing is changed.
 
-    The cluster is listed once and judged as tenure run judges it: what it would create,
+    The cluster is listed once and evaluated as tenure run evaluates it: what it would create,
     launch, evict, end or write next; then what it would leave alone, for which reason,
     held by what, and until when.
     """
     if scenario is None:
         if moment is not None or seed is not None:
             flag = "--seed" if moment is None else "--at"
-            raise click.UsageError(f"{flag} goes with --in; a cluster is judged as it is now")
+            raise click.UsageError(f"{flag} goes with --in; a cluster is evaluated as it is now")
         return _on_cluster(cluster, as_json)
     no_cluster(cluster)
     if moment is None:

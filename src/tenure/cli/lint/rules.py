@@ -136,7 +136,7 @@ def _wrong(source: Source, of: Known) -> Iterator[Finding]:
 
 
 def _annotations(source: Source) -> Iterator[Finding]:
-    """Of what is no pod; pods are judged with where they may run."""
+    """Of what is no pod; pods are evaluated with where they may run."""
     if source.kind in _ANNOTATED:
         at = _ANNOTATED[source.kind]
         value = dig(source.value, *at.split("."), "annotations", DO_NOT_DISRUPT)

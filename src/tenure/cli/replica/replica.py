@@ -2,7 +2,7 @@
 
 In order: the API server is greeted, for as long as it takes; the cluster's name is found; then
 the holder of the Lease leads. What is watched outlives the terms of leadership; a controller
-lives for one term, and begins it by judging everything anew.
+lives for one term, and begins it by evaluating everything anew.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ _BY_NAME: Final = {parameter_name(setting): setting for setting in TABLE}
 
 
 def _option(setting: Setting) -> click.Option:
-    """Text, always: the one place that judges values is ``cli.config``."""
+    """Text, always: the one place that evaluates values is ``cli.config``."""
     names = [f"--{flag}" for flag in (setting.flag, *setting.also)]
     more: dict[str, Any] = (
         {"is_flag": False, "flag_value": "true"} if setting.form.is_switch else {}

@@ -490,7 +490,7 @@ OWN: Final = (
         "turn_gap",
         "turn-gap",
         "50ms",
-        "Between two turns of the loop: a burst of changes is judged once.",
+        "Between two turns of the loop: a burst of changes is evaluated once.",
     ),
     _span(
         PACE,

@@ -90,7 +90,7 @@ def _row(
     node = next(iter(nodes.values()), None)
     verdict = governing(claim, node, evaluator)
     if verdict is None:
-        return None  # Created this very instant; judged at the next turn.
+        return None  # Created this very instant; evaluated at the next turn.
     pods = [pod for pod in _pods(node, snapshot) if not pod.finished]
     return NodeRow(
         name=claim.name,

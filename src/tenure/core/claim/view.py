@@ -6,7 +6,7 @@ from functools import partial
 
 import msgspec
 
-from tenure.core import verdicts as saying
+from tenure.core import verdicts
 from tenure.core.claim.facts import Readiness, Rebooting, SeveralNodes
 from tenure.core.decision import Concern
 from tenure.core.marks.reboot import is_issued, issued_at, mark_of, requested_at
@@ -26,7 +26,7 @@ class ClaimView(msgspec.Struct, frozen=True, kw_only=True):
     failure: LaunchFailure | None = None
 
 
-say = partial(saying.say, Concern.LIFECYCLE)
+say = partial(verdicts.say, Concern.LIFECYCLE)
 
 
 def several(nodes: tuple[Node, ...]) -> SeveralNodes:

@@ -48,7 +48,7 @@ from tenure.core.marks.stamp import stamp_claim, take_off_stamp
 from tenure.core.marks.taints import is_closed
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, no_later, say
-from tenure.core.writes import as_judged, delete_claim
+from tenure.core.writes import as_evaluated, delete_claim
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -250,7 +250,7 @@ class Execution:
             Reason.REPLACED,
             self._initialized(),
             TerminatingWithin(min(spans, default=None)),
-            action=msgspec.structs.replace(action, precondition=as_judged(node)),
+            action=msgspec.structs.replace(action, precondition=as_evaluated(node)),
             recheck_at=recheck_at,
         )
         if isinstance(action, Patch):

@@ -85,10 +85,10 @@ from tenure.core.reboot.facts import (
 )
 from tenure.core.reboot.view import RebootView
 from tenure.core.terminate.node import blockers_of
-from tenure.core.terminate.pods import DrainView, judge_pods, left_alone
+from tenure.core.terminate.pods import DrainView, evaluate_pods, left_alone
 from tenure.core.terminate.view import next_change, waiting_pods
 from tenure.core.verdicts import say
-from tenure.core.writes import as_judged, patch
+from tenure.core.writes import as_evaluated, patch
 from tenure.errors import SpecError
 from tenure.model.api.meta import later
 from tenure.model.api.names import INITIALIZED, REBOOT_PRE_BOOT_ID
@@ -184,7 +184,7 @@ class RebootSteps:
         else:
             yield self._noted(node, (), ends)
         yield from (
-            _of_pod(verdict, node) for verdict in judge_pods(drain, self._settings, self._now)
+            _of_pod(verdict, node) for verdict in evaluate_pods(drain, self._settings, self._now)
         )
 
     def _noted(self, node: Node, left: tuple[str, ...], recheck_at: datetime | None) -> Verdict:
@@ -198,7 +198,7 @@ class RebootSteps:
             action = claim_status(self._claim, Wanted(ISSUED, "Unknown", "Drained", str(over)))
             assert action is not None, "it is not said yet"
             # From here on it cannot be called off, so by the Node as it is right then.
-            action = msgspec.structs.replace(action, precondition=as_judged(node))
+            action = msgspec.structs.replace(action, precondition=as_evaluated(node))
         return self._say(Reason.REBOOT_REQUESTED, over, action=action, recheck_at=recheck_at)
 
     def _no_node(self, since: datetime) -> Verdict:
@@ -233,7 +233,7 @@ class RebootSteps:
             provider_id=self._claim.provider_id,
             claim_uid=self._claim.uid,
             operation_id=operation,
-            precondition=as_judged(self._claim),
+            precondition=as_evaluated(self._claim),
         )
         return self._say(Reason.REBOOT_REQUESTED, asking, action=reboot)
 

@@ -64,7 +64,7 @@ from tenure.core.repair.facts import (
 )
 from tenure.core.repair.force import committed, force, note_probe, probe_mark
 from tenure.core.verdicts import also_of, no_later, say
-from tenure.core.writes import as_judged
+from tenure.core.writes import as_evaluated
 from tenure.model.api.meta import later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -337,7 +337,7 @@ class _Evaluation:
         near_enough = hurried_until(claim, span)
         # It may have recovered by the time of the call.
         stamp = stamp_claim(claim, Ground.REPAIR, span)
-        action = msgspec.structs.replace(stamp, precondition=as_judged(node))
+        action = msgspec.structs.replace(stamp, precondition=as_evaluated(node))
         return _say(claim, Reason.REPAIR_DUE, *facts, action=action, recheck_at=near_enough)
 
     def _forceful(

@@ -14,7 +14,7 @@ from tenure.core.health.domains import Probe
 from tenure.core.health.health import Member
 from tenure.core.marks.deadline import deadline_of, stamp_of
 from tenure.core.marks.stamp import stamp_claim
-from tenure.core.writes import as_judged, delete_claim, patch
+from tenure.core.writes import as_evaluated, delete_claim, patch
 from tenure.model.api import names
 from tenure.model.api.meta import format_time
 from tenure.model.api.nodepool import NodePool
@@ -57,6 +57,6 @@ def probe_mark(probe: Probe) -> dict[str, str]:
 
 def _precondition(member: Member) -> Precondition | None:
     if member.node is not None:
-        return as_judged(member.node)
+        return as_evaluated(member.node)
     name = member.claim.node_name
     return Precondition(resource=NODES, name=name) if name else None  # It never had a Node.

@@ -112,8 +112,8 @@ def _verdict_on(
     members = tuple(
         _as(claim, one) if one.claim.name == claim.name else one for one in view.members
     )
-    judged = diagnose(msgspec.structs.replace(view, members=members), settings, at).verdicts
-    return next((one for one in judged if one.subject == subject_of(claim)), None)
+    evaluated = diagnose(msgspec.structs.replace(view, members=members), settings, at).verdicts
+    return next((one for one in evaluated if one.subject == subject_of(claim)), None)
 
 
 def _as(claim: NodeClaim, member: Member) -> Member:

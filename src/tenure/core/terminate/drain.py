@@ -14,7 +14,7 @@ from tenure.core.marks.deadline import Deadline, deadline_of
 from tenure.core.marks.ownership import is_our_node
 from tenure.core.marks.taints import is_closed
 from tenure.core.protect.protection import protection_cap
-from tenure.core.terminate.pods import Attachment, DrainView, PodView, judge_pods
+from tenure.core.terminate.pods import Attachment, DrainView, PodView, evaluate_pods
 from tenure.core.unreadable.decider import in_the_way
 from tenure.model.api import names
 from tenure.model.api.node import Node
@@ -62,7 +62,7 @@ class DrainDecider:
         return drain_of(node, snapshot)
 
     def decide(self, view: DrainView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        return judge_pods(view, settings, now)
+        return evaluate_pods(view, settings, now)
 
 
 def drains_touched(change: Change, snapshot: Snapshot) -> Iterable[str]:

@@ -101,7 +101,7 @@ class DrainView(msgspec.Struct, frozen=True, kw_only=True):
     attachments: tuple[Attachment, ...] = ()
 
 
-def judge_pods(drain: DrainView, settings: Settings, now: datetime) -> list[Verdict]:
+def evaluate_pods(drain: DrainView, settings: Settings, now: datetime) -> list[Verdict]:
     """One verdict per pod, in their order."""
     holding = (tier_of(item.pod) for item in drain.pods if holds_node(item.pod, now))
     evaluation = _Evaluation(drain, min(holding, default=0), settings, now)

@@ -40,8 +40,8 @@ from tenure.core.terminate.pods import (
     TIERS,
     DrainView,
     PodView,
+    evaluate_pods,
     holds_node,
-    judge_pods,
     tier_of,
 )
 from tenure.model.api.meta import later, seconds_of
@@ -121,10 +121,10 @@ class _Rows:
         self._tried: dict[tuple[str, ...], datetime] = {}
 
     def rows(self) -> tuple[list[PodTimes], datetime | None]:
-        judged = zip(
-            self._drain.pods, judge_pods(self._drain, self._settings, self._now), strict=True
+        evaluated = zip(
+            self._drain.pods, evaluate_pods(self._drain, self._settings, self._now), strict=True
         )
-        waited = [one for one in judged if holds_node(one[0].pod, self._now)]
+        waited = [one for one in evaluated if holds_node(one[0].pod, self._now)]
         waited.sort(key=lambda one: (tier_of(one[0].pod), one[0].pod.key))
         rows: list[PodTimes] = []
         for _, tier in itertools.groupby(waited, key=lambda one: tier_of(one[0].pod)):

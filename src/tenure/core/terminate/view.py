@@ -8,7 +8,7 @@ from functools import partial
 
 import msgspec
 
-from tenure.core import verdicts as saying
+from tenure.core import verdicts
 from tenure.core.decision import Concern, Delete, Inspect, Patch, Terminate, Verdict
 from tenure.core.marks.deadline import deadline_of, force_at, stops_at
 from tenure.core.marks.ownership import is_missing
@@ -30,8 +30,8 @@ from tenure.core.terminate.pods import (
     Attachment,
     DrainView,
     PodView,
+    evaluate_pods,
     holds_node,
-    judge_pods,
     left_alone,
     waited_until,
 )
@@ -72,15 +72,15 @@ class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
         return [drain.node for drain in self.drains]
 
 
-say = partial(saying.say, Concern.TERMINATION)
+say = partial(verdicts.say, Concern.TERMINATION)
 
 Waiting = Sequence[tuple[PodView, Verdict]]
 
 
 def waiting_pods(drain: DrainView, settings: Settings, now: datetime) -> Waiting:
     """The pods that the Node waits for, with their verdicts; none after the last minute."""
-    judged = zip(drain.pods, judge_pods(drain, settings, now), strict=True)
-    return [(item, verdict) for item, verdict in judged if _is_waited_for(item, drain, now)]
+    evaluated = zip(drain.pods, evaluate_pods(drain, settings, now), strict=True)
+    return [(item, verdict) for item, verdict in evaluated if _is_waited_for(item, drain, now)]
 
 
 def _is_waited_for(item: PodView, drain: DrainView, now: datetime) -> bool:
@@ -171,7 +171,7 @@ def inspected(
         if answer.gone or answer.asked_at >= since:
             return verdict
         if now < again_at:
-            return saying.no_later(verdict, again_at)
+            return verdicts.no_later(verdict, again_at)
     if verdict.action is not None:
         return verdict
     action = Inspect(provider_id=claim.provider_id, claim_uid=claim.uid)

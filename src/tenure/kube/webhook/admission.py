@@ -118,10 +118,10 @@ class Admission:
         if review.api_version != API_VERSION:
             reviewed = _passed(f"a review of {review.api_version or 'no version'} is not reviewed")
         else:
-            reviewed = self.judge(review.request, now)
+            reviewed = self.review(review.request, now)
         return _encoded(review.request, reviewed, review.api_version), reviewed
 
-    def judge(self, request: AdmissionRequest, now: datetime) -> Review:
+    def review(self, request: AdmissionRequest, now: datetime) -> Review:
         about = request.kind
         kind = self._kinds.get((about.group, about.version, about.kind))
         if kind is None:
@@ -129,7 +129,7 @@ class Admission:
                 f"{about.kind or 'no kind'} in {about.group}/{about.version}: not reviewed"
             )
         if request.operation not in ("CREATE", "UPDATE"):
-            return _passed(f"the operation {request.operation or 'without a name'} is not judged")
+            return _passed(f"the operation {request.operation or 'without a name'} is not reviewed")
         new = decode(kind.resource, request.object)
         if isinstance(new, Unreadable):
             return _passed(f"the object cannot be read: {new.problem}")

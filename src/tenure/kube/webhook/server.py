@@ -21,7 +21,7 @@ from tenure.ports.transport import JSON
 #: Where API servers send their reviews.
 PATH: Final = "/validate"
 #: Reviews that are answered at once.
-JUDGED_MAX: Final = 2
+REVIEWS_MAX: Final = 2
 #: Body: a review has an object twice, and ours are a few kilobytes. More would let a client that is no
 #: API server keep the processor busy for seconds with one request. Idle: longer than an API server
 #: keeps a connection that it does not use, so that it never finds one closed while it asks.
@@ -35,7 +35,7 @@ class ReviewServer:
         """``answer`` is called in threads."""
         self._answer = answer
         self._limits = limits
-        self._places = asyncio.Semaphore(JUDGED_MAX)
+        self._places = asyncio.Semaphore(REVIEWS_MAX)
         self._listener = Listener(self._reviewed, limits, tls=tls)
 
     async def open(self, host: str, port: int) -> None:

@@ -123,7 +123,7 @@ class ClusterCollector(Collector):
         self._rows = {
             **dict(_us(replica)),
             **dict(_watching(replica)),
-            **dict(_judging(replica)),
+            **dict(_evaluating(replica)),
             **dict(_waiting(snapshot)),
             **dict(_pools(snapshot)),
             **dict(_budgets(snapshot, replica.now())),
@@ -172,7 +172,7 @@ def _watching(replica: ReplicaStatus) -> Iterator[tuple[Named, list[Row]]]:
     yield names.UNREADABLE, [((resource,), count) for resource, count in unreadable.items()]
 
 
-def _judging(replica: ReplicaStatus) -> Iterator[tuple[Named, list[Row]]]:
+def _evaluating(replica: ReplicaStatus) -> Iterator[tuple[Named, list[Row]]]:
     evaluator = replica.evaluator
     held = (
         Counter((v.concern.value, v.reason.value) for v in evaluator.in_force())

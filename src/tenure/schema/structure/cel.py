@@ -34,7 +34,7 @@ class Program(msgspec.Struct, frozen=True):
         if self.compares and old is ABSENT:
             return
         if isinstance(value, str) and not self.compares:
-            failure = _judge_text(self.rule, value)
+            failure = _evaluate_text(self.rule, value)
         else:
             failure = _failure(self.rule, value, old)
         if failure is not None:
@@ -42,7 +42,7 @@ class Program(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=8192)
-def _judge_text(rule: str, value: str) -> str | None:
+def _evaluate_text(rule: str, value: str) -> str | None:
     """As ``_failure``; remembered, because the same durations and keys come over and over."""
     return _failure(rule, value, ABSENT)
 

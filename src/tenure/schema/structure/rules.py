@@ -26,7 +26,7 @@ class Rule(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def compares(self) -> bool:
-        """It judges a change, so it is silent when there is nothing to compare with."""
+        """It evaluates a change, so it is silent when there is nothing to compare with."""
         return "oldSelf" in self.rule
 
 

@@ -1,6 +1,6 @@
 """The API that shows every write of Tenure to the checkers.
 
-It is inside the transport, behind its delays and faults, so that a request is judged
+It is inside the transport, behind its delays and faults, so that a request is evaluated
 at the instant at which the store carries it out.
 """
 
@@ -40,4 +40,4 @@ def _body(request: Request) -> Any:
     try:
         return jsontext.body(request.body) if request.body else {}
     except SpecError:
-        return {}  # The API refuses it; there is nothing to judge.
+        return {}  # The API refuses it; there is nothing to evaluate.

@@ -20,7 +20,7 @@ from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.scenario import worldoptions as surroundings
 from tenure.sim.scenario.context import span
 from tenure.sim.scenario.expectations import Expectation, ExpectationReader
-from tenure.sim.scenario.manifests import ManifestJudge
+from tenure.sim.scenario.manifests import ManifestReader
 from tenure.sim.scenario.read.fields import BadInput, Reader
 from tenure.sim.scenario.read.timespans import parse_span
 from tenure.sim.scenario.steps import Step, StepReader
@@ -73,9 +73,9 @@ class _Loader:
     def load(self) -> Scenario:
         fields, reader = self._fields, self._reader
         options = surroundings.read_world_options(reader, fields)
-        judge = ManifestJudge(options.epoch)
-        objects = tuple(self._objects(judge))
-        read_step, read_expectation = StepReader(reader, judge), ExpectationReader(reader)
+        manifest_reader = ManifestReader(options.epoch)
+        objects = tuple(self._objects(manifest_reader))
+        read_step, read_expectation = StepReader(reader, manifest_reader), ExpectationReader(reader)
         steps = _present(read_step.read(value, at) for at, value in self._listed("events"))
         expected = _present(
             read_expectation.read(value, at) for at, value in self._listed("expect")
@@ -93,7 +93,7 @@ class _Loader:
     def _listed(self, name: str) -> Iterator[tuple[str, Any]]:
         return self._reader.items(self._fields.raw(name), name)
 
-    def _objects(self, judge: ManifestJudge) -> Iterator[Obj]:
+    def _objects(self, manifest_reader: ManifestReader) -> Iterator[Obj]:
         for at, name in self._listed("files"):
             relative = self._reader.text(name, at)
             file = self._path.parent / relative
@@ -101,14 +101,16 @@ class _Loader:
                 hint = "Paths are relative to the scenario's folder."
                 self._reader.problem(at, relative, "a file that exists", hint)
             elif relative:
-                yield from self._manifests(judge, read_documents(file))
+                yield from self._manifests(manifest_reader, read_documents(file))
         for at, value in self._listed("objects"):
-            yield from judge.read(self._reader, value, at)
-        yield from self._manifests(judge, self._documents[1:])
+            yield from manifest_reader.read(self._reader, value, at)
+        yield from self._manifests(manifest_reader, self._documents[1:])
 
-    def _manifests(self, judge: ManifestJudge, documents: list[Document]) -> Iterator[Obj]:
+    def _manifests(
+        self, manifest_reader: ManifestReader, documents: list[Document]
+    ) -> Iterator[Obj]:
         for document in documents:
-            yield from judge.read(Reader(document, self._problems), document.value, "")
+            yield from manifest_reader.read(Reader(document, self._problems), document.value, "")
 
     def _until(self, steps: list[Step], expected: list[Expectation]) -> timedelta:
         """How long it takes; everything that is said must lie within."""

@@ -1,4 +1,4 @@
-"""Plain Kubernetes manifests in a scenario: judged before anything runs.
+"""Plain Kubernetes manifests in a scenario: evaluated before anything runs.
 
 In this order, and only as far as the step before let it: a kind that the embedded
 cluster knows · fields that exist, of the right type, and what a user's manifest of a
@@ -67,7 +67,7 @@ class _Frozen:
         return 0.0
 
 
-class ManifestJudge:
+class ManifestReader:
     """Reads manifests one after the other, as they will be applied."""
 
     def __init__(self, start: datetime) -> None:

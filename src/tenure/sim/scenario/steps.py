@@ -25,7 +25,7 @@ from tenure.sim.scenario.actions import (
     Vanish,
     Volumes,
 )
-from tenure.sim.scenario.manifests import ManifestJudge
+from tenure.sim.scenario.manifests import ManifestReader
 from tenure.sim.scenario.read.fields import Fields, Reader
 from tenure.sim.scenario.read.options import read_options
 from tenure.sim.scenario.targets import ALL, PICKS, Target, read_reference, read_target
@@ -44,11 +44,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepReader:
-    """Reads the ``events`` of a scenario; manifests are judged in the order of the file."""
+    """Reads the ``events`` of a scenario; manifests are evaluated in the order of the file."""
 
-    def __init__(self, reader: Reader, judge: ManifestJudge) -> None:
+    def __init__(self, reader: Reader, manifest_reader: ManifestReader) -> None:
         self._reader = reader
-        self._judge = judge
+        self._manifest_reader = manifest_reader
 
     def read(self, value: Any, at: str) -> Step | None:
         fields = self._reader.fields(value, at, ("at", *VERBS))
@@ -61,7 +61,7 @@ class StepReader:
 
     def _apply(self, value: Any, at: str) -> StepAction:
         given = list(self._reader.items(value, at)) if isinstance(value, list) else [(at, value)]
-        read = self._judge.read
+        read = self._manifest_reader.read
         found = [read(self._reader, one, place, again=True) for place, one in given]
         return Apply(tuple(manifest for manifests in found for manifest in manifests))
 
@@ -75,7 +75,7 @@ class StepReader:
             hint = "For example merge: {spec: {replicas: 3}}."
             self._reader.problem(f"{at}.merge", merge, "fields to change", hint)
             merge = {}
-        self._judge.patch(self._reader, target, merge, f"{at}.merge")
+        self._manifest_reader.patch(self._reader, target, merge, f"{at}.merge")
         return Patch(target, merge)
 
     def _scale(self, value: Any, at: str) -> StepAction:

@@ -41,7 +41,7 @@ async def opened(
     report: Callable[[str], object],
 ) -> AsyncIterator[Access]:
     """Serve the API for as long as the block lasts. Raises ``OSError`` when the port is taken."""
-    # Clients judge certificates by the real time, whatever the cluster's may be.
+    # Clients check certificates by the real time, whatever the cluster's may be.
     now = datetime.now(UTC)
     authority = make_authority("tenure up", now=now, valid=_VALID)
     pair = issue(authority, HOST, dns=("localhost",), ips=(HOST,), now=now, valid=_VALID)

@@ -16,7 +16,7 @@ from tenure.sim.apiserver.store.store import Store
 from tests.builders import a_budget, a_deployment, a_pod
 
 
-class StandingClock:
+class FixedClock:
     def now(self) -> datetime:
         return datetime(2031, 5, 2, 20, tzinfo=UTC)
 
@@ -26,7 +26,7 @@ class StandingClock:
 
 @pytest.fixture
 def store() -> Store:
-    return Store(StandingClock(), Random(1), lambda *_: None, lambda *_: None)
+    return Store(FixedClock(), Random(1), lambda *_: None, lambda *_: None)
 
 
 def with_resources(obj: Obj, **resources: Any) -> Obj:

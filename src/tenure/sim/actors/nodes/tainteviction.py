@@ -59,15 +59,15 @@ class TaintEviction:
         else:
             self._taints.pop(name, None)
         for pod in self._pods.on(name):
-            self._judge(pod)
+            self._evaluate(pod)
 
     def _on_pod(self, type_: str, pod: Obj, old: Obj | None) -> None:
         if type_ == DELETED:
             self._spare(pod["metadata"]["uid"])
         elif old is None or old["spec"] is not pod["spec"]:  # Status writes share the spec.
-            self._judge(pod)
+            self._evaluate(pod)
 
-    def _judge(self, pod: Obj) -> None:
+    def _evaluate(self, pod: Obj) -> None:
         metadata, taints = pod["metadata"], self._taints.get(dig(pod, "spec", "nodeName") or "")
         if not taints or "deletionTimestamp" in metadata:
             self._spare(metadata["uid"])

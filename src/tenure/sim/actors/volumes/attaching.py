@@ -107,7 +107,7 @@ class AttachDetach:
         """It unmounts what no pod needs any more."""
         for volume, where in [*self._leaving]:
             if where == node:
-                self._judge(volume, node)
+                self._evaluate(volume, node)
 
     # Volumes follow pods.
 
@@ -157,10 +157,10 @@ class AttachDetach:
         sticks = strikes(self._faults.current.volume_stuck_rate, self._random)
         now = self._environment.now()
         self._leaving[volume, node] = _Leaving(now, sticks=sticks)
-        self._environment.at(now + FORCE_AFTER, self._judge, volume, node)
-        self._judge(volume, node)
+        self._environment.at(now + FORCE_AFTER, self._evaluate, volume, node)
+        self._evaluate(volume, node)
 
-    def _judge(self, volume: str, node: str) -> None:
+    def _evaluate(self, volume: str, node: str) -> None:
         """Detach what is no longer mounted, or what must not wait for that any longer."""
         leaving = self._leaving.get((volume, node))
         attachment = self._attached.get(volume, {}).get(node)
@@ -187,7 +187,7 @@ class AttachDetach:
         name = node["metadata"]["name"]
         for volume, where in [*self._leaving]:
             if where == name:
-                self._judge(volume, name)
+                self._evaluate(volume, name)
 
     def _look_at_pods_on(self, node: str) -> None:
         """A pod may be bound to a Node that has not been seen yet."""

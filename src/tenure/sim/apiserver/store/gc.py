@@ -5,7 +5,7 @@ finalizer ``foregroundDeletion``) until the dependents that block it are gone. O
 (finalizer ``orphan``) first cuts the dependents loose. On a real cluster this is a
 controller: it acts later than the write, so it does here, through the simulation's heap.
 
-An object is judged by its owner references, in this order:
+An object is evaluated by its owner references, in this order:
 
 1. An owner that lives and is not waiting for its dependents keeps the object; references
    to the others are removed.
@@ -103,9 +103,9 @@ class GarbageCollector:
         elif _waits(metadata) and not self._blocked(metadata["uid"]):
             self._release(place, FOREGROUND)
         elif metadata.get("ownerReferences") and "deletionTimestamp" not in metadata:
-            self._judge(place, metadata)
+            self._evaluate(place, metadata)
 
-    def _judge(self, place: _Place, metadata: Obj) -> None:
+    def _evaluate(self, place: _Place, metadata: Obj) -> None:
         owners = metadata["ownerReferences"]
         found = [self._owner(place, owner) for owner in owners]
         solid = [

@@ -295,7 +295,7 @@ class Store:
 
     @contextmanager
     def dry_run(self) -> Iterator[None]:
-        """Inside, every write is judged and answered as usual, and nothing is stored."""
+        """Inside, every write is evaluated and answered as usual, and nothing is stored."""
         self._dry = True
         try:
             yield

@@ -2,7 +2,7 @@
 
 Each kind keeps a ring of its latest events. A watch that asks for a version older than
 the ring's beginning gets one ERROR event ("too old", 410) and must list again. An event
-is encoded once, however many watch it. With a selector the event's type is judged anew:
+is encoded once, however many watch it. With a selector the event's type is evaluated anew:
 an object that starts to match was ADDED to that watch, one that stops was DELETED.
 """
 
@@ -112,14 +112,14 @@ class Watch:
         if self._matches is None:
             self._push(_line(event.type, event.record.raw))
             return
-        type_ = self._judged(event, self._matches)
+        type_ = self._evaluated(event, self._matches)
         if type_ == DELETED and event.type != DELETED:
             self._push(_line(type_, _last_match(event)))
         elif type_ is not None:
             self._push(_line(type_, event.record.raw))
 
     @staticmethod
-    def _judged(event: Event, matches: Matches) -> str | None:
+    def _evaluated(event: Event, matches: Matches) -> str | None:
         before = event.old is not None and matches(event.old.obj)
         after = event.type != DELETED and matches(event.record.obj)
         if after:
