@@ -99,7 +99,7 @@ def problem(pods: tuple[Pod, ...], types: tuple[InstanceType, ...]) -> Problem:
     return Problem(pods=pods, templates=(template,), daemons=tuple(daemons), derived=derived)
 
 
-class PeerClaim:
+class KarpenterClaim:
     """A claim as Karpenter grows it: every type that still holds all of it stays."""
 
     def __init__(self, requirements: Requirements, types: Sequence[InstanceType]) -> None:
@@ -142,18 +142,18 @@ class PeerClaim:
         return min(min(self._prices(type_, self.requirements)) for type_ in self.types)
 
 
-def peer_pack(question: Problem) -> list[PeerClaim]:
+def karpenter_pack(question: Problem) -> list[KarpenterClaim]:
     """Karpenter's rule, pod after pod: the open claim with the fewest pods that takes it."""
     (template,) = question.templates
     overhead: dict[str, int] = {}
     for daemon in question.daemons:
         overhead = add(overhead, spec_requests(daemon.spec))
-    claims: list[PeerClaim] = []
+    claims: list[KarpenterClaim] = []
     for pod in sorted(question.pods, key=_service_order):
         asked = pod_requests(pod)
         claims.sort(key=lambda claim: claim.pods)
         if not any(claim.try_add(pod, asked, overhead) for claim in claims):
-            claim = PeerClaim(template.requirements, template.instance_types)
+            claim = KarpenterClaim(template.requirements, template.instance_types)
             assert claim.try_add(pod, asked, overhead), f"no type holds {pod.name}"
             claims.append(claim)
     return claims
@@ -187,7 +187,7 @@ def run_ours(question: Problem, repeat: int = 3) -> Run:
 
 def run_karpenters(question: Problem) -> Run:
     start = time.perf_counter()
-    claims = peer_pack(question)
+    claims = karpenter_pack(question)
     seconds = time.perf_counter() - start
     return Run(seconds, sum(claim.price for claim in claims), len(claims))
 

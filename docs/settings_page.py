@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tenure.cli.settings.table import GATES, PEER_ONLY, REPAIR_GATE, SECTIONS, TABLE, Setting
+from tenure.cli.settings.table import GATES, KARPENTER_ONLY, REPAIR_GATE, SECTIONS, TABLE, Setting
 
 _HEADER = """\
 # Settings of `tenure run`
@@ -47,7 +47,7 @@ def _lines() -> Iterator[str]:
     idle = ", ".join(f"`{gate}`" for gate in GATES if gate != REPAIR_GATE)
     yield f"- Feature gates: {idle}. What they gate is not there\n"
     yield "  yet. An unknown gate is named in the log and does nothing.\n"
-    yield f"- Environment: {', '.join(f'`{name}`' for name in PEER_ONLY)}.\n"
+    yield f"- Environment: {', '.join(f'`{name}`' for name in KARPENTER_ONLY)}.\n"
     yield "\nA flag that is not in the tables above is refused.\n"
 
 

@@ -29,8 +29,6 @@ _LEFT: Final = """
     Hold
     ILLS
     JUDGEMENT_FAILED
-    PEERS_DURATION
-    PEER_ONLY
     REBOOTED_ILLS
     Shop
     Telling
@@ -43,7 +41,6 @@ _LEFT: Final = """
     _is_held
     _machine
     _most_telling
-    _peer_notes
     a_held_deployment
     could_hold
     fell_ill

@@ -86,7 +86,7 @@ def test_a_pod_rides_along_where_an_instance_is_bought_anyway() -> None:
 
 
 def test_a_picky_pod_does_not_raise_the_price_of_a_shared_instance() -> None:
-    """The peer would put all of them onto one machine, on demand."""
+    """Karpenter would put all of them onto one on-demand instance."""
     pool = a_pool(types=(a_type("m", 8, price=0.4, spot=0.1), a_type("s", 1, price=0.05)))
     picky = a_pod("picky", "1", nodeSelector={CAPACITY_TYPE: "on-demand"})
     claims = plan((*pods(7, memory="2Gi"), picky), pool).claims

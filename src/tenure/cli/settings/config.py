@@ -18,10 +18,10 @@ from typing import Any
 
 import msgspec
 
-from tenure.cli.settings.table import GATES, PEER_ONLY, REPAIR_GATE, TABLE, Setting, clashing
+from tenure.cli.settings.table import GATES, KARPENTER_ONLY, REPAIR_GATE, TABLE, Setting, clashing
 from tenure.errors import SpecError, TenureError
 from tenure.kube.client.client import ANSWER_MAX
-from tenure.kube.lease.times import PEERS_DURATION
+from tenure.kube.lease.times import KARPENTERS_DURATION
 from tenure.model.settings import Settings
 from tenure.parse import yamltext
 from tenure.parse.files import read_text
@@ -104,7 +104,7 @@ def configured(
         notes=(
             *_repair_notes(values["node-repair"], by),
             *_gate_notes(values["feature-gates"]),
-            *_peer_notes(environment),
+            *_karpenter_notes(environment),
         ),
     )
 
@@ -196,7 +196,7 @@ def _contradictions(values: Mapping[str, Any], places: Mapping[str, str]) -> Ite
     if renewal > lease - ANSWER_MAX:
         least = f"at least {ANSWER_MAX // timedelta(seconds=1)}s less than --lease-duration"
         yield wrong("lease-renew-deadline", f"{least}, which is {_shown('lease-duration', values)}")
-    longest = PEERS_DURATION - ANSWER_MAX
+    longest = KARPENTERS_DURATION - ANSWER_MAX
     if values["leader-election-name"] == Settings().lease_name and renewal > longest:
         most = f"at most {longest // timedelta(seconds=1)}s for a Lease that Karpenter may want"
         yield wrong("lease-renew-deadline", most)
@@ -257,7 +257,7 @@ def _gate_notes(gates: Mapping[str, bool]) -> Iterator[str]:
             yield f"feature gate {name} is on and does nothing yet"
 
 
-def _peer_notes(environment: Mapping[str, str]) -> Iterator[str]:
-    for name, harmless in PEER_ONLY.items():
+def _karpenter_notes(environment: Mapping[str, str]) -> Iterator[str]:
+    for name, harmless in KARPENTER_ONLY.items():
         if (value := environment.get(name, "")) not in ("", harmless):
             yield f"environment {name}={value} is a setting of Karpenter's that does nothing here"

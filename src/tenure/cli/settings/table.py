@@ -545,7 +545,7 @@ GATES: Final = {
 
 #: What else Karpenter reads from its environment, with the value that changes nothing here.
 #: A deployment that was Karpenter's has them; a user who set one should see what it means here.
-PEER_ONLY: Final = {
+KARPENTER_ONLY: Final = {
     "PREFERENCE_POLICY": "Ignore",
     "MIN_VALUES_POLICY": "Strict",
     "IGNORE_DRA_REQUESTS": "true",

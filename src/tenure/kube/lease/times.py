@@ -12,19 +12,19 @@ from tenure.model.settings import Settings
 #: Share by which a pause varies, so that replicas do not always ask together.
 JITTER: Final = 0.2
 #: Karpenter goes by its own setting, not by the duration that stands in the Lease.
-PEERS_DURATION: Final = timedelta(seconds=15)
+KARPENTERS_DURATION: Final = timedelta(seconds=15)
 
 
 def check_times(settings: Settings) -> None:
     """Raises ``SpecError`` for times with which two could act at once."""
     deadline, duration = settings.lease_renew_deadline, settings.lease_duration
-    if settings.lease_name == Settings().lease_name and deadline + ANSWER_MAX > PEERS_DURATION:
+    if settings.lease_name == Settings().lease_name and deadline + ANSWER_MAX > KARPENTERS_DURATION:
         raise SpecError(
             "lease_renew_deadline",
             f"{deadline.total_seconds():g}s",
-            f"at most {(PEERS_DURATION - ANSWER_MAX).total_seconds():g}s for Karpenter's Lease, "
+            f"at most {(KARPENTERS_DURATION - ANSWER_MAX).total_seconds():g}s for Karpenter's Lease, "
             "which Karpenter takes when it was not renewed for "
-            f"{PEERS_DURATION.total_seconds():g}s, whatever stands in it",
+            f"{KARPENTERS_DURATION.total_seconds():g}s, whatever stands in it",
         )
     if deadline + ANSWER_MAX > duration:
         raise SpecError(
