@@ -1,4 +1,4 @@
-# The container image: what uv.lock names and nothing else, for a user that is nobody.
+# The container image: what uv.lock names and nothing else, for a user without rights.
 #   docker build --tag registry.example.com/tenure:0.1.0 .
 # The Python is the one that the tests run on; BASE takes another that pyproject.toml allows. Name it by
 # its digest, so that a build is the same tomorrow (docs/security.md says how to find it):

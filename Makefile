@@ -99,7 +99,7 @@ bench: $(READY) ## Decode, packing and simulation: ratios and growth first, then
 
 fuzz: $(READY) ## Random seeds with faults and checkers on; SEED=7 repeats one
 ifndef SEED
-	@echo "· properties, on examples that nobody has tried before"
+	@echo "· properties, on examples that were never tried before"
 	@TENURE_EXAMPLES=explore $(BIN)/pytest -q --timeout=3600 tests/properties
 	@echo "· random days in the embedded cluster"
 endif

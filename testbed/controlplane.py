@@ -43,7 +43,7 @@ HEARTBEAT: Final = 40
 MONITOR_GRACE: Final = "30m"
 #: A key of etcd that no API server reads, as base64.
 FORGOTTEN: Final = base64.b64encode(b"testbed/forgotten").decode()
-#: Where ports are looked for: below those that the kernel gives to whoever connects. A client that
+#: Where ports are looked for: below those that the kernel gives to clients. A client that
 #: tries to reach a server that is away would get that server's own port one day, and keep it.
 PORTS: Final = range(10_000, 30_000)
 #: Who is written down in the audit log: service accounts, and what they asked for.
@@ -297,7 +297,7 @@ def _free_ports(count: int) -> list[int]:
             try:
                 tried.bind(("127.0.0.1", port))
             except OSError:
-                continue  # Somebody has it.
+                continue  # It is in use.
         if port not in ports:
             ports.append(port)
     return ports

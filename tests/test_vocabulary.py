@@ -27,9 +27,7 @@ _LEFT: Final = """
     Filling
     Held
     Hold
-    ILLS
     JUDGEMENT_FAILED
-    REBOOTED_ILLS
     Shop
     Telling
     _fill_shop
@@ -43,7 +41,6 @@ _LEFT: Final = """
     _most_telling
     a_held_deployment
     could_hold
-    fell_ill
     filling
     fillings
     held
@@ -53,20 +50,11 @@ _LEFT: Final = """
     held_last_by_tenure
     hold
     hold_back
-    ills
     is_held
-    lose_machine
     machine
     machines
-    nobody_there
-    obstacle
     shop
     telling
-    test_a_broken_pool_among_good_ones_is_told_and_in_nobodys_way
-    test_an_object_that_stops_somebody_is_found
-    test_leases_that_may_not_be_read_are_a_note_and_no_obstacle
-    test_odd_objects_that_the_embedded_api_accepts_stop_nobody
-    test_owners_of_one_namespace_stop_nobody_elsewhere
     was_never_held
 """
 LEFT: Final = frozenset(_LEFT.split())

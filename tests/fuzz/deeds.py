@@ -1,4 +1,4 @@
-"""What people, machines and the network do on a random day.
+"""What people, instances and the network do on a random day.
 
 Every pool repairs forcefully and gives nodes little time to come up, so nodes that never do, and
 kubelets that fall silent for good, are healed; their pools have no breaker, for that would
@@ -126,7 +126,7 @@ def end_watches(world: Tapped, random: Random) -> None:
     world.store.end_watches()
 
 
-def lose_machine(world: Tapped, random: Random) -> None:
+def lose_instance(world: Tapped, random: Random) -> None:
     ours = [i.provider_id for i in world.cloud.instances() if i.state is InstanceState.RUNNING]
     if ours:
         world.cloud.vanish(random.choice(ours))
@@ -331,7 +331,7 @@ DEEDS: Final[tuple[Deed, ...]] = (
     delete_node,
     bring_forward,
     protect_node,
-    lose_machine,
+    lose_instance,
     silence_kubelet,
     end_watches,
     crash,

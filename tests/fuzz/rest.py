@@ -38,7 +38,7 @@ def restless(world: Tapped) -> list[str]:
         if _is_ours(node) and not _ready(node)
     ]
     problems += [f"node {name} needs a reboot" for name in _nodes_with(world, REBOOT_REQUIRED)]
-    problems += [f"node {name} is unwell" for name in _nodes_with(world, UNHEALTHY)]
+    problems += [f"node {name} is unhealthy" for name in _nodes_with(world, UNHEALTHY)]
     problems += [f"{meta['name']} is being replaced" for meta in things if _is_replaced(meta)]
     closed = [n["metadata"]["name"] for n in world.store.list(NODES) if _is_closed(n)]
     problems += [f"node {name} is closed" for name in closed]

@@ -15,7 +15,7 @@ from tests.fuzz.day import HELD, LEAKY, SHORT, UNHEALTHY_DAY, live
 
 #: Days that showed something once stay here, with what it was.
 KEPT = {
-    14: "a machine lost before its Node appeared",
+    14: "an instance lost before its Node appeared",
     25: "a kubelet that fell silent and came back after everything seemed at rest",
     27: "a Node that appeared while its claim was released",
     97: "a Node deleted before it was registered",

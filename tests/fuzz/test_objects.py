@@ -19,7 +19,7 @@ SEED = 11
 COUNT = 300
 
 
-def test_odd_objects_that_the_embedded_api_accepts_stop_nobody() -> None:
+def test_odd_objects_that_the_embedded_api_accepts_stop_no_evaluation() -> None:
     accepted, bystanders = 0, Bystanders()
     found = []
     with Story() as story:
@@ -43,7 +43,7 @@ def test_odd_objects_that_the_embedded_api_accepts_stop_nobody() -> None:
     assert accepted > COUNT // 4, "else nothing was tried"
 
 
-def test_an_object_that_stops_somebody_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_object_that_stops_an_evaluation_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise nothing would be found because nothing is looked at."""
 
     def fail(value: str) -> None:

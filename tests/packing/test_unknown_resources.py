@@ -1,4 +1,4 @@
-"""What a tenant may invent by the thousand must not make anybody else wait."""
+"""What a tenant may invent by the thousand must not make other pods wait."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ REPLACEMENTS: tuple[dict[str, str], ...] = (
 )
 
 #: What kubelets and others say of a node beside Ready.
-ILLS: tuple[tuple[str, str], ...] = (
+NODE_CONDITIONS: tuple[tuple[str, str], ...] = (
     ("KWOKUnhealthy", "True"),
     ("KWOKRebootRequired", "True"),
     ("Gpu", "True"),
@@ -345,7 +345,7 @@ def owner_of(index: int) -> OwnerReference:
 #: Nearly all nodes have no more to say than that they are Ready, or not.
 FEW = st.sampled_from([(), (), (1,)])
 SOME = st.sampled_from([(), (1,), (1,)])
-REBOOTED_ILLS: tuple[tuple[str, str], ...] = (("KWOKRebootRequired", "True"),)
+REBOOT_CONDITIONS: tuple[tuple[str, str], ...] = (("KWOKRebootRequired", "True"),)
 
 
 @st.composite
@@ -361,7 +361,7 @@ def nodes(draw: st.DrawFn, index: int, story: str) -> Node:
         taints += draw(st.sampled_from([[], [Taint(key="agent", effect="NoSchedule")]]))
     # A node that is rebooted is unhealthy, else the reboot is cancelled.
     rebooted = story == "rebooting"
-    few, ills = (SOME, REBOOTED_ILLS) if rebooted else (FEW, ILLS)
+    few, node_conditions = (SOME, REBOOT_CONDITIONS) if rebooted else (FEW, NODE_CONDITIONS)
     labels = {**CLASS_LABEL, names.NODEPOOL: "general"}
     labels |= {names.EXCLUDE_BALANCERS: "karpenter"} if closed else {}
     if story != "registering" or draw(st.booleans()):
@@ -386,7 +386,10 @@ def nodes(draw: st.DrawFn, index: int, story: str) -> Node:
             node_info=NodeSystemInfo(boot_id=draw(st.sampled_from(["boot-1", "boot-1", ""]))),
             conditions=(
                 condition("Ready", draw(st.sampled_from(["True", "False"])), draw(past)),
-                *(condition(*draw(st.sampled_from(ills)), draw(past)) for _ in draw(few)),
+                *(
+                    condition(*draw(st.sampled_from(node_conditions)), draw(past))
+                    for _ in draw(few)
+                ),
             ),
         ),
     )

@@ -187,7 +187,7 @@ def secrets(kubeconfig: Path) -> list[str]:
     return found
 
 
-def test_a_broken_pool_among_good_ones_is_told_and_in_nobodys_way(
+def test_a_broken_pool_among_good_ones_is_told_and_stops_no_other(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     asyncio.run(_broken(cluster, tmp_path))

@@ -196,8 +196,8 @@ def test_ready_five_minutes_before_its_end_is_early_enough_and_spends_the_ttl_fo
         story.run(2 * HOUR)
         assert not story.store.find(NODE_CLAIMS, "", name)["metadata"].get("deletionTimestamp")  # type: ignore[index]
         story.kubelets.set_condition(node, "Ready", "False", "Broken")
-        fell_ill = story.now
-        assert timedelta() <= given_up_at(story, name) - fell_ill - 10 * MINUTE <= 2 * SECOND
+        unhealthy_at = story.now
+        assert timedelta() <= given_up_at(story, name) - unhealthy_at - 10 * MINUTE <= 2 * SECOND
         assert "ReadinessTimeout" not in story.reasons(f"NodeClaim/{name}")
 
 

@@ -236,7 +236,7 @@ def test_of_the_cluster_of_tenure_up_no_instance_is_taken_for_lost(world: World)
     assert said == {"InService", "PoolCurrent"}
 
 
-def test_leases_that_may_not_be_read_are_a_note_and_no_obstacle(world: World) -> None:
+def test_leases_that_may_not_be_read_are_a_note_and_stop_nothing(world: World) -> None:
     reading, _ = seen(after(MINUTE, world), {"/leases": refused(403, "Forbidden")})
     (note,) = reading.notes
     assert note == "which replica acts could not be found out: 403 Forbidden: said Forbidden"
@@ -360,7 +360,7 @@ def test_something_that_is_no_api_server_is_recognised(world: World) -> None:
 
 
 @pytest.fixture
-def nobody_there(tmp_path: Path) -> Path:
+def gone_server(tmp_path: Path) -> Path:
     """A kubeconfig of a server that has gone."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -381,15 +381,15 @@ def a_kubeconfig(folder: Path, server: str) -> Path:
 
 @pytest.mark.parametrize("words", [["plan"], ["explain", "pool/general"]], ids=["plan", "explain"])
 def test_a_server_that_is_not_there_is_one_line_and_exit_code_one(
-    words: list[str], nobody_there: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], gone_server: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([*words, "--kubeconfig", str(nobody_there)]) == 1
+    assert run([*words, "--kubeconfig", str(gone_server)]) == 1
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
     assert err.startswith("the API server at http://127.0.0.1:")
     assert err.endswith("Is it up, and is this the right context?\n")
-    assert str(nobody_there) in err
+    assert str(gone_server) in err
 
 
 WRONG = {
@@ -418,10 +418,10 @@ def test_input_that_cannot_be_used_is_one_line_and_exit_code_two(
     words: list[str],
     more: list[str],
     sentence: str,
-    nobody_there: Path,
+    gone_server: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert run([*words, "--kubeconfig", str(nobody_there), *more]) == 2
+    assert run([*words, "--kubeconfig", str(gone_server), *more]) == 2
     err = capsys.readouterr().err
     assert sentence in err
     assert err.count("\n") == 1

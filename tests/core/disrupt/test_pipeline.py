@@ -266,7 +266,7 @@ def test_a_blocked_node_takes_no_budget_from_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "obstacle",
+    "blocker",
     [
         pytest.param([a_pod(protected="true")], id="protected"),
         pytest.param(
@@ -278,22 +278,22 @@ def test_a_blocked_node_takes_no_budget_from_others() -> None:
         ),
     ],
 )
-def test_pods_that_must_not_move_need_a_bound(obstacle: list[Any]) -> None:
+def test_pods_that_must_not_move_need_a_bound(blocker: list[Any]) -> None:
     policy = {"conditionType": "Gpu", "status": "True", "toleration": "30s"}
     repair = {"terminationMode": "Graceful", "policies": [policy]}
     unbounded = a_pool(disruption=ANY, repair=repair)
-    told = on_claim(unbounded, a_claim(), unhealthy_node(type_="Gpu"), *obstacle)
+    told = on_claim(unbounded, a_claim(), unhealthy_node(type_="Gpu"), *blocker)
     assert told.reason is Reason.DISRUPTION_BLOCKED
     assert told.facts[-1] == DrainUnbounded("node-a")
     assert told.blockers
     bounded = {**policy, "terminationGracePeriod": "5m"}
     pool = a_pool(disruption=ANY, repair={**repair, "policies": [bounded]})
     assert (
-        on_claim(pool, a_claim(), unhealthy_node(type_="Gpu"), *obstacle).reason is Reason.REPLACING
+        on_claim(pool, a_claim(), unhealthy_node(type_="Gpu"), *blocker).reason is Reason.REPLACING
     )
     own = a_claim(spec={"termination_grace_period": "1h"})
     assert (
-        on_claim(unbounded, own, unhealthy_node(type_="Gpu"), *obstacle).reason is Reason.REPLACING
+        on_claim(unbounded, own, unhealthy_node(type_="Gpu"), *blocker).reason is Reason.REPLACING
     )
 
 

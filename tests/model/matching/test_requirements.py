@@ -41,7 +41,7 @@ GOLDEN = [
 ]
 KEYS = [ZONE, "example.com/team"]
 VALUES = ["a", "b", "3", "4"]
-#: Absent, the values above, and a witness for every set that they can exclude.
+#: Absent, the values above, and an example for every set that they can exclude.
 STATES = [None, *VALUES, "z", "0", "99", "03"]
 
 

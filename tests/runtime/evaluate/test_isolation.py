@@ -137,7 +137,7 @@ def test_one_bad_template_is_one_mistake_however_many_replicas_it_has() -> None:
     assert not {"other/good", "default/beside"} & set(isolated.aside)
 
 
-def test_owners_of_one_namespace_stop_nobody_elsewhere() -> None:
+def test_owners_of_one_namespace_stop_no_other_namespace() -> None:
     """A user who may write into a namespace can create any number of owners there."""
     isolated = Isolated(
         *(a_pod(f"p{n}", owner="", protected="4h") for n in range(50)),

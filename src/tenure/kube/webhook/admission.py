@@ -14,7 +14,7 @@ The first of these that applies:
                                                                                 where the spec changes.
 
 What cannot be reviewed passes: the status of the object says what is wrong with it, too. So an
-old mistake never keeps anybody from mending something else, or from deleting the object.
+old mistake never keeps a user from mending something else, or from deleting the object.
 """
 
 from __future__ import annotations
