@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tenure.core.decision import Concern, Verdict, takes_away
 from tenure.core.marks.deadline import deadline_of
 from tenure.core.policy.deciders import UNMOVED, decide_all, deciders
-from tenure.core.provision.supply import nodes_with_room
+from tenure.core.provision.supply import nodes_with_capacity
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.node import Node
@@ -137,7 +137,7 @@ def test_what_cannot_be_read_promises_no_place_and_takes_none_from_others(
 
 def with_room(objects: Iterable[ApiObject], cluster: Cluster) -> list[str]:
     snapshot = snapshot_with(*objects, observations=cluster.observations)
-    return [node.name for node in nodes_with_room(snapshot)]
+    return [node.name for node in nodes_with_capacity(snapshot)]
 
 
 def unread(item: ApiObject) -> ApiObject:

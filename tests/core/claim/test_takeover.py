@@ -10,7 +10,7 @@ import pytest
 from tenure.core.claim.decider import LifecycleDecider
 from tenure.core.decision import Verdict
 from tenure.core.pool.status import PoolDecider
-from tenure.core.provision.supply import nodes_with_room
+from tenure.core.provision.supply import nodes_with_capacity
 from tenure.core.reasons import Reason
 from tenure.core.terminate.decider import TerminationDecider
 from tenure.model.api.meta import ApiObject
@@ -55,4 +55,4 @@ def test_its_pools_keep_hash_size_and_conditions_and_get_only_ours_on_top(pool: 
 
 
 def test_its_nodes_take_pods() -> None:
-    assert all(node.initialized for node in nodes_with_room(snapshot_with(*FLEET)))
+    assert all(node.initialized for node in nodes_with_capacity(snapshot_with(*FLEET)))

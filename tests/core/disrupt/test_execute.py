@@ -1,4 +1,4 @@
-"""The last look before a node that is replaced goes: do its pods still have their places?"""
+"""The last look before a node that is replaced goes: do its pods still have their capacity?"""
 
 from __future__ import annotations
 

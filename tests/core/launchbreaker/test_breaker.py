@@ -570,7 +570,7 @@ def test_nothing_is_packed_while_no_pod_needs_a_node() -> None:
     assert packings(a_pool_that_remembers(text), *launches(1)) == 0
     view = ProvisionDecider().view(snapshot_with(a_class(), a_pool_that_remembers(text)), "cluster")
     assert view is not None
-    assert view.places is None
+    assert view.capacity is None
 
 
 def packings(*objects: ApiObject) -> int:

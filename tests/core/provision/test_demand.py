@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.core.provision.demand import Demand, pods_to_place
+from tenure.core.provision.demand import Demand, pods_to_schedule
 from tenure.model.api.pod import SchedulingGate, Toleration
 from tests.core.build import (
     FOREIGN,
@@ -26,7 +26,7 @@ from tests.snapshots import snapshot_with
 
 
 def demands(*objects: Any) -> list[Demand]:
-    return pods_to_place(snapshot_with(*objects))
+    return pods_to_schedule(snapshot_with(*objects))
 
 
 def test_an_unschedulable_pod_counts_from_the_schedulers_condition() -> None:
@@ -102,19 +102,19 @@ def test_a_protected_pod_needs_capacity_when_the_protection_ends() -> None:
     pod = a_pod(protected="2h")
     (demand,) = demands(a_leaving_claim(), a_leaving_node(), pod)
     assert demand == Demand(pod, ahead(3600), "node-a")
-    assert not demand.needs_place(ahead(3599))
-    assert demand.needs_place(ahead(3600))
+    assert not demand.needs_capacity(ahead(3599))
+    assert demand.needs_capacity(ahead(3600))
 
 
 def test_a_protection_that_is_over_changes_nothing() -> None:
     pod = a_pod(protected="30m")
     (demand,) = demands(a_leaving_claim(), a_leaving_node(), pod)
     assert demand.since == ago(30)
-    assert demand.needs_place(NOW)
+    assert demand.needs_capacity(NOW)
 
 
 def test_a_pending_pod_needs_capacity_whatever_its_timestamp() -> None:
-    assert Demand(a_pending_pod(), ahead(5)).needs_place(NOW)
+    assert Demand(a_pending_pod(), ahead(5)).needs_capacity(NOW)
 
 
 @pytest.mark.parametrize(

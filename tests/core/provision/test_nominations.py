@@ -8,7 +8,7 @@ import pytest
 
 from tenure.core.decision import Create
 from tenure.core.provision.decider import ProvisionDecider
-from tenure.core.provision.demand import pods_to_place
+from tenure.core.provision.demand import pods_to_schedule
 from tenure.core.provision.facts import CapacityTaken, Fits, Target
 from tenure.core.provision.nominations import Nomination, nominations_in
 from tenure.core.reasons import Reason
@@ -48,7 +48,7 @@ def for_web(name: str = "a", *, stage: int = 0, **fields: Any) -> NodeClaim:
 
 def nomination(*objects: Any) -> Nomination | None:
     snapshot = snapshot_with(a_class(), a_pool(), *objects)
-    return nominations_in(snapshot, pods_to_place(snapshot)).get(WEB.uid)
+    return nominations_in(snapshot, pods_to_schedule(snapshot)).get(WEB.uid)
 
 
 READY_ONCE = condition("ReadyOnce", at=ago(20))

@@ -17,7 +17,7 @@ from tenure.core.provision.facts import (
 from tenure.core.provision.supply import (
     closed_nodes,
     in_service_since,
-    nodes_with_room,
+    nodes_with_capacity,
     open_pools,
     template_requirements,
 )
@@ -60,7 +60,7 @@ STARTING = Taint(key=names.NOT_READY_TAINT, effect="NoSchedule")
 
 
 def only_node(*objects: Any) -> ExistingNode:
-    (node,) = nodes_with_room(snapshot_with(*objects))
+    (node,) = nodes_with_capacity(snapshot_with(*objects))
     return node
 
 
@@ -141,7 +141,7 @@ def test_a_node_that_has_not_registered_is_taken_with_its_claims_labels_and_tain
     ],
 )
 def test_no_pod_is_put_onto(objects: Any) -> None:
-    assert nodes_with_room(snapshot_with(*objects)) == []
+    assert nodes_with_capacity(snapshot_with(*objects)) == []
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,9 @@ def test_before_the_launch_is_answered_a_claim_has_the_capacity(
     requests = ResourceRequests(requests={"cpu": "2"})
     claim = a_claim(stage=0, spec={"requirements": (wanted,), "resources": requests})
     sold = types(a_type("tiny", cpu="1"), a_type(), a_type("large", cpu="16"))
-    (node,) = nodes_with_room(snapshot_with(claim, observations=Observations(instance_types=sold)))
+    (node,) = nodes_with_capacity(
+        snapshot_with(claim, observations=Observations(instance_types=sold))
+    )
     assert node.available["cpu"] == units(cpu=cpu)["cpu"]
 
 
@@ -373,13 +375,13 @@ def test_a_node_is_computed_again_only_when_it_or_an_object_there_is_replaced() 
     for item in (a_claim(), a_node(), a_pod()):
         tables.put(RESOURCE_OF[type(item)], item)
     snapshot = Snapshot(tables, ours=SERVED)
-    (first,) = nodes_with_room(snapshot)
-    assert nodes_with_room(snapshot)[0] is first
+    (first,) = nodes_with_capacity(snapshot)
+    assert nodes_with_capacity(snapshot)[0] is first
     for changed in (a_claim(annotations={"a": "b"}), a_node(annotations={"a": "b"}), a_pod("more")):
-        (before,) = nodes_with_room(snapshot)
+        (before,) = nodes_with_capacity(snapshot)
         tables.put(RESOURCE_OF[type(changed)], changed)
-        assert nodes_with_room(snapshot)[0] is not before
-    assert {pod.name for pod in nodes_with_room(snapshot)[0].pods} == {a_pod().name, "more"}
+        assert nodes_with_capacity(snapshot)[0] is not before
+    assert {pod.name for pod in nodes_with_capacity(snapshot)[0].pods} == {a_pod().name, "more"}
 
 
 def test_a_claim_in_flight_is_computed_again_when_it_or_its_types_are_replaced() -> None:
@@ -387,7 +389,9 @@ def test_a_claim_in_flight_is_computed_again_when_it_or_its_types_are_replaced()
     tables.put(NODE_CLAIMS, a_claim(stage=0))
 
     def coming(sold: Any) -> ExistingNode:
-        (found,) = nodes_with_room(Snapshot(tables, Observations(instance_types=sold), ours=SERVED))
+        (found,) = nodes_with_capacity(
+            Snapshot(tables, Observations(instance_types=sold), ours=SERVED)
+        )
         return found
 
     first = coming(sold)

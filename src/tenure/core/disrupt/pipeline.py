@@ -26,7 +26,7 @@ from tenure.core.disrupt.plan import Planner, PlanningQuota, Wanted
 from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
 from tenure.core.gates.gates import PAUSE_MAX
 from tenure.core.protect.protection import CREATION
-from tenure.core.provision.placement import CLUSTER, moves_places, tells_of_places
+from tenure.core.provision.placement import CLUSTER, affects_capacity, observes_capacity
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import say
 from tenure.model.api.meta import earlier, later
@@ -57,10 +57,10 @@ class DisruptionDecider:
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
         gates = change.resource in (POD_DISRUPTION_BUDGETS, MAINTENANCE_WINDOWS)
-        return (CLUSTER,) if gates or moves_places(change, snapshot) else ()
+        return (CLUSTER,) if gates or affects_capacity(change, snapshot) else ()
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
-        return (CLUSTER,) if tells_of_places(subject) else ()
+        return (CLUSTER,) if observes_capacity(subject) else ()
 
     def view(self, snapshot: Snapshot, key: str) -> DisruptionView | None:
         pools = tuple(candidates_in(self._methods, snapshot))

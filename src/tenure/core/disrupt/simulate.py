@@ -37,8 +37,8 @@ from tenure.core.launchbreaker.history import History, remembered_launches
 from tenure.core.marks.command import commands_under_way, replacement_marks
 from tenure.core.marks.ownership import room_of
 from tenure.core.pool.lookup import capacity_of
-from tenure.core.provision.demand import is_reschedulable, pods_to_place
-from tenure.core.provision.placement import NewClaim, Places, claim_refused, places_in
+from tenure.core.provision.demand import is_reschedulable, pods_to_schedule
+from tenure.core.provision.placement import Capacity, NewClaim, capacity_in, claim_refused
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
@@ -74,7 +74,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     """What every command depends on."""
 
-    places: Places
+    capacity: Capacity
     #: All nodes that are being replaced.
     leaving: tuple[LeavingNode, ...]
     #: By the name of a node that is Ready and not initialized: from when on it is not counted on.
@@ -99,21 +99,21 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         """
         if not leaving.pods:
             return Plan()  # No reschedulable pods.
-        zones = self.places.zones.at(settings, now)
+        zones = self.capacity.zones.at(settings, now)
         _, breakers_change = without_claims(self.history, settings, now)
-        instants = [*self.places.instants(zones), *self.late_at.values(), *breakers_change]
+        instants = [*self.capacity.instants(zones), *self.late_at.values(), *breakers_change]
         changes_at = min((at for at in instants if at > now), default=None)
-        if unknown := self.places.unknown:
+        if unknown := self.capacity.unknown:
             return Plan(why=unknown, passing=True, changes_at=changes_at)
         reservations = reservations or Reservations()
         bins, left = reservations.without(self, leaving, zones, settings, now)
         before = self._assigned(bins, left, leaving, zones, settings, now)
         if before.claims:
             return Plan(why=PendingPodsFirst(), passing=True, changes_at=changes_at)
-        templates: Sequence[PoolTemplate] = self.places.templates_at(now)
+        templates: Sequence[PoolTemplate] = self.capacity.templates_at(now)
         if credit and not _waits_for_limits(before, leaving.claim.pool_name):
             templates = _credited(templates, leaving)
-        problem = self.places.problem(leaving.pods, zones, settings, now)
+        problem = self.capacity.problem(leaving.pods, zones, settings, now)
         found = pack(
             msgspec.structs.replace(problem, nodes=bins.nodes(), templates=tuple(templates))
         )
@@ -126,11 +126,11 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
                 return Plan(why=PodFitsNowhere(pod.key, unplaced.facts))
         for pod in leaving.pods:
             if pod.uid in found.no_claim:
-                why = claim_refused(self.places.refused[pod.uid])
+                why = claim_refused(self.capacity.refused[pod.uid])
                 return Plan(why=PodFitsNowhere(pod.key, why))
         if found.claims:
             marks = replacement_marks(leaving.claim)
-            return Plan(claims=tuple(self.places.new_claims(found.claims, leaving.pods, marks)))
+            return Plan(claims=tuple(self.capacity.new_claims(found.claims, leaving.pods, marks)))
         awaited = sorted((set(found.placed.values()) & self.coming) - set(leaving.own))
         if awaited:
             return Plan(why=CapacityNotInitialized(tuple(awaited)), passing=True)
@@ -145,14 +145,14 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         now: datetime,
     ) -> list[Pod]:
         """Its pods are assigned to what was launched for them; returns the pods that do not fit."""
-        problem = self.places.problem(other.pods, zones, settings, now)
+        problem = self.capacity.problem(other.pods, zones, settings, now)
         own = msgspec.structs.replace(problem, nodes=bins.nodes(other.own), templates=())
         assigned = pack(own).placed if other.own else {}
         bins.assign(assigned, other.pods)
         return [pod for pod in other.pods if pod.uid not in assigned]
 
     def empty_bins(self, now: datetime) -> _Bins:
-        bins = _Bins(self.places.nodes, self.places.derived)
+        bins = _Bins(self.capacity.nodes, self.capacity.derived)
         bins.close(*(name for name, at in self.late_at.items() if at <= now))
         return bins
 
@@ -168,17 +168,17 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         """Assigns all other pods; the answer says which new nodes they need."""
         others = (one for one in self.leaving if one.claim.uid != leaving.claim.uid)
         known = {pod.uid for one in (*others, leaving) for pod in one.pods}
-        demands = [demand for demand in self.places.demands if demand.pod.uid not in known]
-        first = [*left, *(demand.pod for demand in demands if demand.needs_place(now))]
+        demands = [demand for demand in self.capacity.demands if demand.pod.uid not in known]
+        first = [*left, *(demand.pod for demand in demands if demand.needs_capacity(now))]
         # Pods whose launch breaker is open are pending for long: no command waits for them.
         no_claim, _ = without_claims(self.history, settings, now)
-        problem = self.places.problem(first, zones, settings, now, no_claim)
+        problem = self.capacity.problem(first, zones, settings, now, no_claim)
         packing = pack(msgspec.structs.replace(problem, nodes=bins.nodes()))
         bins.assign(packing.placed, first)
         # Those that stay for now come later, and count where they fit.
-        second = [demand.pod for demand in demands if not demand.needs_place(now)]
+        second = [demand.pod for demand in demands if not demand.needs_capacity(now)]
         if second:
-            problem = self.places.problem(second, zones, settings, now)
+            problem = self.capacity.problem(second, zones, settings, now)
             stay = msgspec.structs.replace(problem, nodes=bins.nodes(), templates=())
             bins.assign(pack(stay).placed, second)
         return packing
@@ -289,11 +289,11 @@ class _Bins:
 
 
 def simulation_in(snapshot: Snapshot, protection_clock: str) -> Simulation:
-    demands = pods_to_place(snapshot, protection_clock)
+    demands = pods_to_schedule(snapshot, protection_clock)
     new = [claim for claim in snapshot.claims.values() if not claim.initialized]
     late = {room_of(claim, snapshot): initialized_until(claim) for claim in new}
     return Simulation(
-        places=places_in(snapshot, demands),
+        capacity=capacity_in(snapshot, demands),
         leaving=tuple(_leaving_nodes(snapshot)),
         late_at={name: at for name, at in sorted(late.items()) if at is not None},
         coming=frozenset(late),

@@ -37,7 +37,7 @@ from tenure.core.launchbreaker.breaker import Limited, limit_launches, remembere
 from tenure.core.launchbreaker.history import History, launch_history, served_launches
 from tenure.core.protect.protection import CREATION
 from tenure.core.provision.batch import ARRIVING_FEE, Batch, arriving_until
-from tenure.core.provision.demand import Demand, pods_to_place
+from tenure.core.provision.demand import Demand, pods_to_schedule
 from tenure.core.provision.facts import (
     Batched,
     CapacityTaken,
@@ -58,12 +58,12 @@ from tenure.core.provision.newclaim import note_served
 from tenure.core.provision.nominations import SCHEDULER_TAKES
 from tenure.core.provision.placement import (
     CLUSTER,
+    Capacity,
     NewClaim,
-    Places,
+    affects_capacity,
+    capacity_in,
     claim_refused,
-    moves_places,
-    places_in,
-    tells_of_places,
+    observes_capacity,
 )
 from tenure.core.provision.supply import in_service_since
 from tenure.core.reasons import Reason
@@ -80,7 +80,7 @@ from tenure.packing.pack import pack
 
 class ProvisionView(msgspec.Struct, frozen=True):
     #: None if no pod needs capacity.
-    places: Places | None
+    capacity: Capacity | None
     #: Since when the scheduler can use a node; only nodes that it can use now.
     in_service: Mapping[str, datetime]
     #: When claims were last created for pods, if we know.
@@ -101,13 +101,13 @@ class ProvisionDecider:
         return (CLUSTER,)
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
-        return (CLUSTER,) if moves_places(change, snapshot) else ()
+        return (CLUSTER,) if affects_capacity(change, snapshot) else ()
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
-        return (CLUSTER,) if tells_of_places(subject) else ()
+        return (CLUSTER,) if observes_capacity(subject) else ()
 
     def view(self, snapshot: Snapshot, key: str) -> ProvisionView | None:
-        demands = pods_to_place(snapshot, self._protection_clock)
+        demands = pods_to_schedule(snapshot, self._protection_clock)
         history = launch_history(snapshot, (one.pod for one in demands))
         served = served_launches(snapshot)
         if not demands:
@@ -118,7 +118,7 @@ class ProvisionDecider:
                 else None
             )
         return ProvisionView(
-            places_in(snapshot, demands),
+            capacity_in(snapshot, demands),
             in_service_since(snapshot),
             snapshot.observations.pods_decided_at,
             history,
@@ -127,21 +127,23 @@ class ProvisionDecider:
 
     def decide(self, view: ProvisionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         served = [_served(claim, text) for claim, text in view.served]
-        places = view.places
-        if places is None:
+        capacity = view.capacity
+        if capacity is None:
             return [*remembered(view.history, settings, now), *served]
-        zones, pods = places.zones.at(settings, now), places.waiting(now)
-        until = arriving_until(places.demands, settings)
+        zones, pods = capacity.zones.at(settings, now), capacity.waiting(now)
+        until = arriving_until(capacity.demands, settings)
         fee_times = ARRIVING_FEE if until is not None and now < until else 1
         limited = limit_launches(
             view.history,
-            lambda no_claim: pack(places.problem(pods, zones, settings, now, no_claim, fee_times)),
+            lambda no_claim: pack(
+                capacity.problem(pods, zones, settings, now, no_claim, fee_times)
+            ),
             settings,
             now,
         )
-        packing, waiting = places.one_at_a_time(limited.packing)
+        packing, waiting = capacity.one_at_a_time(limited.packing)
         limited = msgspec.structs.replace(limited, packing=packing)
-        answer = _Answer(view, places, limited, waiting, zones, settings, now)
+        answer = _Answer(view, capacity, limited, waiting, zones, settings, now)
         return [*answer.verdicts(), *limited.verdicts, *served]
 
 
@@ -173,14 +175,14 @@ class _Answer:
     def __init__(
         self,
         view: ProvisionView,
-        places: Places,
+        capacity: Capacity,
         limited: Limited,
         waiting: Mapping[str, str],
         zones: DomainState,
         settings: Settings,
         now: datetime,
     ) -> None:
-        self._places, self._in_service = places, view.in_service
+        self._capacity, self._in_service = capacity, view.in_service
         self._packing, self._now = limited.packing, now
         #: By pod UID: the launch breaker that keeps it from a new node.
         self._breakers = limited.pods
@@ -195,20 +197,20 @@ class _Answer:
         #: By pod UID: the new claim.
         self._needs: dict[str, NeedsNewClaim] = {}
         instants = [
-            *places.instants(zones),
-            *filter(None, (closes_at, arriving_until(places.demands, settings))),
-            *filter(None, map(self._patience_ends, places.demands)),
+            *capacity.instants(zones),
+            *filter(None, (closes_at, arriving_until(capacity.demands, settings))),
+            *filter(None, map(self._patience_ends, capacity.demands)),
             *limited.instants,
         ]
         self._changes_at = min((at for at in instants if at > now), default=None)
 
     def verdicts(self) -> list[Verdict]:
-        claims = [] if self._gathers_until or self._places.unlisted else self._claims()
-        return [*claims, *self._left_out(), *map(self._about, self._places.demands)]
+        claims = [] if self._gathers_until or self._capacity.unlisted else self._claims()
+        return [*claims, *self._left_out(), *map(self._about, self._capacity.demands)]
 
     def _left_out(self) -> list[Verdict]:
         """Pools whose new nodes reserve nothing for DaemonSets that fit no instance type."""
-        pools = self._places.pools
+        pools = self._capacity.pools
         return [
             Verdict(
                 concern=Concern.PROVISIONING,
@@ -225,8 +227,8 @@ class _Answer:
         needed = {uid for planned in self._packing.claims for uid in planned.pods}
         if not needed:
             return Batch()
-        demands, placed = self._places.demands, self._packing.placed
-        dry_until = max(self._places.dry.values(), default=None)
+        demands, placed = self._capacity.demands, self._packing.placed
+        dry_until = max(self._capacity.dry.values(), default=None)
         return Batch(
             needing=[d for d in demands if d.pod.uid in needed],
             coming=[
@@ -236,8 +238,8 @@ class _Answer:
         )
 
     def _claims(self) -> list[Verdict]:
-        pods = (demand.pod for demand in self._places.demands)
-        found = self._places.new_claims(self._packing.claims, pods)
+        pods = (demand.pod for demand in self._capacity.demands)
+        found = self._capacity.new_claims(self._packing.claims, pods)
         for new in found:
             self._needs |= dict.fromkeys(new.planned.pods, NeedsNewClaim(new.name, new.fit))
         return list(map(self._needed, found))
@@ -287,30 +289,35 @@ class _Answer:
 
     def _placed(self, demand: Demand) -> tuple[Reason, *tuple[Fact, ...]]:
         """Where the pod is placed, or why it is not."""
-        if not demand.needs_place(self._now):
+        if not demand.needs_capacity(self._now):
             return Reason.STAYS_FOR_NOW, ProtectedUntil(demand.since)
-        uid, packing, places = demand.pod.uid, self._packing, self._places
+        uid, packing, capacity = demand.pod.uid, self._packing, self._capacity
         if uid in packing.placed:
-            target, patience_ends = places.target(packing.placed[uid]), self._patience_ends(demand)
+            target, patience_ends = (
+                capacity.target(packing.placed[uid]),
+                self._patience_ends(demand),
+            )
             if patience_ends is None or self._now < patience_ends:
                 return Reason.NOMINATED, Fits(target)
             disagrees = SchedulerDisagrees(target, demand.since, demand.said)
             return Reason.SCHEDULER_DISAGREES, disagrees
         if uid in packing.displaced:
-            lapses_at = places.nominations[uid].lapses_at
-            return Reason.BATCHING, CapacityTaken(places.target(packing.displaced[uid]), lapses_at)
+            lapses_at = capacity.nominations[uid].lapses_at
+            return Reason.BATCHING, CapacityTaken(
+                capacity.target(packing.displaced[uid]), lapses_at
+            )
         if (state := self._breakers.get(uid)) is not None:
             return Reason.LAUNCH_BREAKER_OPEN, state.fact
-        if uid in packing.no_claim and (refusal := places.refused.get(uid)) is not None:
+        if uid in packing.no_claim and (refusal := capacity.refused.get(uid)) is not None:
             return Reason.FAILED_SCHEDULING, *claim_refused(refusal)
-        if (unknown := places.unknown) is not None:
+        if (unknown := capacity.unknown) is not None:
             return Reason.AWAITING_TYPES, unknown
         if uid in packing.unplaced:
-            closed = (PoolClosed(*each) for each in places.closed_at(self._now).items())
+            closed = (PoolClosed(*each) for each in capacity.closed_at(self._now).items())
             facts: tuple[Fact, ...] = (*packing.unplaced[uid].facts, *closed)
             return Reason.FAILED_SCHEDULING, *facts
         if (pool := self._waiting.get(uid)) is not None:
-            return Reason.FAILED_SCHEDULING, PoolClosed(pool, places.timed_out(pool))
+            return Reason.FAILED_SCHEDULING, PoolClosed(pool, capacity.timed_out(pool))
         if self._gathers_until is not None:
             return Reason.BATCHING, Batched(self._gathers_until)
         return Reason.NOMINATED, self._needs[uid]

@@ -45,12 +45,12 @@ class Demand(msgspec.Struct, frozen=True):
     #: When we first saw it pending, if known: watches may be late.
     seen_at: datetime | None = None
 
-    def needs_place(self, now: datetime) -> bool:
+    def needs_capacity(self, now: datetime) -> bool:
         """The end of a protection may lie in the future."""
         return not self.leaves or self.since <= now
 
 
-def pods_to_place(snapshot: Snapshot, clock: str = CREATION) -> list[Demand]:
+def pods_to_schedule(snapshot: Snapshot, clock: str = CREATION) -> list[Demand]:
     """In the order of their UIDs. ``clock``: what a protection counts from."""
     seen = snapshot.observations.waiting_seen
     demands = [

@@ -25,7 +25,12 @@ from tenure.core.provision.demand import Demand
 from tenure.core.provision.facts import CheapestFit, ClaimRefused, Closed, Target, TypesAwaited
 from tenure.core.provision.newclaim import claim_manifest, claim_name
 from tenure.core.provision.nominations import Nomination, nominations_in
-from tenure.core.provision.supply import closed_nodes, nodes_with_room, open_pools, unlisted_pools
+from tenure.core.provision.supply import (
+    closed_nodes,
+    nodes_with_capacity,
+    open_pools,
+    unlisted_pools,
+)
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import (
@@ -53,13 +58,13 @@ BATCH: Final = Subject("Batch", CLUSTER)
 _WATCHED: Final = frozenset({PODS, NODES, NODE_CLAIMS, NODE_POOLS, DAEMON_SETS, LIMIT_RANGES})
 
 
-def moves_places(change: Change, snapshot: Snapshot) -> bool:
+def affects_capacity(change: Change, snapshot: Snapshot) -> bool:
     """Whether the change may affect the capacity, or the pods that need it."""
     kind = (change.resource.group, change.resource.kind)
     return change.resource in _WATCHED or kind in snapshot.ours
 
 
-def tells_of_places(subject: Subject) -> bool:
+def observes_capacity(subject: Subject) -> bool:
     """Whether an observation may affect placement; those of evictions and terminations do not."""
     return subject.kind in ("NodeClass", NODE_CLAIMS.kind, BATCH.kind)
 
@@ -93,7 +98,7 @@ class NewClaim(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Places(msgspec.Struct, frozen=True, kw_only=True):
+class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     demands: tuple[Demand, ...]
     nodes: tuple[ExistingNode, ...]
     templates: tuple[PoolTemplate, ...]
@@ -126,7 +131,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return Target(NODE_CLAIMS.kind if name in self.claim_names else NODES.kind, name)
 
     def waiting(self, now: datetime) -> list[Pod]:
-        return [demand.pod for demand in self.demands if demand.needs_place(now)]
+        return [demand.pod for demand in self.demands if demand.needs_capacity(now)]
 
     def problem(
         self,
@@ -219,13 +224,13 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-def places_in(snapshot: Snapshot, demands: Iterable[Demand]) -> Places:
+def capacity_in(snapshot: Snapshot, demands: Iterable[Demand]) -> Capacity:
     """``demands``: the pods that need capacity, or soon will."""
     templates, closed = open_pools(snapshot)
     demands = tuple(demands)
-    return Places(
+    return Capacity(
         demands=demands,
-        nodes=(*nodes_with_room(snapshot), *closed_nodes(snapshot)),
+        nodes=(*nodes_with_capacity(snapshot), *closed_nodes(snapshot)),
         templates=tuple(templates),
         closed=closed,
         unlisted=unlisted_pools(templates, snapshot),

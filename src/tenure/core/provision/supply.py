@@ -61,7 +61,7 @@ from tenure.schema.semantics.template import template_problems
 _WHILE_REBOOTING = frozenset({names.REBOOTING_TAINT, names.UNREACHABLE_TAINT})
 
 
-def nodes_with_room(snapshot: Snapshot) -> list[ExistingNode]:
+def nodes_with_capacity(snapshot: Snapshot) -> list[ExistingNode]:
     derived = snapshot.derived
     found: list[ExistingNode] = []
     for name, node in sorted(snapshot.nodes.items()):
