@@ -24,13 +24,10 @@ WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 _LEFT: Final = """
     ClockHold
-    Filling
     Held
     Hold
     JUDGEMENT_FAILED
-    Shop
     Telling
-    _fill_shop
     _held
     _held_by_clock
     _hold
@@ -41,8 +38,6 @@ _LEFT: Final = """
     _most_telling
     a_held_deployment
     could_hold
-    filling
-    fillings
     held
     held_and_silent
     held_back
@@ -53,7 +48,6 @@ _LEFT: Final = """
     is_held
     machine
     machines
-    shop
     telling
     was_never_held
 """

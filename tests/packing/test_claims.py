@@ -1,4 +1,4 @@
-"""New claims: which pool, which machine, at what price."""
+"""New claims: which pool, which instance type, at what price."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tenure.model.values.quantity import UNIT, parse_resources
 from tenure.packing.catalogue import Narrowing, Offer
 from tenure.packing.demand.problem import PoolTemplate, Problem
 from tenure.packing.facts import LabelUndefined, LimitReached, Refusal
-from tenure.packing.opening import Filling, best_first
+from tenure.packing.opening import FilledOffer, best_first
 from tenure.packing.pack import pack
 from tenure.packing.result import Packing, PlannedClaim
 from tests.packing.build import (
@@ -163,7 +163,7 @@ def test_many_small_instances_give_way_to_fewer_at_the_same_price() -> None:
 
 
 def test_odd_ends_are_put_together_where_one_instance_costs_no_more() -> None:
-    """Two pods fill a machine of two; the third and they cost the same on one of four."""
+    """Two pods fill a node of two; the third and they cost the same on one of four."""
     assert only(plan(pods(3, memory="4Gi"), a_pool())).instance_type == "m-04"
 
 
@@ -273,14 +273,14 @@ def test_claims_are_not_merged_into_what_the_limit_makes_dearer() -> None:
 
 def test_every_node_costs_a_fee_so_fewer_win_where_prices_are_close() -> None:
     nothing = Narrowing(Requirements(), 0, frozenset())
-    tiny = Filling(Offer(99_000, 0, "a", "spot"), nothing, [], worth=2_000)
-    large = Filling(Offer(1_600_000, 1, "a", "spot"), nothing, [], worth=32_000)
-    dear = Filling(Offer(2_000_000, 2, "a", "spot"), nothing, [], worth=32_000)
+    tiny = FilledOffer(Offer(99_000, 0, "a", "spot"), nothing, [], worth=2_000)
+    large = FilledOffer(Offer(1_600_000, 1, "a", "spot"), nothing, [], worth=32_000)
+    dear = FilledOffer(Offer(2_000_000, 2, "a", "spot"), nothing, [], worth=32_000)
     assert best_first([tiny, dear, large], fee=20_000) == [large, tiny, dear]
 
 
 def test_what_merging_frees_of_a_limit_is_used() -> None:
-    """Three pods get two machines at first, then one; that leaves a node for the fourth."""
+    """Three pods get two nodes at first, then one; that leaves a node for the fourth."""
     others = a_type("arm", 2, arch="arm64"), a_type("z", 2, arch="s390x")
     pool = a_pool(types=(*FAMILY, *others), limits={"nodes": "2"})
     intel = pods(3, memory="4Gi", nodeSelector={ARCH: "amd64"})

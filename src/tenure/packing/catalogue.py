@@ -87,7 +87,7 @@ class Catalogue:
         self.overhead: Final = [load.requests for load in loads]
         self.daemon_ports = [load.ports for load in loads]
         #: What each type leaves to pods, by index into ``resources``.
-        self.room: Final = [
+        self.available: Final = [
             tuple(t.allocatable.get(name, 0) - over.get(name, 0) for name in resources)
             for t, over in zip(self.types, self.overhead, strict=True)
         ]
@@ -164,7 +164,7 @@ class Catalogue:
         return frozenset(value for theirs in known for value in theirs.listed)
 
     def daemons_on(self, type_: int) -> list[DaemonPod]:
-        """Those for which room is kept on nodes of the type."""
+        """Those for which capacity is reserved on nodes of the type."""
         return [daemon for daemon, types in self._daemons if types >> type_ & 1]
 
     def clear_of(self, ports: tuple[HostPort, ...]) -> int:
@@ -214,10 +214,10 @@ class Catalogue:
         return min(prices, default=0)
 
     def _beaten(self, offer: Offer, cheaper: list[Offer]) -> bool:
-        room = self.room[offer.type]
+        available = self.available[offer.type]
         # The largest of the cheaper ones come last and are the likeliest to be as large.
-        largest_first = (self.room[other.type] for other in reversed(cheaper))
-        return any(all(map(int.__ge__, theirs, room)) for theirs in largest_first)
+        largest_first = (self.available[other.type] for other in reversed(cheaper))
+        return any(all(map(int.__ge__, theirs, available)) for theirs in largest_first)
 
     def _places(self, requirements: Requirements) -> frozenset[Place]:
         zones, terms = requirements.allowed(ZONE), requirements.allowed(CAPACITY_TYPE)

@@ -50,7 +50,7 @@ class Draft(msgspec.Struct):
             if ports_conflict(one.demand.ports, self.ports) is not None:
                 return 0
             most = min(most, 1)
-        return self.tally.room(one.rules, most)
+        return self.tally.allowed(one.rules, most)
 
     def copy(self) -> Draft:
         return msgspec.structs.replace(
@@ -73,17 +73,17 @@ def offers_holding(draft: Draft, types: int) -> tuple[Offer, ...]:
     """The cheapest offer of each of the types that matches and holds the draft, in order."""
     catalogue, narrowing, used = draft.catalogue, draft.narrowing, draft.used
     types &= narrowing.types & catalogue.clear_of(draft.ports)
-    room = catalogue.room
+    available = catalogue.available
     return tuple(
         offer
         for offer in catalogue.ranking(narrowing.places)
-        if types >> offer.type & 1 and holds(room[offer.type], used)
+        if types >> offer.type & 1 and holds(available[offer.type], used)
     )
 
 
-def holds(room: Sequence[int], used: Sequence[int]) -> bool:
+def holds(available: Sequence[int], used: Sequence[int]) -> bool:
     """Whether there is room for all that is used; what is not used may be overdrawn."""
-    for there, wanted in zip(room, used, strict=True):
+    for there, wanted in zip(available, used, strict=True):
         if wanted > there and wanted > 0:
             return False
     return True
@@ -126,7 +126,7 @@ class _Order(msgspec.Struct, frozen=True):
 
 def finished(drafts: Iterable[Draft]) -> tuple[PlannedClaim, ...]:
     """The claims to ask for."""
-    # Claims of one filling share their listing, so what follows from it is computed once.
+    # Claims of one filled offer share their listing, so what follows from it is computed once.
     orders: dict[tuple[int, int], _Order] = {}
     claims = []
     for draft in drafts:

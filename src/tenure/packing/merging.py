@@ -1,7 +1,7 @@
-"""Put small claims together where one machine serves both for no more.
+"""Put small claims together where one node serves both for no more.
 
 Each claim was opened for the best price per pod at that moment, which leaves odd ends: two
-pods on one machine and a third on another, where one machine of twice the size costs the
+pods on one node and a third on another, where one node of twice the size costs the
 same and is one node less. Claims are tried from the cheapest up, each with its next few
 neighbours in price; of several partners the one that saves most is taken. The price of a
 node is counted with the same fee as in ``opening``, so that fewer nodes win a draw.
@@ -66,7 +66,7 @@ def _best_partner(
 
 
 def _together(draft: Draft, other: Draft, price_max: int) -> Draft | None:
-    """Both on one machine that costs no more than that; only its cheapest offer is listed."""
+    """Both on one node that costs no more than that; only its cheapest offer is listed."""
     catalogue = draft.catalogue
     joined = catalogue.narrow(draft.narrowing, other.narrowing.requirements)
     if joined is None:
@@ -75,7 +75,7 @@ def _together(draft: Draft, other: Draft, price_max: int) -> Draft | None:
     for offer in catalogue.front(joined.places, joined.types):
         if offer.price > price_max:
             return None
-        if holds(catalogue.room[offer.type], used):
+        if holds(catalogue.available[offer.type], used):
             break
     else:
         return None

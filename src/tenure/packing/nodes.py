@@ -2,7 +2,7 @@
 
 Pods that are nominated to a node stay with it for as long as it takes them. For the others,
 initialized nodes come first, then the rest, each by name. A node takes as many pods of a
-class as all of these allow, asked in this order: what is free once room is kept for daemons
+class as all of these allow, asked in this order: what is free once capacity is reserved for daemons
 that have not come yet; taints; labels; host ports; topology. A closed node takes none, but
 the pods that run on it count in its zone.
 """
@@ -54,7 +54,7 @@ class ZonePart(msgspec.Struct, frozen=True):
     moving: tuple[str, ...] = ()
 
 
-class Room:
+class Bin:
     """What is left of one node."""
 
     __slots__ = ("free", "name", "ports", "shape", "tally", "zone")
@@ -73,7 +73,7 @@ class Room:
             if ports_conflict(one.demand.ports, self.ports) is not None:
                 return 0
             most = 1
-        return self.tally.room(one.rules, most)
+        return self.tally.allowed(one.rules, most)
 
     def take(self, one: PodClass, count: int) -> None:
         for index, amount in one.wants:
@@ -94,7 +94,7 @@ class Nodes:
         topology: Topology,
     ) -> None:
         self._least = least_wanted(pods.classes)
-        rooms: list[Room] = []
+        bins: list[Bin] = []
         zones: dict[ZoneShape, Tally] = {}
         moving = _moving(pods)
         #: By the UID of a pod that is to move: where it counts until then.
@@ -113,9 +113,9 @@ class Nodes:
                 if moving:
                     here = (pod.uid for pod in node.pods if pod.active and pod.uid in moving)
                     homes |= dict.fromkeys(here, (zone, shape))
-            if not node.closed and self._any_room(free):
-                rooms.append(Room(node, shape, free, tally))
-        self._rooms = rooms
+            if not node.closed and self._any_capacity(free):
+                bins.append(Bin(node, shape, free, tally))
+        self._bins = bins
         self._shapes = shapes.all
         self._tallies = zones
         self._homes = homes
@@ -139,31 +139,31 @@ class Nodes:
     def keep(self, classes: Iterable[PodClass], nominated: Mapping[str, str]) -> dict[str, str]:
         """Put pods onto the nodes that were launched for them; by UID, the node's name.
 
-        One that does not fit there any more is left out: the scheduler gave its room to others.
+        One that does not fit there any more is left out: the scheduler gave its capacity to others.
         """
         if not nominated:
             return {}
-        rooms = {room.name: room for room in self._rooms}
+        bins = {bin_.name: bin_ for bin_ in self._bins}
         kept: dict[str, str] = {}
         for one in classes:
             by_node: dict[str, list[Pod]] = {}
             for pod in one.pods:
-                if (name := nominated.get(pod.uid, "")) in rooms:
+                if (name := nominated.get(pod.uid, "")) in bins:
                     by_node.setdefault(name, []).append(pod)
             for name, pods in by_node.items():
-                kept |= dict.fromkeys(self._keep(one, pods, rooms[name]), name)
+                kept |= dict.fromkeys(self._keep(one, pods, bins[name]), name)
         return kept
 
-    def _keep(self, one: PodClass, pods: Sequence[Pod], room: Room) -> list[str]:
-        if not _accepts(self._shapes[room.shape], one.demand):
+    def _keep(self, one: PodClass, pods: Sequence[Pod], bin_: Bin) -> list[str]:
+        if not _accepts(self._shapes[bin_.shape], one.demand):
             return []
-        count = room.how_many(one, how_many(room.free, one.wants, len(pods)))
+        count = bin_.how_many(one, how_many(bin_.free, one.wants, len(pods)))
         if not count:
             return []
-        room.take(one, count)
+        bin_.take(one, count)
         stay = [pod.uid for pod in pods[:count]]
-        if room.zone is not None:
-            self._tallies[room.zone, room.shape].add(one.rules, count)
+        if bin_.zone is not None:
+            self._tallies[bin_.zone, bin_.shape].add(one.rules, count)
         for uid in stay:
             if (home := self._homes.pop(uid, None)) is not None:
                 self._tallies[home].add(one.rules, -1)
@@ -174,26 +174,26 @@ class Nodes:
         one = waiting.one
         placed: dict[str, str] = {}
         accepts: dict[int, bool] = {}
-        for room in self._rooms:
+        for bin_ in self._bins:
             if not waiting.left:
                 break
-            count = how_many(room.free, one.wants, waiting.left)
+            count = how_many(bin_.free, one.wants, waiting.left)
             if not count:
                 continue
-            if room.shape not in accepts:
-                accepts[room.shape] = _accepts(self._shapes[room.shape], one.demand)
-            if accepts[room.shape] and (count := room.how_many(one, count)):
-                room.take(one, count)
-                placed |= dict.fromkeys(waiting.take(count), room.name)
+            if bin_.shape not in accepts:
+                accepts[bin_.shape] = _accepts(self._shapes[bin_.shape], one.demand)
+            if accepts[bin_.shape] and (count := bin_.how_many(one, count)):
+                bin_.take(one, count)
+                placed |= dict.fromkeys(waiting.take(count), bin_.name)
         if placed:
-            self._rooms = [room for room in self._rooms if self._any_room(room.free)]
+            self._bins = [bin_ for bin_ in self._bins if self._any_capacity(bin_.free)]
         return placed
 
     def _may_take(self, node: ExistingNode, resources: Sequence[str]) -> bool:
         """A first look, without the daemons that would leave less: most nodes are full."""
-        return not node.closed and self._any_room(_free(node, {}, resources))
+        return not node.closed and self._any_capacity(_free(node, {}, resources))
 
-    def _any_room(self, free: Sequence[int]) -> bool:
+    def _any_capacity(self, free: Sequence[int]) -> bool:
         """False when not even the smallest request fits, so it need not be checked again."""
         return all(map(int.__ge__, free, self._least))
 

@@ -3,26 +3,26 @@
 The largest waiting class leads. Its requirement alternatives are tried in the order written,
 each in the pools by weight, then by name downwards; the first pool that can take it opens
 the claim. Where zones are to be avoided, all of that is tried without them first, and such a
-claim keeps out of them. Which machine the claim is for is decided by what it would hold:
+claim keeps out of them. Which offer the claim is for is decided by what it would hold:
 
 1. from the pool's offers for the class, those that another offer beats (no dearer and no
    smaller) are dropped, and a short list is kept: the cheapest per pod, both as if there
    were no end of such pods and for the pods that are really left;
 2. each is filled on paper: with the leading class, then with every other waiting class that
    still fits and does not make that offer impossible;
-3. the worth of a filling is what its pods would cost at the best price per pod that each
+3. the worth of a filled offer is what its pods would cost at the best price per pod that each
    class could get by itself. The offer with the lowest price per worth wins, a fee for each
    node added to its price; at a draw the one that holds more.
 
-The claim then takes exactly that filling, and so do as many further claims as there are pods
+The claim then takes exactly that filled offer, and so do as many further claims as there are pods
 and limits for. It lists every type that holds it, so the cloud can do no worse.
 
 Karpenter instead puts pod after pod onto a claim for as long as any type can hold it, and
-buys the largest machines, on demand as soon as one pod on it insists. The benchmark
+buys the largest instance types, on demand as soon as one pod on it insists. The benchmark
 ``benchmarks/bench_packing.py`` compares what both cost.
 
 Where limits forbid one more claim, the claims already planned are made larger, as Karpenter
-does. In the end, small claims are put together where one machine serves both for no more
+does. In the end, small claims are put together where one node serves both for no more
 (``merging``).
 """
 
@@ -53,7 +53,7 @@ _FINE: Final = 1000
 _NO_END: Final = 1 << 40
 
 
-class Filling(msgspec.Struct):
+class FilledOffer(msgspec.Struct):
     """An offer and the pods it would hold."""
 
     offer: Offer
@@ -62,7 +62,7 @@ class Filling(msgspec.Struct):
     worth: int
 
 
-class Shop:
+class ClaimOpener:
     """The pools, while claims are opened."""
 
     def __init__(
@@ -113,22 +113,22 @@ class Shop:
         offers = short_list(catalogue, lead, catalogue.front(narrowing.places, types), fee)
         others = [waiting for waiting in self._queue if waiting.left and waiting is not lead]
         nothing = [0] * len(catalogue.resources)
-        fillings = [
+        filled_offers = [
             self._fill(Draft(catalogue, narrowing, list(nothing)), lead, others, offer)
             for offer in offers
         ]
-        # The leanest filling comes last: where minValues ask for variety, the smallest
+        # The leanest filled offer comes last: where minValues ask for variety, the smallest
         # request leaves the most.
-        for filling in [*best_first(fillings, fee), *_leanest(fillings, lead)]:
-            if self._commit(catalogue, budget, filling):
+        for filled in [*best_first(filled_offers, fee), *_leanest(filled_offers, lead)]:
+            if self._commit(catalogue, budget, filled):
                 return True
         return False
 
     def _fill(
         self, draft: Draft, lead: Waiting, others: Sequence[Waiting], offer: Offer
-    ) -> Filling:
-        free = list(draft.catalogue.room[offer.type])
-        filling = Filling(offer, draft.narrowing, [], 0)
+    ) -> FilledOffer:
+        free = list(draft.catalogue.available[offer.type])
+        filled = FilledOffer(offer, draft.narrowing, [], 0)
         for waiting in (lead, *others):
             one = waiting.one
             count = how_many(free, one.wants, waiting.left)
@@ -140,15 +140,15 @@ class Shop:
             count = draft.allowed_beside(one, count)
             if not count:
                 continue
-            draft.narrowing = filling.narrowing = joined
+            draft.narrowing = filled.narrowing = joined
             draft.put(one, count)
             for index, amount in one.wants:
                 free[index] -= amount * count
-            filling.parts.append((waiting, count))
-            filling.worth += count * self._unit_cost(one)
+            filled.parts.append((waiting, count))
+            filled.worth += count * self._unit_cost(one)
             if not all(map(int.__ge__, free, self._least)):
                 break
-        return filling
+        return filled
 
     def _join(self, draft: Draft, one: PodClass, offer: Offer) -> Narrowing | None:
         """The draft's requirements with the class's, if that offer stays possible."""
@@ -162,22 +162,22 @@ class Shop:
                     return joined
         return None
 
-    def _commit(self, catalogue: Catalogue, budget: Budget, filling: Filling) -> bool:
-        """Open as many claims with this filling as there are pods and limits for."""
-        model = Draft(catalogue, filling.narrowing, [0] * len(catalogue.resources))
-        for waiting, count in filling.parts:
+    def _commit(self, catalogue: Catalogue, budget: Budget, filled: FilledOffer) -> bool:
+        """Open as many claims with this filled offer as there are pods and limits for."""
+        model = Draft(catalogue, filled.narrowing, [0] * len(catalogue.resources))
+        for waiting, count in filled.parts:
             model.put(waiting.one, count)
         model.listing = listing_of(model, budget)
         if not model.listing:
             return False
         model.charge = budget.charge(offer.type for offer in model.listing)
-        most = min(waiting.left // count for waiting, count in filling.parts)
+        most = min(waiting.left // count for waiting, count in filled.parts)
         times = budget.times(model.charge, most)
         assert times > 0, "affordable types are within the limits"
         budget.take(model.charge, times)
         for _ in range(times):
             draft = model.copy()
-            draft.uids = [uid for waiting, count in filling.parts for uid in waiting.take(count)]
+            draft.uids = [uid for waiting, count in filled.parts for uid in waiting.take(count)]
             self.drafts.append(draft)
         return True
 
@@ -218,7 +218,7 @@ class Shop:
                 costs = [
                     offer.price * _FINE // count
                     for offer in catalogue.front(narrowing.places, narrowing.types)
-                    if (count := how_many(catalogue.room[offer.type], one.wants, _NO_END))
+                    if (count := how_many(catalogue.available[offer.type], one.wants, _NO_END))
                 ]
                 if costs:
                     return min(costs)
@@ -265,9 +265,9 @@ def _larger(draft: Draft, budget: Budget, waiting: Waiting, wanted: Requirements
 
 
 def _more(draft: Draft, offer: Offer, one: PodClass, most: int) -> int:
-    """How many more pods of the class such a machine holds."""
-    room = draft.catalogue.room[offer.type]
-    free = [there - used for there, used in zip(room, draft.used, strict=True)]
+    """How many more pods of the class such an instance type holds."""
+    available = draft.catalogue.available[offer.type]
+    free = [there - used for there, used in zip(available, draft.used, strict=True)]
     return how_many(free, one.wants, most)
 
 
@@ -285,11 +285,11 @@ def entrance(catalogue: Catalogue, one: PodClass, wanted: Requirements) -> Narro
 def short_list(
     catalogue: Catalogue, lead: Waiting, offers: Iterable[Offer], fee: int
 ) -> list[Offer]:
-    """The offers worth filling on paper: cheapest per pod, with and without an end of pods."""
+    """The offers worth to be filled on paper: cheapest per pod, with and without an end of pods."""
     endless, ending = [], []
-    alone = Tally().room(lead.one.rules, 1 if lead.one.demand.ports else _NO_END)
+    alone = Tally().allowed(lead.one.rules, 1 if lead.one.demand.ports else _NO_END)
     for offer in offers:
-        count = how_many(catalogue.room[offer.type], lead.one.wants, _NO_END)
+        count = how_many(catalogue.available[offer.type], lead.one.wants, _NO_END)
         if count:
             price = (offer.price + fee) * _FINE
             endless.append((price // count, offer))
@@ -298,18 +298,18 @@ def short_list(
     return sorted(kept)
 
 
-def best_first(fillings: Iterable[Filling], fee: int) -> list[Filling]:
+def best_first(filled_offers: Iterable[FilledOffer], fee: int) -> list[FilledOffer]:
     """By price per worth; at a draw the one that holds more, then the order of offers."""
 
-    def price_per_worth(filling: Filling) -> tuple[int, int, Offer]:
-        price = filling.offer.price + fee
-        return price * _FINE * _FINE // filling.worth, -filling.worth, filling.offer
+    def price_per_worth(filled: FilledOffer) -> tuple[int, int, Offer]:
+        price = filled.offer.price + fee
+        return price * _FINE * _FINE // filled.worth, -filled.worth, filled.offer
 
-    return sorted(fillings, key=price_per_worth)
+    return sorted(filled_offers, key=price_per_worth)
 
 
-def _leanest(fillings: Sequence[Filling], lead: Waiting) -> list[Filling]:
-    if not fillings:
+def _leanest(filled_offers: Sequence[FilledOffer], lead: Waiting) -> list[FilledOffer]:
+    if not filled_offers:
         return []
-    first = fillings[0]
-    return [Filling(first.offer, first.narrowing, [(lead, 1)], 0)]
+    first = filled_offers[0]
+    return [FilledOffer(first.offer, first.narrowing, [(lead, 1)], 0)]

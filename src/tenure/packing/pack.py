@@ -10,7 +10,7 @@
    Every other class, the largest first, is put onto existing nodes: the first that takes it,
    those that are initialized before the others, then by name (``nodes``);
 3. for what is left, but for the pods that may get no claim, claims are planned in the pools by
-   weight: the cheapest machines for what they hold (``opening``);
+   weight: the cheapest instance types for what they hold (``opening``);
 4. who is left then is told why, pool by pool (``why``).
 
 Same problem, same answer, whatever the order of its parts. Preferences (``preferred…``,
@@ -40,7 +40,7 @@ from tenure.packing.demand.topology import Topology
 from tenure.packing.facts import ConstraintNotSupported, NoZoneWithinSkew, PodUnreadable, Why
 from tenure.packing.merging import merged
 from tenure.packing.nodes import Nodes
-from tenure.packing.opening import Shop
+from tenure.packing.opening import ClaimOpener
 from tenure.packing.result import Packing, Unplaced
 from tenure.packing.why import explain
 from tenure.packing.zones import Caps, Dealt, LeftOver, Part, deal
@@ -118,12 +118,12 @@ class _Packer(msgspec.Struct, frozen=True):
         for waiting in dealt.queue:
             placed |= nodes.place(waiting)
         unclaimed = [waiting for waiting in dealt.queue if waiting.one.may_be_claimed_for]
-        shop = Shop(self.catalogues, unclaimed, avoid, fee_cpus=self.problem.node_fee_cpus)
-        drafts = _fill_shop(shop, unclaimed)
+        opener = ClaimOpener(self.catalogues, unclaimed, avoid, fee_cpus=self.problem.node_fee_cpus)
+        drafts = _open_claims(opener, unclaimed)
         packing = Packing(
             placed=placed,
             claims=finished(drafts),
-            unplaced=self._unplaced(dealt, unclaimed, shop, apart),
+            unplaced=self._unplaced(dealt, unclaimed, opener, apart),
             displaced={uid: self.problem.nominated[uid] for uid in _left(dealt, apart, "claimed")},
             no_claim=frozenset(_left(dealt, apart, "no_claim")),
             left_out={
@@ -148,7 +148,7 @@ class _Packer(msgspec.Struct, frozen=True):
         return frozenset(uid for uid, name in nominated if name in coming)
 
     def _unplaced(
-        self, dealt: Dealt, queue: Iterable[Waiting], shop: Shop, apart: Iterable[PodClass]
+        self, dealt: Dealt, queue: Iterable[Waiting], opener: ClaimOpener, apart: Iterable[PodClass]
     ) -> dict[str, Unplaced]:
         unplaced = {
             uid: _alone(PodUnreadable(error)) for uid, error in self.pods.unreadable.items()
@@ -157,7 +157,7 @@ class _Packer(msgspec.Struct, frozen=True):
             if one.rules.not_modelled:
                 why = _alone(ConstraintNotSupported(one.rules.not_modelled))
                 unplaced |= dict.fromkeys((pod.uid for pod in one.pods), why)
-        pools = [(c, shop.budgets[c.template.pool]) for c in self.catalogues]
+        pools = [(c, opener.budgets[c.template.pool]) for c in self.catalogues]
         node_count = sum(not node.closed for node in self.problem.nodes)
         for waiting in queue:
             if waiting.left:
@@ -174,17 +174,17 @@ class _Packer(msgspec.Struct, frozen=True):
         return unplaced
 
 
-def _fill_shop(shop: Shop, queue: Sequence[Waiting]) -> list[Draft]:
+def _open_claims(opener: ClaimOpener, queue: Sequence[Waiting]) -> list[Draft]:
     """Open claims and merge them; for who is left, again as long as merging frees limits."""
-    limited = any(budget.limited for budget in shop.budgets.values())
+    limited = any(budget.limited for budget in opener.budgets.values())
     left = -1
     while left != (left := sum(waiting.left for waiting in queue)):
         for waiting in queue:
-            shop.serve(waiting)
-        shop.drafts[:] = merged(shop.drafts, shop.budgets, shop.fee)
+            opener.serve(waiting)
+        opener.drafts[:] = merged(opener.drafts, opener.budgets, opener.fee)
         if not limited:
             break
-    return shop.drafts
+    return opener.drafts
 
 
 def _split(

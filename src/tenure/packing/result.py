@@ -54,7 +54,7 @@ class Packing(msgspec.Struct, frozen=True, kw_only=True):
     unplaced: Mapping[str, Unplaced]
     #: By pod UID, the node that was launched for it and has no room for it any more.
     displaced: Mapping[str, str] = {}
-    #: By pool, the DaemonSets (``namespace/name``) for which no room is kept, because no instance
+    #: By pool, the DaemonSets (``namespace/name``) for which no capacity is reserved, because no instance
     #: type holds them all.
     left_out: Mapping[str, tuple[str, ...]] = {}
     #: UIDs of pods that no node has room for, and that may not get a claim.

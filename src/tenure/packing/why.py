@@ -113,7 +113,7 @@ def _refuse(one: PodClass, catalogue: Catalogue, budget: Budget, wanted: Require
     if not types:
         return _port_taken(one, catalogue, narrowing.types)
     matching = _indices(types)
-    fitting = [i for i in matching if how_many(catalogue.room[i], one.wants, 1)]
+    fitting = [i for i in matching if how_many(catalogue.available[i], one.wants, 1)]
     if one.missing or not fitting:
         return _too_large(one, catalogue, matching)
     ranking = catalogue.ranking(narrowing.places)
@@ -158,7 +158,7 @@ def _port_taken(one: PodClass, catalogue: Catalogue, types: int) -> HostPortTake
 def _too_large(one: PodClass, catalogue: Catalogue, types: Sequence[int]) -> Cause:
     wanted: list[tuple[str, str]] = []
     sizes = [
-        (catalogue.resources[index], amount, max(catalogue.room[i][index] for i in types))
+        (catalogue.resources[index], amount, max(catalogue.available[i][index] for i in types))
         for index, amount in one.wants
     ]
     for name, amount, largest in sorted([*sizes, *((*each, 0) for each in one.missing[:1])]):

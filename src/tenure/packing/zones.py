@@ -174,7 +174,8 @@ def _zones_of(catalogue: Catalogue, narrowing: Narrowing, one: PodClass) -> set[
         place[0]
         for place in narrowing.places
         if any(
-            narrowing.types >> offer.type & 1 and how_many(catalogue.room[offer.type], one.wants, 1)
+            narrowing.types >> offer.type & 1
+            and how_many(catalogue.available[offer.type], one.wants, 1)
             for offer in catalogue.offers_at(place)
         )
     }

@@ -65,7 +65,7 @@ class ExistingNode(msgspec.Struct, frozen=True, kw_only=True):
     initialized: bool = True
     #: Taken by pods that are bound there.
     host_ports: tuple[HostPort, ...] = ()
-    #: Requests of the daemon pods that are bound there: no room is kept for these again.
+    #: Requests of the daemon pods that are bound there: no capacity is reserved for these again.
     daemon_requests: Resources = {}
     #: Unfinished pods bound there, those that terminate included; spread and anti-affinity
     #: count them. A pod that is among ``Problem.pods``, too, counts until its turn comes.
@@ -139,7 +139,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     no_claim: frozenset[str] = frozenset()
     #: UIDs of pods that share a new claim only with pods of their own owner and class.
     apart: frozenset[str] = frozenset()
-    #: A node costs as much as so many cpus beyond its price (``Shop.fee``).
+    #: A node costs as much as so many cpus beyond its price (``ClaimOpener.fee``).
     node_fee_cpus: int = NODE_FEE_CPUS
     #: Where what is read of a pod is kept for the next problem. It does not change the answer.
     derived: Derived = NOTHING_KEPT

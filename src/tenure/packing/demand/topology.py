@@ -174,7 +174,7 @@ class Tally:
         self._counts: dict[Group, int] = {}
         self._repelled: set[Group] = set()
 
-    def room(self, rules: Rules, most: int) -> int:
+    def allowed(self, rules: Rules, most: int) -> int:
         """How many pods with these rules may still come, ``most`` at the most."""
         if not self._repelled.isdisjoint(rules.member_of):
             return 0
