@@ -25,27 +25,21 @@ WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LEFT: Final = """
     ClockHold
     Held
-    Hold
     JUDGEMENT_FAILED
     Telling
     _held
     _held_by_clock
     _hold
     _hold_back
-    _hold_json
-    _is_held
     _machine
     _most_telling
     a_held_deployment
-    could_hold
     held
     held_and_silent
     held_back
     held_by_clock
     held_last_by_tenure
-    hold
     hold_back
-    is_held
     machine
     machines
     telling

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenure.core.decision import Delete, Ground, Patch, Subject
-from tenure.core.writes import delete_claim, delete_node, hold, patch, release, subject_of
+from tenure.core.writes import delete_claim, delete_node, patch, release, subject_of, with_finalizer
 from tenure.model.api import names
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
 from tests.core.build import a_claim, a_node, a_pool
@@ -27,8 +27,8 @@ def test_the_spec_is_written_only_where_it_is_given() -> None:
 
 
 def test_our_finalizer_comes_last_and_once() -> None:
-    assert hold(a_claim(finalizers=("x",))) == ["x", names.FINALIZER]
-    assert hold(a_claim(finalizers=(names.FINALIZER, "x"))) == ["x", names.FINALIZER]
+    assert with_finalizer(a_claim(finalizers=("x",))) == ["x", names.FINALIZER]
+    assert with_finalizer(a_claim(finalizers=(names.FINALIZER, "x"))) == ["x", names.FINALIZER]
 
 
 def test_only_our_finalizer_is_removed() -> None:

@@ -247,15 +247,15 @@ MUTATIONS: Final = (
         checker="early eviction",
     ),
     Mutation(
-        name="instance ended before the drain",
-        point="tenure.core.terminate.claim:is_held",
+        name="instance terminated before the drain",
+        point="tenure.core.terminate.claim:is_finalizing",
         breaks=always(False),
         scene=scenes.drain,
         checker="pods lost",
     ),
     Mutation(
         name="finalizer removed early",
-        point="tenure.core.terminate.view:end_instance",
+        point="tenure.core.terminate.view:terminate_instance",
         breaks=_released,
         scene=scenes.drain,
         guard="would go while its instance may still run",

@@ -142,4 +142,4 @@ def _check(table: Timetable, snapshot: Snapshot) -> None:
 
 def _explains_waiting(row: PodTimes) -> None:
     if row.asked_at != NOW and not row.terminating and row.forced_at is None:
-        assert row.held_by, "a pod that waits says for what"
+        assert row.blocked_by, "a pod that waits says for what"

@@ -12,7 +12,7 @@ import pytest
 
 from tenure.core.marks import deadline as deciders_deadline
 from tenure.core.protect.protection import protection_of
-from tenure.core.terminate.pods import holds_node
+from tenure.core.terminate.pods import blocks_drain
 from tenure.model.api import names
 from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.api.pod import Pod
@@ -82,4 +82,4 @@ def test_a_deadline_is_the_one_of_the_deciders(
     ],
 )
 def test_a_podis_awaited_as_in_the_drain(pod: Pod) -> None:
-    assert is_awaited(pod, NOW) is holds_node(pod, NOW)
+    assert is_awaited(pod, NOW) is blocks_drain(pod, NOW)

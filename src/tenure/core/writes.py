@@ -59,7 +59,7 @@ def as_evaluated(thing: Written) -> Precondition:
     )
 
 
-def hold(thing: Written) -> list[str]:
+def with_finalizer(thing: Written) -> list[str]:
     """The finalizers of the object, with ours among them."""
     others = [name for name in thing.metadata.finalizers if name != names.FINALIZER]
     return [*others, names.FINALIZER]

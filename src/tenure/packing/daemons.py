@@ -118,15 +118,15 @@ def that_fit_together(
         largest = maximum(largest, sizes[bit])
     least = {name: min(nano, largest.get(name, 0) // HEADROOM) for name, nano in least.items()}
 
-    def hold(kept: Mapping[int, int]) -> bool:
+    def any_fits(kept: Mapping[int, int]) -> bool:
         loads = loads_by_type(kept, pods, len(sizes))
         return any(fits(add(loads[bit].requests, least), sizes[bit]) for bit in bits)
 
-    if not bits or hold(accepting):
+    if not bits or any_fits(accepting):
         return dict(accepting), ()
     order = sorted(accepting, key=lambda index: _worth(pods[index], largest))
     # The more are left out, the more room there is.
-    out = bisect_left(range(len(order)), True, key=lambda n: hold(_only(accepting, order[n:])))
+    out = bisect_left(range(len(order)), True, key=lambda n: any_fits(_only(accepting, order[n:])))
     return _only(accepting, order[out:]), tuple(pods[index] for index in order[:out])
 
 

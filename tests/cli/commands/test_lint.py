@@ -485,7 +485,7 @@ def test_a_look_at_a_cluster_is_linted_and_shows_the_drain_to_come() -> None:
     table = drain.table
     assert not table.leaving
     assert table.ends_by is None
-    assert {hold.message for row in table.pods for hold in row.held_by} == {
+    assert {blocker.message for row in table.pods for blocker in row.blocked_by} == {
         "PDB default/web can never allow an eviction (maxUnavailable 0 of 4 pods)"
     }
 

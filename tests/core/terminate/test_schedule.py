@@ -80,7 +80,7 @@ def test_a_node_that_is_not_terminating_is_shown_as_if_it_were_deleted_now() -> 
     assert table.deadline.at == ahead(900)
     row = the(table)
     assert (row.asked_at, row.forced_at, row.stopped_by) == (NOW, ahead(300), ahead(600))
-    assert row.held_by == ()
+    assert row.blocked_by == ()
     assert table.ends_by == ahead(660), "a pod that does not stop is waited for a minute more"
 
 
@@ -99,15 +99,15 @@ def test_a_pdb_that_never_allows_an_eviction_is_shown_with_its_numbers() -> None
     pod = with_grace(60, conditions=[condition("Ready")])
     bounded = table_of(a_bounded_claim(), a_node(), budget, pod)
     row = the(bounded)
-    (hold,) = row.held_by
-    assert hold.fact == PdbNeverAllows("default/web", "minAvailable 1", 1)
+    (blocker,) = row.blocked_by
+    assert blocker.fact == PdbNeverAllows("default/web", "minAvailable 1", 1)
     assert row.asked_at == ahead(10), "asked all the same, in case the budget's status is stale"
     assert (row.forced_at, row.stopped_by) == (ahead(840), ahead(900))
     assert bounded.ends_by == ahead(960)
 
     endless = table_of(a_claim(), a_node(), budget, pod)
     assert (the(endless).forced_at, the(endless).stopped_by, endless.ends_by) == (None, None, None)
-    assert endless.endless == (PodsBlocked(("default/web",), hold.fact),)
+    assert endless.endless == (PodsBlocked(("default/web",), blocker.fact),)
 
 
 def test_of_the_pods_that_one_pdb_blocks_one_is_tried_first() -> None:
@@ -123,9 +123,9 @@ def test_an_allowance_that_other_pods_use_first_is_shown() -> None:
     ready = [condition("Ready")]
     pods = [a_pod(name, conditions=ready) for name in ("web-1", "web-2")]
     first, second = table_of(a_claim(), a_node(), budget, *pods).pods
-    assert (first.asked_at, first.held_by) == (NOW, ())
-    (hold,) = second.held_by
-    assert hold.fact == PdbAllowsNoMore(
+    assert (first.asked_at, first.blocked_by) == (NOW, ())
+    (blocker,) = second.blocked_by
+    assert blocker.fact == PdbAllowsNoMore(
         *("default/web", "minAvailable 2"),
         pods=3,
         healthy=3,
@@ -138,15 +138,15 @@ def test_an_allowance_that_other_pods_use_first_is_shown() -> None:
 def test_several_budgets_are_named() -> None:
     budgets = [a_budget(name, expected_pods=3, disruptions_allowed=1) for name in ("one", "two")]
     table = table_of(a_claim(), a_node(), *budgets, a_pod())
-    (hold,) = the(table).held_by
-    assert hold.fact == SeveralPdbs(("default/one", "default/two"))
+    (blocker,) = the(table).blocked_by
+    assert blocker.fact == SeveralPdbs(("default/one", "default/two"))
 
 
 def test_a_protected_pod_is_evicted_when_its_protection_ends() -> None:
     table = table_of(a_claim(), a_node(), a_pod(protected="2h", creation_timestamp=ago(3600)))
     row = the(table)
-    (hold,) = row.held_by
-    assert hold.until == row.asked_at == ahead(3600)
+    (blocker,) = row.blocked_by
+    assert blocker.until == row.asked_at == ahead(3600)
     assert row.stopped_by == ahead(3630)
     assert table.ends_by == ahead(3690)
 
@@ -167,7 +167,9 @@ def test_later_tiers_are_evicted_when_the_earlier_ones_have_stopped() -> None:
     agent, dns = the(table, "default/agent"), the(table, "default/dns")
     assert agent.asked_at == NOW, "at the earliest: a pod may stop at once"
     assert agent.stopped_by == ahead(30 + 60 + 30)
-    assert [hold.tier for hold in dns.held_by] == [True], "its protection is over: made an hour ago"
+    assert [blocker.tier for blocker in dns.blocked_by] == [True], (
+        "its protection is over: made an hour ago"
+    )
     assert dns.stopped_by == ahead(30 + 60 + 30 + 60 + 30)
     assert table.ends_by == ahead(30 + 60 + 30 + 60 + 30 + 60)
 
@@ -206,7 +208,7 @@ def test_a_refused_eviction_quotes_the_api() -> None:
     table = table_of(a_claim(), a_leaving_node(), a_pod(), evictions={"uid-web": answer})
     row = the(table)
     assert row.asked_at == ahead(4)
-    assert [hold.fact for hold in row.held_by] == [Quoted("too many requests")]
+    assert [blocker.fact for blocker in row.blocked_by] == [Quoted("too many requests")]
     assert table.ends_by is None
 
 

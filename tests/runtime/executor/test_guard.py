@@ -86,10 +86,10 @@ ALLOWED: list[Any] = [
         EVICT, [a_leaving_claim(), a_leaving_node(), a_pod()], id="evict from a leaving Node"
     ),
     pytest.param(LAUNCH, [a_claim(stage=0)], id="launch"),
-    pytest.param(END, [a_leaving_claim()], id="end the instance of a leaving claim"),
+    pytest.param(END, [a_leaving_claim()], id="terminate the instance of a leaving claim"),
     pytest.param(REBOOT, [REBOOTING], id="reboot the instance of a claim that says so"),
     pytest.param(EVICT, [REBOOTING, CLOSED, a_pod()], id="evict from a Node that reboots"),
-    pytest.param(END, [], id="end the instance that no claim stands for"),
+    pytest.param(END, [], id="terminate the instance that no claim stands for"),
 ]
 
 

@@ -14,7 +14,7 @@ from tenure.core.facts import Fact, counted
 from tenure.core.repair.foresight import Foresight, foresee
 from tenure.core.terminate.facts.pods import PdbAllowsNoMore
 from tenure.core.terminate.facts.termination import PodsBlocked, VolumeAttached
-from tenure.core.terminate.podtimes import Hold, PodTimes, never_ends
+from tenure.core.terminate.podtimes import EvictionBlocker, PodTimes, never_ends
 from tenure.core.terminate.schedule import Timetable, timetable
 from tenure.model.api.meta import format_time
 from tenure.model.api.node import Node
@@ -110,7 +110,7 @@ def _rows(pods: Sequence[PodTimes], now: datetime) -> Iterator[tuple[str, ...]]:
     stays = False
     for row in pods:
         # Evictions that a PDB can never allow are still tried, as its status may be stale.
-        never = any(never_ends(one.fact) or (stays and one.tier) for one in row.held_by)
+        never = any(never_ends(one.fact) or (stays and one.tier) for one in row.blocked_by)
         stays = stays or (never and row.forced_at is None)
         yield _row(row, None if never else row.asked_at, now)
 
@@ -126,7 +126,7 @@ def _row(row: PodTimes, asked: datetime | None, now: datetime) -> tuple[str, ...
         "terminating" if row.terminating else at(asked, never),
         "at once" if row.forced_at and row.forced_at <= now else at(row.forced_at),
         at(row.stopped_by, "unknown"),
-        "; ".join(hold.message for hold in row.held_by) or "-",
+        "; ".join(blocker.message for blocker in row.blocked_by) or "-",
     )
 
 
@@ -154,7 +154,7 @@ def timetable_json(outlook: DrainOutlook) -> dict[str, Any]:
             {
                 "pod": row.pod,
                 "tier": row.tier,
-                "heldBy": [_hold_json(hold) for hold in row.held_by],
+                "heldBy": [_blocker_json(blocker) for blocker in row.blocked_by],
                 "terminating": row.terminating,
                 "askedAt": row.asked_at,
                 "forcedAt": row.forced_at,
@@ -172,6 +172,6 @@ def timetable_json(outlook: DrainOutlook) -> dict[str, Any]:
     }
 
 
-def _hold_json(hold: Hold) -> dict[str, Any]:
-    fact = msgspec.to_builtins(hold.fact)
-    return {"message": hold.message, "fact": fact, "until": hold.until}
+def _blocker_json(blocker: EvictionBlocker) -> dict[str, Any]:
+    fact = msgspec.to_builtins(blocker.fact)
+    return {"message": blocker.message, "fact": fact, "until": blocker.until}

@@ -33,7 +33,7 @@ from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.facts import NodeClassNotServed
 from tenure.core.marks.ownership import claims_touched, class_label, is_ours
 from tenure.core.reasons import Reason
-from tenure.core.writes import hold, patch
+from tenure.core.writes import patch, with_finalizer
 from tenure.model.api import names
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS
@@ -98,7 +98,7 @@ def _adopt(claim: NodeClaim) -> Patch | None:
     label = class_label(claim.spec.node_class_ref)
     metadata: dict[str, object] = {}
     if names.FINALIZER not in claim.metadata.finalizers:
-        metadata["finalizers"] = hold(claim)
+        metadata["finalizers"] = with_finalizer(claim)
     if not label.keys() <= claim.labels.keys():
         metadata["labels"] = label
     return patch(claim, metadata) if metadata else None

@@ -37,7 +37,7 @@ from tenure.core.marks.deadline import stops_at
 from tenure.core.marks.ownership import is_missing, is_ours
 from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import unfinished_pods
-from tenure.core.terminate.pods import STUCK_AFTER, holds_node
+from tenure.core.terminate.pods import STUCK_AFTER, blocks_drain
 from tenure.core.verdicts import say
 from tenure.core.writes import delete_claim
 from tenure.model.api.meta import later
@@ -154,7 +154,7 @@ def _orphan(view: InstanceView, settings: Settings, now: datetime) -> Verdict:
     if answer is None and (bad := next(filter(is_unreadable, view.nodes), None)):
         unreadable = OrphanUnreadable(instance.claim_uid, sighting.first_at, why_unreadable(bad))
         return _say(instance, Reason.BLOCKED_BY_UNREADABLE, unreadable)
-    if answer is None and (pods := [pod for pod in view.pods if holds_node(pod, now)]):
+    if answer is None and (pods := [pod for pod in view.pods if blocks_drain(pod, now)]):
         return _in_use(view, pods)
     orphaned = Orphaned(instance.claim_uid, sighting.first_at, sighting.last_at)
     if answer is not None and now < (again_at := later(answer.asked_at, settings.termination_poll)):

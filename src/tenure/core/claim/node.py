@@ -33,7 +33,7 @@ from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import Fact
 from tenure.core.marks.ownership import is_ours
 from tenure.core.reasons import Reason
-from tenure.core.terminate.drain import is_held
+from tenure.core.terminate.drain import is_finalizing
 from tenure.core.writes import subject_of
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -73,7 +73,7 @@ class NodeDecider:
 
     def view(self, snapshot: Snapshot, key: str) -> NodeView | None:
         node = snapshot.nodes.get(key)
-        if node is None or is_held(node):
+        if node is None or is_finalizing(node):
             return None
         claims = snapshot.claims_with_provider(node.spec.provider_id)
         return NodeView(

@@ -28,7 +28,7 @@ from tenure.core.conditions import Wanted
 from tenure.core.decision import Patch, Verdict
 from tenure.core.marks.ownership import claim_status, class_label
 from tenure.core.reasons import Reason
-from tenure.core.writes import hold, patch
+from tenure.core.writes import patch, with_finalizer
 from tenure.model.api import names
 from tenure.model.api.node import Node, Taint
 from tenure.model.api.nodeclaim import NodeClaim
@@ -114,7 +114,7 @@ def _sync_patch(claim: NodeClaim, node: Node) -> Patch:
             if key not in (names.NOMINATED_PODS, names.LAUNCHED_FOR)
         },
         "ownerReferences": [*map(msgspec.to_builtins, others), owner],
-        "finalizers": hold(node),
+        "finalizers": with_finalizer(node),
     }
     taints = [msgspec.to_builtins(taint) for taint in registered_taints(claim, node)]
     return patch(node, metadata, {"taints": taints})
@@ -137,7 +137,7 @@ def restore(claim: NodeClaim, node: Node) -> Verdict | None:
     metadata: dict[str, object] = {"labels": labels} if labels else {}
     finalizer = ""
     if names.FINALIZER not in node.metadata.finalizers:
-        metadata["finalizers"] = hold(node)
+        metadata["finalizers"] = with_finalizer(node)
         finalizer = names.FINALIZER
     if not metadata:
         return None

@@ -22,7 +22,7 @@ from tenure.core.marks.command import (
 from tenure.core.marks.deadline import deadline_of, force_at
 from tenure.core.marks.ownership import is_our_node
 from tenure.core.protect.protection import CREATION, protection_cap, protection_of
-from tenure.core.terminate.drain import is_held, unmarked_nodes
+from tenure.core.terminate.drain import is_finalizing, unmarked_nodes
 from tenure.model.api.meta import BEGINNING, FOR_EVER, controller_of, find_condition
 from tenure.model.api.node import Node
 from tenure.model.api.pod import Pod
@@ -60,7 +60,7 @@ def pods_to_schedule(snapshot: Snapshot, clock: str = CREATION) -> list[Demand]:
     ]
     unmarked = unmarked_nodes(snapshot)
     for node in {**snapshot.leaving_nodes(), **unmarked}.values():
-        if (is_held(node) or node.name in unmarked) and is_our_node(node, snapshot):
+        if (is_finalizing(node) or node.name in unmarked) and is_our_node(node, snapshot):
             demands += _leaving(node, snapshot, clock)
     for command in commands_under_way(snapshot):
         demands += _replaced(command, snapshot)

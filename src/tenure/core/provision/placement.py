@@ -160,16 +160,16 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
         """Pools that may launch now."""
         if not self.back_offs:
             return self.templates
-        return tuple(one for one in self.templates if not self._is_held(one.pool, now))
+        return tuple(one for one in self.templates if not self._backs_off(one.pool, now))
 
     def closed_at(self, now: datetime) -> dict[str, Closed]:
-        held = {pool: self.timed_out(pool) for pool in self.back_offs if self._is_held(pool, now)}
+        held = {pool: self.timed_out(pool) for pool in self.back_offs if self._backs_off(pool, now)}
         return {**self.closed, **held}
 
     def timed_out(self, pool: str) -> NodesTimedOut:
         return self.back_offs[pool].fact(self.pools[pool])
 
-    def _is_held(self, pool: str, now: datetime) -> bool:
+    def _backs_off(self, pool: str, now: datetime) -> bool:
         back_off = self.back_offs.get(pool)
         return back_off is not None and back_off.holds(now)
 

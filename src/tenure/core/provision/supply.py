@@ -206,7 +206,7 @@ def _least_of(
     requests = readable_amounts(claim.spec.resources.requests)
     least: dict[str, int] | None = None
     for kind in types:
-        if could_hold(kind, wanted, requests):
+        if could_fit(kind, wanted, requests):
             there = kind.allocatable
             if least is None:
                 least = dict(there)
@@ -216,7 +216,7 @@ def _least_of(
     return requests if least is None else least
 
 
-def could_hold(kind: InstanceType, wanted: Requirements, requests: Mapping[str, int]) -> bool:
+def could_fit(kind: InstanceType, wanted: Requirements, requests: Mapping[str, int]) -> bool:
     """Whether a claim with these requirements and requests may get an instance of that type."""
     return (
         wanted.allowed(names.INSTANCE_TYPE).has(kind.name)

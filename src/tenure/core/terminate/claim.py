@@ -26,7 +26,7 @@ from tenure.core.decision import Blocker, Ground, Subject, Verdict
 from tenure.core.marks.deadline import deadline_of, stops_at
 from tenure.core.marks.ownership import claim_status
 from tenure.core.reasons import Reason
-from tenure.core.terminate.drain import is_held
+from tenure.core.terminate.drain import is_finalizing
 from tenure.core.terminate.facts.termination import (
     BoundToGoneNode,
     DeletingClaim,
@@ -44,11 +44,10 @@ from tenure.core.terminate.facts.termination import (
     WaitingForVolumes,
 )
 from tenure.core.terminate.node import blocked_pods, blockers_of, named, volume_blocks
-from tenure.core.terminate.pods import STUCK_AFTER, holds_node
+from tenure.core.terminate.pods import STUCK_AFTER, blocks_drain
 from tenure.core.terminate.view import (
     TerminationView,
     blocked_by_unreadable,
-    end_instance,
     left_attached,
     left_behind,
     lost_instance,
@@ -57,10 +56,11 @@ from tenure.core.terminate.view import (
     say,
     settled_at,
     stuck_pods,
+    terminate_instance,
     waiting_pods,
     waiting_volumes,
 )
-from tenure.core.writes import delete_claim, delete_node, hold, patch
+from tenure.core.writes import delete_claim, delete_node, patch, with_finalizer
 from tenure.model.api import names
 from tenure.model.api.meta import later
 from tenure.model.api.node import Node
@@ -81,7 +81,7 @@ def decide_claim(
     for node in view.nodes:
         if not node.deleting and _is_registered(claim, node):
             return _delete_node(claim, node)
-    held = [node for node in view.nodes if is_held(node)]
+    held = [node for node in view.nodes if is_finalizing(node)]
     if held:
         return _follow(view, claim, held, settings, now)
     if not _is_gone(view):
@@ -90,14 +90,14 @@ def decide_claim(
         if not node.deleting:
             unregistered = DeletingUnregisteredNode(node.name)
             return say(claim, Reason.CLAIM_DELETED, unregistered, action=delete_node(node))
-    return end_instance(view, claim, claim, settings, now)
+    return terminate_instance(view, claim, claim, settings, now)
 
 
 def _delete_node(claim: NodeClaim, node: Node) -> Verdict:
     if names.FINALIZER in node.metadata.finalizers:
         deleting = DeletingNode(node.name, claim.name)
         return say(claim, Reason.CLAIM_DELETED, deleting, action=delete_node(node))
-    restored = patch(node, {"finalizers": hold(node)})
+    restored = patch(node, {"finalizers": with_finalizer(node)})
     return say(claim, Reason.CLAIM_DELETED, FinalizerLost(node.name), action=restored)
 
 
@@ -118,14 +118,14 @@ def _terminate_instance(
         return say(claim, Reason.INSTANCE_TERMINATING, TerminatingInstance(claim.name), action=said)
     if (blocked := _blocked_by_bound_pods(view, claim, settings, now)) is not None:
         return blocked
-    return end_instance(view, claim, claim, settings, now)
+    return terminate_instance(view, claim, claim, settings, now)
 
 
 def _blocked_by_bound_pods(
     view: TerminationView, claim: NodeClaim, settings: Settings, now: datetime
 ) -> Verdict | None:
     """The Node was removed without a drain: its pods may still run on the instance."""
-    pods = [pod for pod in view.bound_pods if holds_node(pod, now)]
+    pods = [pod for pod in view.bound_pods if blocks_drain(pod, now)]
     deadline = deadline_of(claim)
     if not pods or claim.instance_terminating or lost_instance(view, claim, settings):
         return None

@@ -18,7 +18,7 @@ from tenure.core.terminate.claim import decide_claim
 from tenure.core.terminate.drain import (
     drain_of,
     drains_touched,
-    is_held,
+    is_finalizing,
     leaving_node_of,
     unfinished_pods,
 )
@@ -90,7 +90,7 @@ class TerminationDecider:
         verdicts = [
             decide_node(view, drain, settings, now)
             for drain in view.drains
-            if is_held(drain.node) and not view.shared
+            if is_finalizing(drain.node) and not view.shared
         ]
         if view.claim is not None:
             verdicts.append(decide_claim(view, view.claim, settings, now))
@@ -124,7 +124,7 @@ def _view_of_claim(snapshot: Snapshot, claim: NodeClaim) -> TerminationView | No
     nodes = [found[name] for name in sorted(found)]
     shared = len(snapshot.claims_with_provider(claim.provider_id)) > 1
     # With several claims for one Node, it is unknown which one to delete with it.
-    if not claim.deleting and (shared or not any(is_held(node) for node in nodes)):
+    if not claim.deleting and (shared or not any(is_finalizing(node) for node in nodes)):
         return None
     observations = snapshot.observations
     return TerminationView(
@@ -143,7 +143,7 @@ def _view_of_claim(snapshot: Snapshot, claim: NodeClaim) -> TerminationView | No
 
 def _view_of_node(snapshot: Snapshot, name: str) -> TerminationView | None:
     node = snapshot.leaving_nodes().get(name)
-    if node is None or not is_held(node) or not is_our_node(node, snapshot):
+    if node is None or not is_finalizing(node) or not is_our_node(node, snapshot):
         return None
     if snapshot.claim_of(node) is not None:
         return None  # Evaluated together with its claim.

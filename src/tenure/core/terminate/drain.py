@@ -55,7 +55,7 @@ class DrainDecider:
             return None
         if is_unmarked(node, snapshot):
             return drain_until(node, deadline_of(snapshot.claim_of(node)), snapshot)
-        if not is_held(node):
+        if not is_finalizing(node):
             return None
         if not is_closed(node):
             return None  # No pod is evicted before the Node is tainted.
@@ -100,7 +100,7 @@ def leaving_node_of(subject: Subject, snapshot: Snapshot) -> Node | None:
     return snapshot.leaving_nodes().get(pod.spec.node_name) if pod is not None else None
 
 
-def is_held(node: Node) -> bool:
+def is_finalizing(node: Node) -> bool:
     """It is being deleted, and our finalizer keeps it."""
     return node.deleting and names.FINALIZER in node.metadata.finalizers
 

@@ -50,7 +50,6 @@ from tenure.core.terminate.view import (
     TerminationView,
     Waiting,
     blocked_by_unreadable,
-    end_instance,
     inspected,
     left_behind,
     lost_instance,
@@ -59,6 +58,7 @@ from tenure.core.terminate.view import (
     say,
     settled_at,
     stuck_pods,
+    terminate_instance,
     waiting_pods,
     waiting_volumes,
 )
@@ -101,7 +101,7 @@ def _next_step(
         return say(node, Reason.TAINTING, Tainting(node.name), action=closing)
     claim = view.claim
     if claim is not None and not node.ready and lost_instance(view, claim, settings):
-        return end_instance(view, claim, node, settings, now)
+        return terminate_instance(view, claim, node, settings, now)
     if waiting := waiting_pods(drain, settings, now):
         return _draining(drain, waiting, now)
     if claim is None:
@@ -110,7 +110,7 @@ def _next_step(
         if volumes := waiting_volumes(drain, now):
             return _attached(drain, volumes)
         if claim.is_settled("VolumesDetached"):
-            return end_instance(view, claim, node, settings, now)
+            return terminate_instance(view, claim, node, settings, now)
         return say(node, Reason.DRAINED, VolumesDetached((node.name,)))
     verdict = _drained(drain, claim, settled_at(claim, settings), now)
     return no_later(verdict, next_force(view, now))

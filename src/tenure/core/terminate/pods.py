@@ -103,12 +103,12 @@ class DrainView(msgspec.Struct, frozen=True, kw_only=True):
 
 def evaluate_pods(drain: DrainView, settings: Settings, now: datetime) -> list[Verdict]:
     """One verdict per pod, in their order."""
-    holding = (tier_of(item.pod) for item in drain.pods if holds_node(item.pod, now))
-    evaluation = _Evaluation(drain, min(holding, default=0), settings, now)
+    blocking = (tier_of(item.pod) for item in drain.pods if blocks_drain(item.pod, now))
+    evaluation = _Evaluation(drain, min(blocking, default=0), settings, now)
     return [evaluation.of(item) for item in drain.pods]
 
 
-def holds_node(pod: Pod, now: datetime) -> bool:
+def blocks_drain(pod: Pod, now: datetime) -> bool:
     """Whether the Node waits for this pod."""
     stuck = _stuck_at(pod)
     return not left_alone(pod) and (stuck is None or now < stuck)

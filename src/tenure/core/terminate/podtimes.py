@@ -40,8 +40,8 @@ from tenure.core.terminate.pods import (
     TIERS,
     DrainView,
     PodView,
+    blocks_drain,
     evaluate_pods,
-    holds_node,
     tier_of,
 )
 from tenure.model.api.meta import later, seconds_of
@@ -49,7 +49,7 @@ from tenure.model.api.pod import Pod
 from tenure.model.settings import Settings
 
 
-class Hold(msgspec.Struct, frozen=True):
+class EvictionBlocker(msgspec.Struct, frozen=True):
     """Something that blocks an eviction."""
 
     fact: Fact
@@ -80,7 +80,7 @@ class PodTimes(msgspec.Struct, frozen=True, kw_only=True):
 
     pod: str
     tier: str
-    held_by: tuple[Hold, ...] = ()
+    blocked_by: tuple[EvictionBlocker, ...] = ()
     asked_at: datetime | None = None
     forced_at: datetime | None = None
     stopped_by: datetime | None = None
@@ -124,7 +124,7 @@ class _Rows:
         evaluated = zip(
             self._drain.pods, evaluate_pods(self._drain, self._settings, self._now), strict=True
         )
-        waited = [one for one in evaluated if holds_node(one[0].pod, self._now)]
+        waited = [one for one in evaluated if blocks_drain(one[0].pod, self._now)]
         waited.sort(key=lambda one: (tier_of(one[0].pod), one[0].pod.key))
         rows: list[PodTimes] = []
         for _, tier in itertools.groupby(waited, key=lambda one: tier_of(one[0].pod)):
@@ -145,22 +145,22 @@ class _Rows:
         pod, deadline = item.pod, self._deadline
         if pod.deleting:
             return self._terminating(pod)
-        holds = tuple(self._holds(item, verdict))
+        blockers = tuple(self._blockers(item, verdict))
         grace = max(grace_of(pod), SHORTEST_GRACE)
         if isinstance(verdict.action, DeletePod):
             assert deadline is not None, "only a deadline forces a deletion"
             seconds = verdict.action.grace_at(self._now)
             stopped = self._cut(self._now, later(self._now, seconds_of(seconds)))
-            return self._times(pod, holds, None, force_at(pod, deadline), stopped)
-        asked = self._asked_at(item, verdict, holds)
-        asked_by = latest([self._now, *(self._ends_by(hold) for hold in holds)])
+            return self._times(pod, blockers, None, force_at(pod, deadline), stopped)
+        asked = self._asked_at(item, verdict, blockers)
+        asked_by = latest([self._now, *(self._ends_by(blocker) for blocker in blockers)])
         forced = self._forced_at(pod)
         if forced is None:
-            return self._times(pod, holds, asked, None, _plus(asked_by, grace))
+            return self._times(pod, blockers, asked, None, _plus(asked_by, grace))
         asked_by = min(asked_by or forced, forced)
         stopped_by = self._cut(asked_by, later(asked_by, grace))
         asked = asked if asked is not None and asked < forced else None
-        return self._times(pod, holds, asked, forced, stopped_by)
+        return self._times(pod, blockers, asked, forced, stopped_by)
 
     def _forced_at(self, pod: Pod) -> datetime | None:
         """When it is deleted despite PDBs and protection, by the first deadline that needs it."""
@@ -174,7 +174,7 @@ class _Rows:
     def _times(
         self,
         pod: Pod,
-        holds: tuple[Hold, ...],
+        blockers: tuple[EvictionBlocker, ...],
         asked: datetime | None,
         forced: datetime | None,
         stopped: datetime | None,
@@ -182,7 +182,7 @@ class _Rows:
         return PodTimes(
             pod=pod.key,
             tier=TIERS[tier_of(pod)],
-            held_by=holds,
+            blocked_by=blockers,
             asked_at=asked,
             forced_at=forced,
             stopped_by=stopped,
@@ -206,13 +206,19 @@ class _Rows:
             terminating=True,
         )
 
-    def _asked_at(self, item: PodView, verdict: Verdict, holds: Iterable[Hold]) -> datetime | None:
+    def _asked_at(
+        self, item: PodView, verdict: Verdict, blockers: Iterable[EvictionBlocker]
+    ) -> datetime | None:
         if verdict.reason in REFUSED:
             return self._retried_at(item, verdict)
         if isinstance(verdict.action, Evict):
             return self._now
         # Whether a PDB blocks the eviction is known only when it is tried.
-        ends = [self._opens if hold.tier else hold.until for hold in holds if not hold.budget]
+        ends = [
+            self._opens if blocker.tier else blocker.until
+            for blocker in blockers
+            if not blocker.budget
+        ]
         return latest([self._now, *ends])
 
     def _retried_at(self, item: PodView, verdict: Verdict) -> datetime | None:
@@ -227,20 +233,20 @@ class _Rows:
         self._tried.setdefault(budgets, verdict.recheck_at)
         return verdict.recheck_at
 
-    def _ends_by(self, hold: Hold) -> datetime | None:
-        return self._opens_by if hold.tier else hold.until
+    def _ends_by(self, blocker: EvictionBlocker) -> datetime | None:
+        return self._opens_by if blocker.tier else blocker.until
 
-    def _holds(self, item: PodView, verdict: Verdict) -> Iterable[Hold]:
+    def _blockers(self, item: PodView, verdict: Verdict) -> Iterable[EvictionBlocker]:
         pod = item.pod
         if verdict.reason is Reason.TIER_WAITS:
-            yield Hold(verdict.facts[0], tier=True)
+            yield EvictionBlocker(verdict.facts[0], tier=True)
         clock = self._settings.protection_clock
         protection = protection_of(pod, cap=self._drain.cap, clock=clock)
         if protection is not None and self._now < protection.until:
-            yield Hold(protection, protection.ends_at)
+            yield EvictionBlocker(protection, protection.ends_at)
         granted = self._allowances.grants(pod, item.budgets)
         if not granted or (verdict.reason in REFUSED and item.answer is not None):
-            yield Hold(self._refusal(item, granted), budget=True)
+            yield EvictionBlocker(self._refusal(item, granted), budget=True)
 
     def _refusal(self, item: PodView, granted: bool) -> Fact:
         if granted and item.answer is not None:

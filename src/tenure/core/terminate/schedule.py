@@ -21,7 +21,7 @@ from tenure.core.marks.deadline import LAST_MINUTE, ComingDeadline, Deadline, de
 from tenure.core.terminate.drain import drain_until
 from tenure.core.terminate.facts.pods import PodIgnored, PodStuck
 from tenure.core.terminate.facts.termination import PodsBlocked, VolumeAttached
-from tenure.core.terminate.pods import DrainView, holds_node, left_alone
+from tenure.core.terminate.pods import DrainView, blocks_drain, left_alone
 from tenure.core.terminate.podtimes import PodTimes, pod_times
 from tenure.core.terminate.view import settled_at, waiting_pods, waiting_volumes
 from tenure.model.api.meta import BEGINNING, FOR_EVER, later
@@ -122,7 +122,7 @@ def as_if_deleted(thing: T, now: datetime) -> T:
 
 def _bystanders(drain: DrainView, now: datetime) -> Iterable[Bystander]:
     for item in drain.pods:
-        if not holds_node(item.pod, now):
+        if not blocks_drain(item.pod, now):
             yield Bystander(item.pod.key, _not_waited_for(item.pod, drain.node.name))
 
 
@@ -134,6 +134,6 @@ def _not_waited_for(pod: Pod, node: str) -> Fact:
 
 def _unbounded(pods: Iterable[PodTimes]) -> Iterable[PodsBlocked]:
     for row in pods:
-        for hold in row.held_by:
-            if not hold.tier and hold.until is None:
-                yield PodsBlocked((row.pod,), hold.fact)
+        for blocker in row.blocked_by:
+            if not blocker.tier and blocker.until is None:
+                yield PodsBlocked((row.pod,), blocker.fact)

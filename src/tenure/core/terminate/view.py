@@ -30,8 +30,8 @@ from tenure.core.terminate.pods import (
     Attachment,
     DrainView,
     PodView,
+    blocks_drain,
     evaluate_pods,
-    holds_node,
     left_alone,
     waited_until,
 )
@@ -84,7 +84,7 @@ def waiting_pods(drain: DrainView, settings: Settings, now: datetime) -> Waiting
 
 
 def _is_waited_for(item: PodView, drain: DrainView, now: datetime) -> bool:
-    if not holds_node(item.pod, now):
+    if not blocks_drain(item.pod, now):
         return False
     until = waited_until(item, drain)
     return until is None or now < until
@@ -100,7 +100,7 @@ def left_behind(drain: DrainView, now: datetime) -> list[str]:
 def stuck_pods(drain: DrainView, now: datetime) -> list[str]:
     """The pods that should have stopped long ago, and that the Node no longer waits for."""
     pods = (item.pod for item in drain.pods)
-    return [pod.key for pod in pods if not left_alone(pod) and not holds_node(pod, now)]
+    return [pod.key for pod in pods if not left_alone(pod) and not blocks_drain(pod, now)]
 
 
 def waiting_volumes(drain: DrainView, now: datetime) -> list[Attachment]:
@@ -119,7 +119,7 @@ def left_attached(drain: DrainView, now: datetime) -> list[Attachment]:
 
 
 def _stays_attached(attachment: Attachment, now: datetime) -> bool:
-    return any(not pod.finished and not holds_node(pod, now) for pod in attachment.pods)
+    return any(not pod.finished and not blocks_drain(pod, now) for pod in attachment.pods)
 
 
 def next_force(view: TerminationView, now: datetime) -> datetime | None:
@@ -201,7 +201,7 @@ def blocked_by_unreadable(
             action=action,
             recheck_at=min((at for at in ends if at is not None), default=None),
         )
-    return end_instance(view, claim, about, settings, now)
+    return terminate_instance(view, claim, about, settings, now)
 
 
 def _marked(
@@ -216,7 +216,7 @@ def _marked(
     return delete_node(node) if node is not None and claim.deleting else None
 
 
-def end_instance(
+def terminate_instance(
     view: TerminationView,
     claim: NodeClaim,
     about: Node | NodeClaim,
@@ -233,7 +233,7 @@ def end_instance(
         terminating = InstanceTerminating(claim.name, provider_id, again_at)
         return say(about, Reason.INSTANCE_TERMINATING, terminating, recheck_at=again_at)
     deadline, lost = deadline_of(claim), lost_instance(view, claim, settings)
-    pods = (pod for pod in view.unreadable_pods if holds_node(pod, now))
+    pods = (pod for pod in view.unreadable_pods if blocks_drain(pod, now))
     if not lost and (deadline is None or now < deadline.end) and (why := first_unreadable(pods)):
         ends = [deadline.end] if deadline is not None else []
         stops = (at for pod in view.unreadable_pods if (at := stops_at(pod)) is not None)

@@ -16,7 +16,7 @@ from typing import Final
 from tenure.core.claim.garbage import INSTANCE
 from tenure.core.decision import Inspect, Launch, Reboot, Subject, Terminate
 from tenure.core.pool.lookup import node_class_key
-from tenure.core.provision.supply import could_hold
+from tenure.core.provision.supply import could_fit
 from tenure.errors import (
     InstanceGone,
     Misconfigured,
@@ -203,7 +203,7 @@ class Instances:
         raise InstanceGone(f"no instance carries claim UID {claim_uid}")
 
     def _claim(self, subject: Subject, action: Terminate | Inspect) -> Subject | None:
-        """Both the Node's and the claim's verdict end the instance; the claim is told."""
+        """Both the Node's and the claim's verdict terminate the instance; the claim is told."""
         if subject.kind == INSTANCE:
             return subject
         for claim in self._cache.tables.table(NODE_CLAIMS).values():
@@ -226,7 +226,7 @@ def asked_for(request: LaunchRequest, types: Iterable[InstanceType]) -> list[Off
     return [
         (kind.name, offering.zone, offering.capacity_type)
         for kind in types
-        if could_hold(kind, wanted, request.requests)
+        if could_fit(kind, wanted, request.requests)
         for offering in kind.offerings
         if wanted.allowed(ZONE).has(offering.zone)
         and wanted.allowed(CAPACITY_TYPE).has(offering.capacity_type)
@@ -237,7 +237,7 @@ def too_much(request: LaunchRequest, types: Sequence[InstanceType]) -> str:
     """Why no offering would have done, with the numbers; empty where nothing is known."""
     if not types:
         return ""
-    matching = [kind for kind in types if could_hold(kind, request.requirements, {})]
+    matching = [kind for kind in types if could_fit(kind, request.requirements, {})]
     key = node_class_key(request.node_class)
     if not matching:
         return f"none of the {len(types)} instance types of {key} satisfies its requirements"

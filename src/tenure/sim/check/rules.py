@@ -27,7 +27,7 @@ RULES: Final[Mapping[str, str]] = {
     "early release": "our finalizer taken off while the instance is there",
     "doubled instance": "two instances for one claim",
     "uncalled reboot": "an instance rebooted that its claim does not ask for",
-    "live termination": "an instance ended whose claim stays",
-    "pods lost": "an instance ended while pods run there, before the deadline",
+    "live termination": "an instance terminated whose claim stays",
+    "pods lost": "an instance terminated while pods run there, before the deadline",
     "leaked instance": "an instance without a claim for longer than garbage collection may take",
 }
