@@ -121,7 +121,7 @@ def a_pod(name: str = "lonely", **spec: Any) -> Manifest:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod_spec(**spec)}
 
 
-def a_budget(app: str = "web", **spec: Any) -> Manifest:
+def a_pdb(app: str = "web", **spec: Any) -> Manifest:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",

@@ -148,7 +148,7 @@ async def test_the_node_with_the_least_important_victim_is_taken(cluster: Cluste
     assert is_ready((await cluster.get(PODS, "middle")).body)
 
 
-async def a_budget(cluster: Cluster, app: str) -> None:
+async def a_pdb(cluster: Cluster, app: str) -> None:
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}}
     await cluster.created(POD_DISRUPTION_BUDGETS, {"metadata": {"name": app}, "spec": spec})
     await cluster.until_status(POD_DISRUPTION_BUDGETS, app, currentHealthy=1, disruptionsAllowed=0)
@@ -161,7 +161,7 @@ async def test_a_budget_is_respected_where_there_is_a_choice(cluster: Cluster) -
     await a_pod(cluster, "middle", middle, node=b)
     await runs(cluster, "guarded")
     await runs(cluster, "middle")
-    await a_budget(cluster, "guarded")
+    await a_pdb(cluster, "guarded")
     await a_pod(cluster, "high", high)
     assert (await runs(cluster, "high"))["spec"]["nodeName"] == b
     assert is_ready((await cluster.get(PODS, "guarded")).body)
@@ -172,7 +172,7 @@ async def test_a_budget_is_broken_where_there_is_none(cluster: Cluster) -> None:
     await cluster.node("a")
     await a_pod(cluster, "guarded")
     await runs(cluster, "guarded")
-    await a_budget(cluster, "guarded")
+    await a_pdb(cluster, "guarded")
     await a_pod(cluster, "high", high)
     await runs(cluster, "high")
     assert (await cluster.get(PODS, "guarded")).status == 404

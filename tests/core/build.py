@@ -291,7 +291,7 @@ def a_class(name: str = "default", *, ready: Condition | None = None, **fields: 
     return NodeClass(metadata=meta(name, **fields), status=status)
 
 
-def a_budget(name: str = "web", *, app: str = "web", **status: Any) -> PodDisruptionBudget:
+def a_pdb(name: str = "web", *, app: str = "web", **status: Any) -> PodDisruptionBudget:
     healthy = status.get("desired_healthy", 0)
     spec = {"selector": {"matchLabels": {"app": app}}, "minAvailable": healthy}
     return PodDisruptionBudget(

@@ -31,7 +31,7 @@ from tenure.model.api.resource import (
 from tenure.model.cloud.instance import Instance, InstanceState
 from tenure.sim.cloud.cloud import CloudEvent
 from tenure.sim.virtual.faults import Faults
-from tests.builders import a_budget, a_deployment, a_node_class, a_pool
+from tests.builders import a_deployment, a_node_class, a_pdb, a_pool
 from tests.runtime.worlds import Tapped
 
 Deed = Callable[[Tapped, Random], None]
@@ -79,7 +79,7 @@ def _deploy(world: Tapped, random: Random, app: str, *, bounded: bool) -> None:
         )
     )
     if random.random() < 0.5:
-        world.apply(a_budget(app, maxUnavailable=0 if bounded and random.random() < 0.3 else 1))
+        world.apply(a_pdb(app, maxUnavailable=0 if bounded and random.random() < 0.3 else 1))
 
 
 # -- what goes wrong -------------------------------------------------------------------

@@ -14,9 +14,9 @@ from tests.builders import (
     MINUTE,
     SECOND,
     Manifest,
-    a_budget,
     a_deployment,
     a_node_class,
+    a_pdb,
     a_pool,
 )
 
@@ -167,12 +167,12 @@ def slow_boot(world: World) -> bool:
 
 def drain(world: World) -> bool:
     """A claim is deleted; a PodDisruptionBudget holds its pod for as long as it is there."""
-    (name,) = _begin(world, a_budget("web", minAvailable=1))
+    (name,) = _begin(world, a_pdb("web", minAvailable=1))
     (claim,) = world.store.list(NODE_CLAIMS)
     world.store.delete(NODE_CLAIMS, "", claim["metadata"]["name"])
     world.run(3 * MINUTE)
     blocked = not _is_gone(world, name)
-    world.apply(a_budget("web", minAvailable=0))
+    world.apply(a_pdb("web", minAvailable=0))
     world.run(5 * MINUTE)
     return blocked and _is_gone(world, name)
 

@@ -20,12 +20,12 @@ from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.evaluate.facts import EvaluationFails, KeysUnknown
 from tenure.runtime.evaluate.isolation import ALIKE_MAX
 from tests.core.build import (
-    a_budget,
     a_claim,
     a_class,
     a_leaving_claim,
     a_leaving_node,
     a_node,
+    a_pdb,
     a_pending_pod,
     a_pod,
     a_pool,
@@ -50,7 +50,7 @@ def a_cluster() -> list[ApiObject]:
         pool = {NODEPOOL: f"pool-{n}"}
         found += [
             a_pool(f"pool-{n}"),
-            a_budget(f"web-{n}"),
+            a_pdb(f"web-{n}"),
             msgspec.structs.replace(a_window(), metadata=meta(f"window-{n}")),
             a_claim(f"stays-{n}", labels=pool),
             a_node(f"node-stays-{n}", claim=f"stays-{n}", labels=pool),

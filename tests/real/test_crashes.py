@@ -9,7 +9,7 @@ import pytest
 
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from testbed.controlplane import ControlPlane
-from tests.builders import a_budget, a_deployment
+from tests.builders import a_deployment, a_pdb
 from tests.real.scene import EIGHT_CORES, SHORT_LEASE, TWO_CORES, Scene, tell
 
 pytestmark = pytest.mark.process_story
@@ -24,7 +24,7 @@ def test_a_drain_goes_on_after_kill_9_and_the_budget_holds(
 ) -> None:
     async def story(scene: Scene) -> None:
         with scene.tenure("first", *SLOW_DRAIN) as first:
-            web, budget = a_deployment("web", replicas=30), a_budget("web", maxUnavailable=3)
+            web, budget = a_deployment("web", replicas=30), a_pdb("web", maxUnavailable=3)
             claims = await scene.settle(web, budget, type_=EIGHT_CORES, pods=30)
             leaving, pods = claims[0], await scene.pods_on(claims[0])
             scene.seen.count_from_now()

@@ -9,7 +9,7 @@ from typing import Final
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.resource import NODES, PODS
 from testbed.controlplane import ControlPlane
-from tests.builders import a_budget, a_deployment
+from tests.builders import a_deployment, a_pdb
 from tests.real.audit import Order
 from tests.real.deadlines import Leaving, a_marked_pod, a_place, tell
 from tests.real.users import names
@@ -32,9 +32,9 @@ def test_a_budget_holds_its_pods_until_the_deadline_is_as_near_as_their_grace(
     async def story(leaving: Leaving) -> None:
         web = a_deployment(replicas=2, terminationGracePeriodSeconds=20)
         twice = a_deployment("twice", terminationGracePeriodSeconds=20)
-        second = a_budget("twice", maxUnavailable=1)
+        second = a_pdb("twice", maxUnavailable=1)
         second["metadata"]["name"] = "again"
-        budgets = (a_budget(minAvailable=2), a_budget("twice", maxUnavailable=1), second)
+        budgets = (a_pdb(minAvailable=2), a_pdb("twice", maxUnavailable=1), second)
         await leaving.settle(a_place("bounded", "60s"), web, twice, *budgets, pods=3)
         pods = await leaving.users.all(PODS)
         claim, deadline = await leaving.leave("bounded")

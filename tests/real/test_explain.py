@@ -14,7 +14,7 @@ from tenure.cli.main import run
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from testbed.controlplane import ControlPlane, control_plane
-from tests.builders import a_budget, a_cluster, a_deployment, a_pod
+from tests.builders import a_cluster, a_deployment, a_pdb, a_pod
 from tests.real.account import NAMESPACE, PROVIDER_NAMESPACE, account, install_account
 from tests.real.cluster import install_crds
 from tests.real.process import PATIENCE, Process, tenure_run
@@ -78,7 +78,7 @@ async def _agrees(cluster: ControlPlane, folder: Path, printed: Printed) -> None
     async with users_at(cluster, "looks") as users:
         with tenure_run(account(cluster), folder, *FLAGS) as tenure:
             tenure.until_leading()
-            web, budget = a_deployment("web", replicas=2), a_budget("web", maxUnavailable=0)
+            web, budget = a_deployment("web", replicas=2), a_pdb("web", maxUnavailable=0)
             await users.apply(*a_cluster(web, budget, a_pod("huge", cpu="900")))
             await users.until(PODS, lambda pods: len(running(pods)) == 2, "running")
             (claim, *_) = await users.all(NODE_CLAIMS)

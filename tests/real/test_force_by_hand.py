@@ -12,7 +12,7 @@ from typing import Final
 from tenure.model.api.names import DO_NOT_DISRUPT, TERMINATION_TIMESTAMP
 from tenure.model.api.resource import DAEMON_SETS, NODE_CLAIMS, NODES, PODS
 from testbed.controlplane import ControlPlane
-from tests.builders import Manifest, a_budget, a_deployment
+from tests.builders import Manifest, a_deployment, a_pdb
 from tests.folders import ROOT
 from tests.real.deadlines import Leaving, a_place, in_place, tell
 from tests.real.programs import said
@@ -51,7 +51,7 @@ def test_a_node_that_is_held_goes_when_it_is_deleted_and_drained_without_evictio
     async def story(leaving: Leaving) -> None:
         web = a_deployment(replicas=2, annotations={DO_NOT_DISRUPT: "true"})
         place = a_place("general")
-        await leaving.settle(place, web, a_budget(minAvailable=2), a_daemon_set("agent"), pods=3)
+        await leaving.settle(place, web, a_pdb(minAvailable=2), a_daemon_set("agent"), pods=3)
         claim = await leaving.claim_in("general")
         node = claim["status"]["nodeName"]
         held = await leaving.users.all(PODS)

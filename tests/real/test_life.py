@@ -15,7 +15,7 @@ from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.ports.transport import Stream
 from testbed.controlplane import ControlPlane
-from tests.builders import a_budget, a_cluster, a_deployment
+from tests.builders import a_cluster, a_deployment, a_pdb
 from tests.real.story import Story, names, tenure_at_work
 
 Json = dict[str, Any]
@@ -102,7 +102,7 @@ async def _life(cluster: ControlPlane) -> None:
         await story.apply(
             *a_cluster(
                 a_deployment("web", replicas=PODS_WANTED, cpu="500m", memory="256Mi"),
-                a_budget("web", maxUnavailable=UNAVAILABLE_MAX),
+                a_pdb("web", maxUnavailable=UNAVAILABLE_MAX),
             )
         )
         await story.until(PODS, all_run, "running")

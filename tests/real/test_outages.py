@@ -9,7 +9,7 @@ import pytest
 
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from testbed.controlplane import ControlPlane
-from tests.builders import a_budget, a_deployment
+from tests.builders import a_deployment, a_pdb
 from tests.real.account import account
 from tests.real.process import Process
 from tests.real.scene import EIGHT_CORES, SHORT_LEASE, Scene, tell
@@ -40,7 +40,7 @@ def test_the_api_server_is_away_in_the_middle_of_a_drain_and_comes_back(
 ) -> None:
     async def story(scene: Scene) -> None:
         with scene.tenure("tenure", *SLOW_DRAIN) as tenure:
-            web, budget = a_deployment("web", replicas=30), a_budget("web", maxUnavailable=3)
+            web, budget = a_deployment("web", replicas=30), a_pdb("web", maxUnavailable=3)
             leaving, _ = await scene.settle(web, budget, type_=EIGHT_CORES, pods=30)
             pods = await scene.pods_on(leaving)
             scene.seen.count_from_now()
@@ -116,7 +116,7 @@ def test_watches_that_are_late_or_silent_make_it_slower_and_nothing_else(
         async with slow_watches(account(cluster), tmp_path) as (transport, kubeconfig):
             with scene.tenure("tenure", kubeconfig=kubeconfig) as tenure:
                 transport.late_by = LATE_BY
-                web, budget = a_deployment("web", replicas=30), a_budget("web", maxUnavailable=8)
+                web, budget = a_deployment("web", replicas=30), a_pdb("web", maxUnavailable=8)
                 leaving, _ = await scene.settle(web, budget, type_=EIGHT_CORES, pods=30)
                 scene.seen.count_from_now()
                 await scene.users.delete(NODE_CLAIMS, leaving)

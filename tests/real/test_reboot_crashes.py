@@ -10,7 +10,7 @@ import pytest
 from tenure.model.api.names import REBOOT_HISTORY
 from tenure.model.api.resource import NODES
 from testbed.controlplane import ControlPlane
-from tests.builders import a_budget, a_deployment
+from tests.builders import a_deployment, a_pdb
 from tests.real import unhealthy as nodehealth
 from tests.real.chronicle import Chronicle, says
 from tests.real.scene import SHORT_LEASE, Scene, tell
@@ -24,7 +24,7 @@ def test_a_reboot_goes_on_after_kill_9_and_happens_once(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
-        web, budget = a_deployment("web", replicas=2), a_budget("web", maxUnavailable=0)
+        web, budget = a_deployment("web", replicas=2), a_pdb("web", maxUnavailable=0)
         policy = {
             "conditionType": "KWOKRebootRequired",
             "toleration": "2s",

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from testbed.controlplane import ControlPlane
-from tests.builders import a_budget, a_deployment, a_stateful_set
+from tests.builders import a_deployment, a_pdb, a_stateful_set
 from tests.real import unhealthy as nodehealth
 from tests.real.deadlines import Leaving, in_place, tell
 from tests.real.scene import TWO_CORES
@@ -38,7 +38,7 @@ def test_an_unhealthy_node_is_repaired_forcefully_and_its_pods_run_again(
         await leaving.settle(
             a_forceful_pool("broken", **HELD),
             a_deployment("web", replicas=3, annotations=PROTECTED, **in_place("broken")),
-            a_budget("web", maxUnavailable=0),
+            a_pdb("web", maxUnavailable=0),
             a_forceful_pool("silent", **HELD),
             a_deployment("api", replicas=2, annotations=PROTECTED, **in_place("silent")),
             a_stateful_set("db", annotations=PROTECTED, **in_place("silent")),

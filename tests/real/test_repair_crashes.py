@@ -11,7 +11,7 @@ import pytest
 from tenure.model.api.names import REPLACES
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from testbed.controlplane import ControlPlane
-from tests.builders import a_budget, a_deployment
+from tests.builders import a_deployment, a_pdb
 from tests.real import unhealthy as nodehealth
 from tests.real.chronicle import is_leaving
 from tests.real.scene import SHORT_LEASE, Scene, on, tell
@@ -27,7 +27,7 @@ def test_a_graceful_repair_goes_on_after_kill_9_while_it_waits_and_while_it_drai
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     async def story(scene: Scene) -> None:
-        web, budget = a_deployment("web", replicas=8), a_budget("web", maxUnavailable=3)
+        web, budget = a_deployment("web", replicas=8), a_pdb("web", maxUnavailable=3)
         # Bounded, but not by anything that comes within the story.
         unhealthy = {
             "conditionType": "KWOKUnhealthy",

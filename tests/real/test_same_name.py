@@ -10,7 +10,7 @@ import pytest
 
 from tenure.model.api.resource import NODE_CLAIMS, POD_DISRUPTION_BUDGETS, PODS
 from testbed.controlplane import ControlPlane
-from tests.builders import a_budget, a_deployment, a_stateful_set
+from tests.builders import a_deployment, a_pdb, a_stateful_set
 from tests.real.account import account
 from tests.real.audit import Order
 from tests.real.deadlines import Leaving, a_place
@@ -60,7 +60,7 @@ async def settled(leaving: Leaving, period: str | None) -> tuple[Json, Json]:
     db = a_stateful_set(cpu=CPU, terminationGracePeriodSeconds=GRACE)
     await leaving.settle(
         a_place("general", period, type_=TWO_CORES),
-        *(db, a_budget("db", minAvailable=1), a_deployment("spare", cpu=CPU)),
+        *(db, a_pdb("db", minAvailable=1), a_deployment("spare", cpu=CPU)),
         pods=2,
     )
     await leaving.users.scale("spare", 0)

@@ -16,9 +16,9 @@ import pytest
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tests.builders import (
     MINUTE,
-    a_budget,
     a_deployment,
     a_node_class,
+    a_pdb,
     a_pool,
     a_requirement,
 )
@@ -39,7 +39,7 @@ class Move(FaultyStory):
             a_node_class(),
             a_pool(requirements=[big]),
             a_deployment(replicas=PODS, cpu="350m"),
-            a_budget("web", maxUnavailable=15),
+            a_pdb("web", maxUnavailable=15),
         )
 
     def tell(self) -> None:

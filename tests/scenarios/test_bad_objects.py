@@ -25,10 +25,10 @@ from tests.builders import (
     MINUTE,
     SECOND,
     Manifest,
-    a_budget,
     a_deployment,
     a_job,
     a_node_class,
+    a_pdb,
     a_pool,
     pod_spec,
 )
@@ -243,7 +243,7 @@ def test_a_deadline_that_is_set_holds_for_the_pods_of_what_cannot_be_read(
 
 def test_a_budget_that_cannot_be_read_allows_no_eviction() -> None:
     with a_running() as story:
-        story.apply(a_budget(maxUnavailable=1))
+        story.apply(a_pdb(maxUnavailable=1))
         story.run(SECOND)
         odd = {"unhealthyPodEvictionPolicy": 7}
         rewritten(story, POD_DISRUPTION_BUDGETS, lambda budget: budget["spec"].update(odd))

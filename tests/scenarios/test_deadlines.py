@@ -17,10 +17,10 @@ from tests.builders import (
     MINUTE,
     SECOND,
     Manifest,
-    a_budget,
     a_cluster,
     a_deployment,
     a_node_class,
+    a_pdb,
     a_pod,
     a_pool,
     a_stateful_set,
@@ -74,7 +74,7 @@ def test_pods_that_a_budget_holds_get_all_of_their_grace_before_the_deadline() -
     web = a_deployment(
         replicas=3, terminationGracePeriodSeconds=600, annotations={DO_NOT_DISRUPT: "true"}
     )
-    with Leaving(*a_bounded_cluster("15m", web, a_budget(maxUnavailable=1))) as story:
+    with Leaving(*a_bounded_cluster("15m", web, a_pdb(maxUnavailable=1))) as story:
         story.run(5 * MINUTE)
         begin = story.leave()
         story.run(20 * MINUTE)
@@ -90,7 +90,7 @@ def test_three_that_may_go_one_by_one_all_get_their_ten_minutes() -> None:
     each is created only when it is gone.
     """
     db = a_stateful_set(replicas=3, policy="Parallel", terminationGracePeriodSeconds=600)
-    with Leaving(*a_bounded_cluster("15m", db, a_budget("db", maxUnavailable=1))) as story:
+    with Leaving(*a_bounded_cluster("15m", db, a_pdb("db", maxUnavailable=1))) as story:
         story.run(5 * MINUTE)
         story.pace("db", stop_takes=10 * MINUTE)
         assert len({pod["spec"]["nodeName"] for pod in story.all(PODS)}) == 1
@@ -105,7 +105,7 @@ def test_three_that_may_go_one_by_one_all_get_their_ten_minutes() -> None:
 def test_as_soon_as_the_first_ones_successor_is_ready_the_next_one_goes() -> None:
     """The same, unprotected: the budget lets them go one by one as new ones become Ready."""
     web = a_deployment(replicas=3, terminationGracePeriodSeconds=600)
-    with Leaving(*a_bounded_cluster("15m", web, a_budget(maxUnavailable=1))) as story:
+    with Leaving(*a_bounded_cluster("15m", web, a_pdb(maxUnavailable=1))) as story:
         story.run(5 * MINUTE)
         begin = story.leave()
         story.run(20 * MINUTE)
@@ -154,7 +154,7 @@ def test_a_grace_longer_than_the_nodes_is_cut_at_the_start() -> None:
 
 def test_no_time_at_all_means_now_and_still_a_second_for_each() -> None:
     web = a_deployment(replicas=3, annotations={DO_NOT_DISRUPT: "true"})
-    with Leaving(*a_bounded_cluster("0s", web, a_budget(maxUnavailable=0))) as story:
+    with Leaving(*a_bounded_cluster("0s", web, a_pdb(maxUnavailable=0))) as story:
         story.run(5 * MINUTE)
         begin = story.leave()
         story.run(5 * MINUTE)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.read.fields import BadInput
-from tests.builders import a_budget, a_pod
+from tests.builders import a_pdb, a_pod
 from tests.scenarios.files import a_story, written
 
 FULL = a_story(
@@ -23,7 +23,7 @@ FULL = a_story(
     kubelet={"pods": {"start-for": "1s"}},
     faults={"cloud-dry": [{"zone": "north"}], "api-error-rate": 0.5},
     events=[
-        {"at": "1m", "apply": [a_pod(), a_budget(maxUnavailable=0)]},
+        {"at": "1m", "apply": [a_pod(), a_pdb(maxUnavailable=0)]},
         {"at": "1m", "delete": {"claim": {"pool": "general", "pick": "newest", "index": 1}}},
         {"at": "1m", "patch": {"kind": "pdb", "name": "web", "merge": {"spec": {}}}},
         {"at": "1m", "set-condition": {"node": {}, "type": "Ready", "status": "False"}},

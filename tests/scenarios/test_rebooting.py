@@ -30,9 +30,9 @@ from tests.builders import (
     MINUTE,
     SECOND,
     Manifest,
-    a_budget,
     a_deployment,
     a_node_class,
+    a_pdb,
     a_pool,
     a_requirement,
 )
@@ -217,7 +217,7 @@ def test_without_a_bound_it_waits_for_a_protected_pod_and_says_who() -> None:
 
 
 def test_budgets_are_respected_until_the_bound() -> None:
-    with Rebooted(a_budget("web", minAvailable=3)) as story:
+    with Rebooted(a_pdb("web", minAvailable=3)) as story:
         story.settle()
         web = story.uids("web")
         story.commit()

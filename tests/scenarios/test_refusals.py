@@ -12,7 +12,7 @@ import yaml
 from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.read.fields import BadInput
 from tenure.sim.scenario.run import Simulation
-from tests.builders import a_budget, a_deployment, a_node_class, a_pool
+from tests.builders import a_deployment, a_node_class, a_pdb, a_pool
 from tests.scenarios.files import a_story, written
 
 
@@ -66,13 +66,13 @@ def test_amounts_may_be_numbers(tmp_path: Path) -> None:
             id="a spread without room",
         ),
         pytest.param(
-            a_budget(maxUnavailable="abc"),
+            a_pdb(maxUnavailable="abc"),
             "spec.maxUnavailable: got 'abc', expected a number from 0 or a percentage. "
             "For example 1 or 10%.",
             id="a budget that is no number",
         ),
         pytest.param(
-            a_budget(maxUnavailable=1, minAvailable=1),
+            a_pdb(maxUnavailable=1, minAvailable=1),
             "expected minAvailable or maxUnavailable, not both. For example maxUnavailable: 1 alone.",
             id="a budget that says both",
         ),

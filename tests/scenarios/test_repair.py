@@ -16,9 +16,9 @@ from tests.builders import (
     MINUTE,
     SECOND,
     Manifest,
-    a_budget,
     a_deployment,
     a_node_class,
+    a_pdb,
     a_pool,
 )
 
@@ -95,7 +95,7 @@ def _say(story: Story, node: str, status: str) -> None:
 
 def test_a_silent_node_is_replaced_in_spite_of_budgets_and_protection() -> None:
     web = a_deployment(replicas=3, annotations={DO_NOT_DISRUPT: "true"})
-    manifests = a_repaired_cluster(web, a_budget(maxUnavailable=0))
+    manifests = a_repaired_cluster(web, a_pdb(maxUnavailable=0))
     with Story(*manifests) as story:
         story.run(5 * MINUTE)
         node, name = story.the(NODES)["metadata"]["name"], the_claim(story)

@@ -184,7 +184,7 @@ def a_workload(name: str, *, replicas: int | None = 1, cpu: str = "1", **more: A
     }
 
 
-def a_budget(name: str, app: str, **limits: Any) -> Obj:
+def a_pdb(name: str, app: str, **limits: Any) -> Obj:
     return {
         "metadata": {"name": name, "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"app": app}}, **limits},

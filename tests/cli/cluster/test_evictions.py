@@ -12,7 +12,7 @@ from tenure.model.api.pod import Pod
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.settings import Settings
 from tenure.runtime.observe.store import ObservationStore
-from tests.core.build import NOW, a_budget, a_leaving_node, a_pod, ago, condition
+from tests.core.build import NOW, a_leaving_node, a_pdb, a_pod, ago, condition
 from tests.snapshots import snapshot_with
 
 
@@ -32,12 +32,12 @@ def refused(*objects: Any) -> dict[str, str]:
     return {uid: answer.message for uid, answer in observations.pods.evictions.items()}
 
 
-SPENT = a_budget(disruptions_allowed=0, current_healthy=1, desired_healthy=1)
-SHORT = a_budget(disruptions_allowed=0, current_healthy=0, desired_healthy=1)
+SPENT = a_pdb(disruptions_allowed=0, current_healthy=1, desired_healthy=1)
+SHORT = a_pdb(disruptions_allowed=0, current_healthy=0, desired_healthy=1)
 ALLOWED: dict[str, tuple[Any, ...]] = {
     "a pod without a budget": (a_web_pod(),),
-    "a budget of others": (a_web_pod(), a_budget("other", app="other")),
-    "a budget that allows one": (a_web_pod(), a_budget(disruptions_allowed=1)),
+    "a budget of others": (a_web_pod(), a_pdb("other", app="other")),
+    "a budget that allows one": (a_web_pod(), a_pdb(disruptions_allowed=1)),
     "a pod that has finished": (a_web_pod(ready="False", phase="Succeeded"), SHORT),
     "a pod that never started": (a_web_pod(ready="False", phase="Pending"), SHORT),
     "a pod that is on its way out": (a_web_pod(deletion_timestamp=ago(1)), SPENT),
@@ -64,8 +64,8 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
     "two budgets, however generous": (
         (
             a_web_pod(),
-            a_budget(disruptions_allowed=9),
-            a_budget("second", disruptions_allowed=9),
+            a_pdb(disruptions_allowed=9),
+            a_pdb("second", disruptions_allowed=9),
         ),
         "2 PDBs cover the pod, and the API evicts no such pod",
     ),
@@ -79,4 +79,4 @@ def test_the_api_would_refuse(objects: tuple[Any, ...], sentence: str) -> None:
 
 def test_each_pod_takes_one_of_what_its_budget_allows() -> None:
     pods = [a_web_pod(f"web-{number}") for number in range(5)]
-    assert len(refused(*pods, a_budget(disruptions_allowed=2))) == 3
+    assert len(refused(*pods, a_pdb(disruptions_allowed=2))) == 3

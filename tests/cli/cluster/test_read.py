@@ -30,7 +30,7 @@ from tenure.model.settings import Settings
 from tenure.ports.transport import Request, Response
 from tenure.runtime.readonly import LookOnlyCloud, LookOnlyTransport
 from tenure.sim.world import World
-from tests.builders import HOUR, MINUTE, SECOND, a_budget, a_cluster, a_deployment, a_pod
+from tests.builders import HOUR, MINUTE, SECOND, a_cluster, a_deployment, a_pdb, a_pod
 from tests.cli.readclusters import TheCloudOf, a_transport, seen
 from tests.kube.leasereplicas import Skewed
 from tests.kube.transports import Scripted, Silent, answered, in_time, refused
@@ -47,7 +47,7 @@ def world() -> Iterator[World]:
 def after(span: timedelta, world: World, *, leaving: bool = False) -> World:
     """Pods that run and one that fits nowhere; a claim that leaves and is held, if asked for."""
     for manifest in a_cluster(
-        a_deployment(replicas=4), a_budget(maxUnavailable=0), a_pod("huge", cpu="900")
+        a_deployment(replicas=4), a_pdb(maxUnavailable=0), a_pod("huge", cpu="900")
     ):
         world.apply(manifest)
     world.run(span)
@@ -142,7 +142,7 @@ def test_a_cloud_that_is_looked_at_launches_and_ends_nothing(world: World) -> No
 def test_of_several_pods_only_as_many_are_to_be_evicted_as_their_budget_allows(
     world: World,
 ) -> None:
-    budget = a_budget(maxUnavailable=2)
+    budget = a_pdb(maxUnavailable=2)
     for manifest in a_cluster(a_deployment(replicas=5, cpu="100m"), budget):
         world.apply(manifest)
     world.run(2 * MINUTE)
@@ -164,9 +164,9 @@ def test_of_several_pods_only_as_many_are_to_be_evicted_as_their_budget_allows(
 
 
 def test_several_budgets_on_a_pod_are_a_no_with_both_named(world: World) -> None:
-    second = a_budget(maxUnavailable=4)
+    second = a_pdb(maxUnavailable=4)
     second["metadata"]["name"] = "second"
-    for manifest in (*a_cluster(a_deployment(replicas=2)), a_budget(maxUnavailable=2), second):
+    for manifest in (*a_cluster(a_deployment(replicas=2)), a_pdb(maxUnavailable=2), second):
         world.apply(manifest)
     world.run(2 * MINUTE)
     claim = world.store.list(NODE_CLAIMS)[0]

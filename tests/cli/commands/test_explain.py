@@ -16,7 +16,7 @@ from tenure.cli.main import run
 from tenure.model.api.resource import EVENTS, NODE_POOLS, NODES, PODS
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import World
-from tests.builders import MINUTE, a_budget, a_deployment, a_node_class, a_pod, a_pool
+from tests.builders import MINUTE, a_deployment, a_node_class, a_pdb, a_pod, a_pool
 from tests.cli.readclusters import seen
 from tests.scenarios.files import a_story, written
 
@@ -32,7 +32,7 @@ def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
         a_node_class(),
         a_pool(),
         a_deployment(replicas=2),
-        a_budget(maxUnavailable=0),
+        a_pdb(maxUnavailable=0),
         protected,
     ]
     path = written(tmp_path, a_story(objects=objects, events=HAPPENS, until="10m"))

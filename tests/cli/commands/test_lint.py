@@ -20,11 +20,11 @@ from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.nodepool import Repair
 from tenure.sim.world import World
 from tests.builders import MINUTE, a_cluster
-from tests.builders import a_budget as a_written_budget
 from tests.builders import a_deployment as a_written_deployment
+from tests.builders import a_pdb as a_written_budget
 from tests.cli.readclusters import seen
 from tests.core.build import NOW, a_claim, a_node, a_pending_pod, a_window
-from tests.core.build import a_budget as a_living_budget
+from tests.core.build import a_pdb as a_living_budget
 from tests.core.build import a_pod as a_living_pod
 from tests.core.build import a_pool as a_living_pool
 from tests.snapshots import snapshot_with
@@ -64,7 +64,7 @@ def a_deployment(
     }
 
 
-def a_budget(name: str = "web", **wish: Any) -> Obj:
+def a_pdb(name: str = "web", **wish: Any) -> Obj:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -98,7 +98,7 @@ def a_repairing_pool(*policies: Obj, group: str = "karpenter.kwok.sh") -> Obj:
 HOUR = a_pool(period="1h")
 SLOWLY = {"conditionType": "Ready", "toleration": "5m", "terminationGracePeriod": "1h"}
 FOUND: list[tuple[str, list[Obj], list[str]]] = [
-    ("all is well", [a_pool(), a_deployment(), a_budget(maxUnavailable=1)], []),
+    ("all is well", [a_pool(), a_deployment(), a_pdb(maxUnavailable=1)], []),
     (
         "a grace above the pool's period",
         [HOUR, a_deployment(terminationGracePeriodSeconds=7200)],
@@ -141,20 +141,20 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
         [a_deployment() | {"metadata": {"name": "web", "annotations": {DO_NOT_DISRUPT: "4h"}}}],
         ["AnnotationMisplaced"],
     ),
-    ("not one may be missing", [a_deployment(), a_budget(maxUnavailable=0)], ["BudgetNeverAllows"]),
-    ("as many as there are", [a_deployment(), a_budget(minAvailable=2)], ["BudgetNeverAllows"]),
-    ("one fewer", [a_deployment(), a_budget(minAvailable=1)], []),
+    ("not one may be missing", [a_deployment(), a_pdb(maxUnavailable=0)], ["BudgetNeverAllows"]),
+    ("as many as there are", [a_deployment(), a_pdb(minAvailable=2)], ["BudgetNeverAllows"]),
+    ("one fewer", [a_deployment(), a_pdb(minAvailable=1)], []),
     (
         "of a DaemonSet whose size is unknown",
-        [a_deployment(kind="DaemonSet"), a_budget(minAvailable=9)],
+        [a_deployment(kind="DaemonSet"), a_pdb(minAvailable=9)],
         [],
     ),
-    ("a budget over nothing that is known", [a_budget(maxUnavailable=0)], []),
+    ("a budget over nothing that is known", [a_pdb(maxUnavailable=0)], []),
     (
         "an autoscaler brings more",
         [
             a_deployment(),
-            a_budget(minAvailable=2),
+            a_pdb(minAvailable=2),
             {
                 "apiVersion": "autoscaling/v2",
                 "kind": "HorizontalPodAutoscaler",
@@ -169,7 +169,7 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
     ),
     (
         "two budgets",
-        [a_deployment(), a_budget(maxUnavailable=1), a_budget("other", maxUnavailable=1)],
+        [a_deployment(), a_pdb(maxUnavailable=1), a_pdb("other", maxUnavailable=1)],
         ["SeveralBudgets"],
     ),
     ("a field that does not exist", [a_pool(replica=1)], ["UnknownField"]),

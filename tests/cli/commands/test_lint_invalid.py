@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tenure.cli.lint.rules import remarks_on
 from tenure.cli.lint.source import Source
 from tenure.parse.yamltext import documents_in
-from tests.cli.commands.test_lint import a_budget, a_deployment, a_pool
+from tests.cli.commands.test_lint import a_deployment, a_pdb, a_pool
 from tests.core.build import NOW
 
 WINDOW = {
@@ -31,7 +31,7 @@ SOUND: list[dict[str, Any]] = [
     a_pool(period="1h", limits={"cpu": "9"}, disruption={"maxPodProtection": "4h"}),
     a_deployment(protected="4h", terminationGracePeriodSeconds=7200, nodeSelector={"a": "b"}),
     a_deployment(kind="StatefulSet", tolerations=[{"key": "gpu", "operator": "Exists"}]),
-    a_budget(minAvailable=2),
+    a_pdb(minAvailable=2),
     WINDOW,
     SCALER,
 ]

@@ -20,7 +20,7 @@ from tenure.core.reasons import Reason
 from tenure.model.api.meta import BEGINNING
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.sim.scenario.dsl import Story
-from tests.builders import MINUTE, SECOND, a_budget, a_deployment, a_node_class, a_pod, a_pool
+from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pdb, a_pod, a_pool
 from tests.cli.readclusters import seen
 from tests.folders import ROOT
 from tests.scenarios.files import a_story, written
@@ -35,7 +35,7 @@ def plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Told:
         a_node_class(),
         a_pool(),
         a_deployment(replicas=3),
-        a_budget(maxUnavailable=0),
+        a_pdb(maxUnavailable=0),
         a_pod("huge", cpu="900"),
     ]
     events = [{"at": "3m", "delete": {"claim": {"pool": "general"}}}]

@@ -19,7 +19,7 @@ from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
-from tests.builders import MINUTE, SECOND, a_budget, a_deployment, a_node_class, a_pool
+from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pdb, a_pool
 from tests.cli.readclusters import seen
 
 PROTECTED = {DO_NOT_DISRUPT: "true"}
@@ -160,7 +160,7 @@ def test_a_graceful_repair_without_a_bound_sets_no_deadline() -> None:
 
 def test_a_pdb_that_only_paces_a_drain_does_not_block_it_for_ever() -> None:
     web = a_deployment(replicas=3)
-    with Story(a_node_class(), a_pool(), web, a_budget(maxUnavailable=1)) as story:
+    with Story(a_node_class(), a_pool(), web, a_pdb(maxUnavailable=1)) as story:
         story.run(5 * MINUTE)
         outlook, text = told(story)
         story.delete_claim()
@@ -174,7 +174,7 @@ def test_a_pdb_that_only_paces_a_drain_does_not_block_it_for_ever() -> None:
 
 def test_an_eviction_that_a_pdb_can_never_allow_is_never() -> None:
     web = a_deployment(replicas=1)
-    with Story(a_node_class(), a_pool(), web, a_budget(maxUnavailable=0)) as story:
+    with Story(a_node_class(), a_pool(), web, a_pdb(maxUnavailable=0)) as story:
         story.run(5 * MINUTE)
         text = told(story)[1].partition("Drain of")[2]
     (row,) = (line.split() for line in text.splitlines() if line.startswith("  default/web-"))

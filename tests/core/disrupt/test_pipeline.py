@@ -45,10 +45,10 @@ from tests.core.build import (
     DISRUPTED,
     NOW,
     REGISTERED,
-    a_budget,
     a_claim,
     a_class,
     a_node,
+    a_pdb,
     a_pending_pod,
     a_pod,
     a_pool,
@@ -272,7 +272,7 @@ def test_a_blocked_node_takes_no_budget_from_others() -> None:
         pytest.param(
             [
                 a_pod(conditions=[condition("Ready")]),
-                a_budget(current_healthy=1, desired_healthy=1, expected_pods=1),
+                a_pdb(current_healthy=1, desired_healthy=1, expected_pods=1),
             ],
             id="a budget of pods",
         ),

@@ -15,9 +15,9 @@ from tenure.model.api.names import DO_NOT_DISRUPT
 from tests.core.build import (
     NOW,
     SETTINGS,
-    a_budget,
     a_claim,
     a_node,
+    a_pdb,
     a_pod,
     ahead,
     condition,
@@ -42,7 +42,7 @@ def blocking(
 PROTECTED = a_pod(protected="true")
 UNDER_PDB = (
     a_pod(conditions=READY),
-    a_budget(current_healthy=1, desired_healthy=1, expected_pods=1),
+    a_pdb(current_healthy=1, desired_healthy=1, expected_pods=1),
 )
 
 

@@ -9,7 +9,7 @@ import pytest
 from tenure.core.policy.readers import READERS
 from tenure.model.api import resource as r
 from tenure.model.snapshot.snapshot import Tables
-from tests.core.build import a_budget, a_claim, a_node, a_pod, a_pool, a_window
+from tests.core.build import a_claim, a_node, a_pdb, a_pod, a_pool, a_window
 from tests.faults import ERRORS, faulty
 
 OBJECTS = {
@@ -17,7 +17,7 @@ OBJECTS = {
     r.NODES: a_node(),
     r.NODE_CLAIMS: a_claim(),
     r.NODE_POOLS: a_pool(),
-    r.POD_DISRUPTION_BUDGETS: a_budget(),
+    r.POD_DISRUPTION_BUDGETS: a_pdb(),
     r.MAINTENANCE_WINDOWS: a_window(),
 }
 

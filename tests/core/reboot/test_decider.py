@@ -55,11 +55,11 @@ from tests.core.build import (
     FOREIGN,
     NOW,
     STAGES,
-    a_budget,
     a_claim,
     a_leaving_claim,
     a_leaving_node,
     a_node,
+    a_pdb,
     a_pod,
     a_pool,
     about,
@@ -338,7 +338,7 @@ def test_pods_that_are_left_when_the_bound_is_over_stays() -> None:
 def test_protection_and_budgets_are_respected_and_no_pod_is_force_deleted(
     pod: Any, reason: Any
 ) -> None:
-    budget = a_budget("db", app="db", disruptions_allowed=0, observed_generation=1)
+    budget = a_pdb("db", app="db", disruptions_allowed=0, observed_generation=1)
     for seconds in (0, 29):
         found = evaluated(rebooting(), the_node(CLOSED), a_pod(**pod), budget, now=ahead(seconds))
         verdict = about(found, "Pod/default/web")

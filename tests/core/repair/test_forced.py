@@ -25,9 +25,9 @@ from tenure.model.api.pod import Pod, Toleration
 from tenure.model.snapshot.observations import EvictionAnswer
 from tests.core.build import (
     NOW,
-    a_budget,
     a_leaving_claim,
     a_leaving_node,
+    a_pdb,
     a_pod,
     about,
     ago,
@@ -147,7 +147,7 @@ def test_whom_a_drain_leaves_alone_no_deadline_touches(fields: dict[str, Any]) -
 def test_budgets_are_counted_before_anybody_is_asked() -> None:
     """Three pods, and a budget that spares one: one is asked, the others are not, for a while."""
     pods = [a_pod(f"web-{i}", conditions=[condition("Ready")]) for i in range(3)]
-    budget = a_budget(disruptions_allowed=1, current_healthy=3, desired_healthy=2, expected_pods=3)
+    budget = a_pdb(disruptions_allowed=1, current_healthy=3, desired_healthy=2, expected_pods=3)
     objects = (a_leaving_claim(), a_leaving_node(deletion_timestamp=ago(2)), budget, *pods)
     verdicts = evaluated(DECIDER, *objects)
     assert [type(v.action).__name__ for v in verdicts] == ["Evict", "NoneType", "NoneType"]
@@ -170,8 +170,8 @@ def test_budgets_are_counted_before_anybody_is_asked() -> None:
 
 
 def test_a_pod_under_two_budgets_says_that_it_cannot_be_evicted() -> None:
-    other = a_budget("other", disruptions_allowed=1)
-    spare = a_budget(disruptions_allowed=1)
+    other = a_pdb("other", disruptions_allowed=1)
+    spare = a_pdb(disruptions_allowed=1)
     node = a_leaving_node(deletion_timestamp=ago(2))
     (verdict,) = evaluated(DECIDER, a_leaving_claim(), node, a_pod(), spare, other)
     assert verdict.facts[0] == SeveralPdbs(("default/other", "default/web"))

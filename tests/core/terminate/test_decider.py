@@ -17,11 +17,11 @@ from tenure.model.api.resource import (
 from tenure.model.snapshot.observations import TerminationAnswer
 from tenure.model.snapshot.snapshot import Change
 from tests.core.build import (
-    a_budget,
     a_claim,
     a_leaving_claim,
     a_leaving_node,
     a_node,
+    a_pdb,
     a_pod,
     ago,
     condition,
@@ -94,7 +94,7 @@ def test_which_changes_touch_which_keys() -> None:
         "node": Change(NODES, "node-a", None, node),
         "pod": Change(PODS, "default/web", pod, None),
         "pod elsewhere": Change(PODS, "default/other", None, elsewhere),
-        "budget": Change(POD_DISRUPTION_BUDGETS, "default/web", None, a_budget()),
+        "budget": Change(POD_DISRUPTION_BUDGETS, "default/web", None, a_pdb()),
         "pool": Change(NODE_POOLS, "general", None, None),
         "daemon set": Change(DAEMON_SETS, "default/agent", None, None),
     }

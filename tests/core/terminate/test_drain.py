@@ -41,11 +41,11 @@ from tenure.model.snapshot.unreadable import stand_in
 from tests.core.build import (
     FOREIGN,
     NOW,
-    a_budget,
     a_claim,
     a_leaving_claim,
     a_leaving_node,
     a_node,
+    a_pdb,
     a_pod,
     about,
     ago,
@@ -221,8 +221,8 @@ def test_a_protected_pod_of_an_early_tier_blocks_the_later_ones() -> None:
 
 
 def test_a_refused_pod_names_the_budget_with_its_numbers() -> None:
-    budget = a_budget(observed_generation=1, current_healthy=2, desired_healthy=2, expected_pods=3)
-    other, ready = a_budget("other", app="db"), [condition("Ready")]
+    budget = a_pdb(observed_generation=1, current_healthy=2, desired_healthy=2, expected_pods=3)
+    other, ready = a_pdb("other", app="db"), [condition("Ready")]
     verdict = verdict_on(a_pod(conditions=ready), budget, other, evictions={"uid-web": NO})
     assert (verdict.reason, verdict.action) == (Reason.EVICTION_WAITS, None)
     why = PdbAllowsNoMore("default/web", "minAvailable 2", pods=3, healthy=2, must_be_healthy=2)
@@ -246,26 +246,26 @@ EIGHT: dict[str, Any] = {
     ("budget", "others", "used_up"),
     [
         pytest.param(
-            a_budget(disruptions_allowed=1, **EIGHT),
+            a_pdb(disruptions_allowed=1, **EIGHT),
             [a_pod("a", conditions=[condition("Ready")])],
             {"evicted": ("default/a",)},
             id="granted in this evaluation",
         ),
         pytest.param(
-            a_budget(**EIGHT, disrupted_pods={"web-1": ago(1)}),
+            a_pdb(**EIGHT, disrupted_pods={"web-1": ago(1)}),
             [],
             {"evicted": ("default/web-1",)},
             id="evicted from another node",
         ),
         pytest.param(
-            a_budget(**EIGHT | {"current_healthy": 7}),
+            a_pdb(**EIGHT | {"current_healthy": 7}),
             [a_pod(f"a{i}", deletion_timestamp=ahead(20)) for i in range(5)],
             {"evicted": tuple(f"default/a{i}" for i in range(5))},
             id="terminating here",
         ),
-        pytest.param(a_budget(**EIGHT | {"current_healthy": 7}), [], {}, id="not known"),
+        pytest.param(a_pdb(**EIGHT | {"current_healthy": 7}), [], {}, id="not known"),
         pytest.param(
-            a_budget(**EIGHT, conditions=(NOT_SYNCED,)), [], {"problem": "no scale"}, id="unread"
+            a_pdb(**EIGHT, conditions=(NOT_SYNCED,)), [], {"problem": "no scale"}, id="unread"
         ),
     ],
 )
@@ -285,7 +285,7 @@ def test_a_refusal_says_what_has_used_the_allowance_up(
 
 def test_a_pdb_over_pods_without_a_controller_is_not_counted_against_zero_pods() -> None:
     numbers: dict[str, Any] = {"current_healthy": 4, "desired_healthy": 0, "expected_pods": 0}
-    bare = a_budget(observed_generation=1, **numbers)
+    bare = a_pdb(observed_generation=1, **numbers)
     refused = verdict_on(a_pod(conditions=[condition("Ready")]), bare).facts[0]
     assert str(refused) == (
         "PDB default/web allows 0 more disruptions: its pods have no controller that says how many "
@@ -294,10 +294,10 @@ def test_a_pdb_over_pods_without_a_controller_is_not_counted_against_zero_pods()
 
 
 def test_a_pod_that_can_never_be_evicted_is_a_failure_at_once() -> None:
-    never = a_budget(current_healthy=2, desired_healthy=2, expected_pods=2)
+    never = a_pdb(current_healthy=2, desired_healthy=2, expected_pods=2)
     ready = a_pod(conditions=[condition("Ready")])
     assert verdict_on(ready, never).reason is Reason.EVICTION_REFUSED
-    assert verdict_on(a_pod(), a_budget(), a_budget("two")).reason is Reason.EVICTION_REFUSED
+    assert verdict_on(a_pod(), a_pdb(), a_pdb("two")).reason is Reason.EVICTION_REFUSED
 
 
 def test_a_retry_is_the_same_verdict_with_an_action() -> None:
@@ -316,9 +316,9 @@ def test_a_retry_is_the_same_verdict_with_an_action() -> None:
 
 @pytest.mark.parametrize("left_at", [None, ago(600)], ids=["rebooting", "leaving for long"])
 def test_a_first_try_that_is_due_says_no_instant_in_the_past(left_at: datetime | None) -> None:
-    pod, budget = a_pod(conditions=[condition("Ready")]), a_budget(desired_healthy=1)
+    pod, budget = a_pod(conditions=[condition("Ready")]), a_pdb(desired_healthy=1)
     node = a_leaving_node(deletion_timestamp=left_at)
-    drain = DrainView(node=node, pods=(PodView(pod, budgets=(budget,)),))
+    drain = DrainView(node=node, pods=(PodView(pod, pdbs=(budget,)),))
     (verdict,) = evaluate_pods(drain, Settings(), NOW)
     assert (verdict.facts[1:], type(verdict.action)) == ((TryingNow(),), Evict)
 
@@ -355,7 +355,7 @@ def test_which_changes_touch_which_drain() -> None:
         "pod": Change(PODS, "default/web", pod, None),
         "pod elsewhere": Change(PODS, "default/other", None, elsewhere),
         "claim": Change(NODE_CLAIMS, "a", a_claim(), a_leaving_claim()),
-        "budget": Change(POD_DISRUPTION_BUDGETS, "default/web", None, a_budget()),
+        "budget": Change(POD_DISRUPTION_BUDGETS, "default/web", None, a_pdb()),
         "daemon set": Change(DAEMON_SETS, "default/agent", None, None),
     }
     touched = {what: set(DECIDER.touched(each, snapshot)) for what, each in changes.items()}
@@ -387,7 +387,7 @@ def test_an_answer_about_a_pod_concerns_the_drain_of_its_node(
 
 
 def test_a_pdb_that_cannot_be_read_allows_no_eviction_and_says_so() -> None:
-    budget = stand_in(a_budget(), "Expected `int`", field="spec.minAvailable")
+    budget = stand_in(a_pdb(), "Expected `int`", field="spec.minAvailable")
     why = PdbUnreadable(
         "PodDisruptionBudget default/web cannot be read: Expected `int` at spec.minAvailable"
     )

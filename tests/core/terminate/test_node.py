@@ -43,10 +43,10 @@ from tests.core.build import (
     CLASS_LABEL,
     DISRUPTED,
     NOW,
-    a_budget,
     a_claim,
     a_leaving_claim,
     a_leaving_node,
+    a_pdb,
     a_pod,
     about,
     ago,
@@ -146,7 +146,7 @@ def test_a_blocked_drain_names_pods_pdbs_and_numbers() -> None:
         a_pod("report", protected="2h", labels={}),
         a_pod("web-0"),
         a_pod("web-1"),
-        a_budget(current_healthy=2, desired_healthy=2, expected_pods=2),
+        a_pdb(current_healthy=2, desired_healthy=2, expected_pods=2),
         evictions={"uid-web-0": no, "uid-web-1": no},
     )
     assert verdict.reason is Reason.EVICTION_REFUSED
@@ -195,7 +195,7 @@ def test_a_protected_pod_blocks_until_the_deadline_forces_it() -> None:
 
 def test_the_retry_of_an_eviction_does_not_change_the_verdict_on_its_node() -> None:
     no = {"uid-web": EvictionAnswer(at=ago(1), retry_at=ahead(9), message="no")}
-    objects = [a_leaving_claim(), a_leaving_node(), a_pod(), a_budget()]
+    objects = [a_leaving_claim(), a_leaving_node(), a_pod(), a_pdb()]
     before, after = (
         about(evaluated(TerminationDecider(), *objects, now=now, evictions=no), "Node/node-a")
         for now in (NOW, ahead(9))
@@ -210,7 +210,7 @@ def a_paced_drain(*others: Any, blocked: int, now: datetime = NOW) -> Verdict:
     numbers: dict[str, Any] = {"current_healthy": 7, "desired_healthy": 7, "expected_pods": 8}
     pod = a_pod(conditions=[condition("Ready")])
     objects = [a_leaving_claim(), a_leaving_node(deletion_timestamp=ago(600)), pod]
-    budget = a_budget(**numbers, conditions=(since,))
+    budget = a_pdb(**numbers, conditions=(since,))
     verdicts = evaluated(TerminationDecider(), *objects, budget, *others, now=now)
     return about(verdicts, "Node/node-a")
 
@@ -236,7 +236,7 @@ def test_a_pod_that_its_pdb_allows_again_is_evicted_next_and_does_not_fail_the_d
     no = {"uid-web": EvictionAnswer(at=ago(6), retry_at=ahead(4), message="no")}
     allows = condition("DisruptionAllowed", "True", at=ago(2))
     numbers: dict[str, Any] = {"current_healthy": 8, "desired_healthy": 7, "expected_pods": 8}
-    budget = a_budget(**numbers, disruptions_allowed=1, conditions=(allows,))
+    budget = a_pdb(**numbers, disruptions_allowed=1, conditions=(allows,))
     pods = [a_pod(key, conditions=[condition("Ready")]) for key in ("web", "web-2")]
     node = a_leaving_node(deletion_timestamp=ago(600))
     objects = [a_leaving_claim(), node, *pods, budget]

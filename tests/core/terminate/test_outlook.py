@@ -20,10 +20,10 @@ from tenure.core.terminate.outlook import CONDITION, OutlookDecider
 from tenure.model.api.meta import ApiObject
 from tests.core.build import (
     HOUR_AGO,
-    a_budget,
     a_claim,
     a_leaving_claim,
     a_node,
+    a_pdb,
     a_pod,
     a_pool,
     body_of,
@@ -45,7 +45,7 @@ def with_grace(seconds: int, name: str = "web", **fields: Any) -> Any:
     return a_pod(name, spec={"termination_grace_period_seconds": seconds}, **fields)
 
 
-NEVER = a_budget(desired_healthy=1, current_healthy=1, expected_pods=1)
+NEVER = a_pdb(desired_healthy=1, current_healthy=1, expected_pods=1)
 SECOND = timedelta(seconds=1)
 REPLICA_SET, CLAIM = "ReplicaSet/default/o", "NodeClaim a"
 

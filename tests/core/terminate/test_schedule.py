@@ -26,11 +26,11 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import EvictionAnswer, Observations
 from tests.core.build import (
     NOW,
-    a_budget,
     a_claim,
     a_leaving_claim,
     a_leaving_node,
     a_node,
+    a_pdb,
     a_pod,
     ago,
     ahead,
@@ -95,7 +95,7 @@ def test_a_terminating_node_counts_from_its_claims_deletion() -> None:
 
 
 def test_a_pdb_that_never_allows_an_eviction_is_shown_with_its_numbers() -> None:
-    budget = a_budget(desired_healthy=1, current_healthy=1, expected_pods=1)
+    budget = a_pdb(desired_healthy=1, current_healthy=1, expected_pods=1)
     pod = with_grace(60, conditions=[condition("Ready")])
     bounded = table_of(a_bounded_claim(), a_node(), budget, pod)
     row = the(bounded)
@@ -111,7 +111,7 @@ def test_a_pdb_that_never_allows_an_eviction_is_shown_with_its_numbers() -> None
 
 
 def test_of_the_pods_that_one_pdb_blocks_one_is_tried_first() -> None:
-    budget = a_budget(desired_healthy=2, current_healthy=2, expected_pods=3)
+    budget = a_pdb(desired_healthy=2, current_healthy=2, expected_pods=3)
     ready = [condition("Ready")]
     pods = [a_pod(name, conditions=ready) for name in ("web-1", "web-2")]
     table = table_of(a_claim(), a_node(), budget, *pods)
@@ -119,7 +119,7 @@ def test_of_the_pods_that_one_pdb_blocks_one_is_tried_first() -> None:
 
 
 def test_an_allowance_that_other_pods_use_first_is_shown() -> None:
-    budget = a_budget(desired_healthy=2, current_healthy=3, expected_pods=3, disruptions_allowed=1)
+    budget = a_pdb(desired_healthy=2, current_healthy=3, expected_pods=3, disruptions_allowed=1)
     ready = [condition("Ready")]
     pods = [a_pod(name, conditions=ready) for name in ("web-1", "web-2")]
     first, second = table_of(a_claim(), a_node(), budget, *pods).pods
@@ -136,7 +136,7 @@ def test_an_allowance_that_other_pods_use_first_is_shown() -> None:
 
 
 def test_several_budgets_are_named() -> None:
-    budgets = [a_budget(name, expected_pods=3, disruptions_allowed=1) for name in ("one", "two")]
+    budgets = [a_pdb(name, expected_pods=3, disruptions_allowed=1) for name in ("one", "two")]
     table = table_of(a_claim(), a_node(), *budgets, a_pod())
     (blocker,) = the(table).blocked_by
     assert blocker.fact == SeveralPdbs(("default/one", "default/two"))

@@ -18,9 +18,9 @@ from tenure.core.terminate.workloads import (
     Ground,
     Workload,
     all_findings,
-    budget_finding,
     invalid_protection,
-    several_budgets,
+    pdb_finding,
+    several_pdbs,
     workload_findings,
 )
 from tenure.model.api.meta import ObjectMeta
@@ -52,7 +52,7 @@ def a_workload(
     )
 
 
-def a_budget(name: str = "web", **wish: Any) -> PodDisruptionBudget:
+def a_pdb(name: str = "web", **wish: Any) -> PodDisruptionBudget:
     selector = {"matchLabels": {"app": "web"}}
     spec = msgspec.convert({"selector": selector, **wish}, PodDisruptionBudgetSpec)
     return PodDisruptionBudget(metadata=ObjectMeta(name=name), spec=spec)
@@ -120,8 +120,8 @@ def test_a_grace_names_the_field_and_what_is_left_of_it() -> None:
     ],
 )
 def test_budgets(wish: dict[str, Any], replicas: int | None, setting: str) -> None:
-    workload, budget = a_workload(replicas=replicas), a_budget(**wish)
-    found = budget_finding(budget, [workload])
+    workload, budget = a_workload(replicas=replicas), a_pdb(**wish)
+    found = pdb_finding(budget, [workload])
     never = NeverEvicted(setting, replicas, ("Deployment/web",), bounded=False)
     assert (found.fact if found else None) == (never if setting else None)
     told = [(budget, found.told())] if found else []
@@ -129,8 +129,8 @@ def test_budgets(wish: dict[str, Any], replicas: int | None, setting: str) -> No
 
 
 def test_several_budgets_over_one_pod() -> None:
-    two = [a_budget(name, maxUnavailable=1) for name in ("one", "two")]
-    found = several_budgets(two, a_workload())
+    two = [a_pdb(name, maxUnavailable=1) for name in ("one", "two")]
+    found = several_pdbs(two, a_workload())
     keys = tuple(budget.key for budget in two)
     assert found.fact == CoveredTwice(keys, "Deployment/web", bounded=False)
     assert list(all_findings([a_workload()], two)) == [(two[1], found.told())]

@@ -25,11 +25,11 @@ from tenure.runtime.executor.guard import veto
 from tests.core.build import (
     NOW,
     SETTINGS,
-    a_budget,
     a_claim,
     a_leaving_claim,
     a_leaving_node,
     a_node,
+    a_pdb,
     a_pod,
     a_pool,
     about,
@@ -110,7 +110,7 @@ def test_a_claim_whose_node_cannot_be_read_is_not_lost() -> None:
 
 def test_a_pdb_with_an_unreadable_selector_blocks_its_whole_namespace() -> None:
     claim, node = a_leaving_claim(), a_leaving_node()
-    budget = unread(a_budget(app="others"))
+    budget = unread(a_pdb(app="others"))
     unknown = stand_in(budget, PROBLEM)  # Not even its selector can be read.
     (verdict,) = evaluated(DrainDecider(), claim, node, a_pod(), unknown)
     assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)

@@ -60,8 +60,8 @@ def test_everything_is_found_by_its_key() -> None:
     assert snapshot.pools == {"general": pool}
     assert snapshot.windows == {"nights": window}
     assert snapshot.daemon_sets == {"default/agent": agent}
-    assert snapshot.budgets == {"default/web": budget}
-    assert snapshot.budgets_in("default") == {"default/web": budget}
+    assert snapshot.pdbs == {"default/web": budget}
+    assert snapshot.pdbs_in("default") == {"default/web": budget}
     assert snapshot.pods == {"default/web": pod}
     assert snapshot.nodes == {"n1": node}
     assert snapshot.claims == {"c1": claim}

@@ -13,7 +13,7 @@ from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.ports.transport import Response
 from tenure.runtime.executor.clockhold import depends_on_time
-from tests.builders import MINUTE, SECOND, a_budget, a_cluster, a_deployment, a_pod
+from tests.builders import MINUTE, SECOND, a_cluster, a_deployment, a_pdb, a_pod
 from tests.runtime.worlds import Bench, Tapped, acts, outcomes
 
 
@@ -239,7 +239,7 @@ def test_the_guard_is_asked_after_the_wait_not_before() -> None:
 
 
 def test_a_refused_pod_is_asked_after_one_second_at_first_and_ten_at_last() -> None:
-    with Bench(None, a_budget("web", minAvailable=1)) as bench:
+    with Bench(None, a_pdb("web", minAvailable=1)) as bench:
         times = refused_evictions(bench)
         assert 0.75 <= gaps(times)[0] <= 1.1
         assert all(7.4 <= gap <= 10.1 for gap in gaps(times)[5:])
@@ -259,9 +259,9 @@ def refused_evictions(bench: Bench) -> list[float]:
 
 
 def test_several_budgets_over_one_pod_are_an_answer_not_a_failure() -> None:
-    second = a_budget("web", minAvailable=1)
+    second = a_pdb("web", minAvailable=1)
     second["metadata"] = {"name": "other"}
-    with Bench(None, a_budget("web", minAvailable=1), second) as bench:
+    with Bench(None, a_pdb("web", minAvailable=1), second) as bench:
         times = refused_evictions(bench)
         assert len(times) > 5
         last = outcomes(bench, "Pod/", "Evict")[-1]

@@ -18,7 +18,7 @@ from tenure.model.api.meta import format_time
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, Resource
 from tenure.runtime.telemetry.events import QUEUE_MAX, REPEAT_AFTER, REWRITE_AFTER, EventRecorder
 from tenure.sim.world import World
-from tests.builders import MINUTE, SECOND, a_budget, a_cluster, a_deployment
+from tests.builders import MINUTE, SECOND, a_cluster, a_deployment, a_pdb
 from tests.runtime.worlds import Bench, Tapped
 
 
@@ -272,7 +272,7 @@ def test_an_event_that_cannot_be_written_stops_nothing() -> None:
 
 
 def test_a_drain_that_a_budget_holds_for_hours_is_no_storm() -> None:
-    manifests = a_cluster(a_deployment(replicas=2), a_budget("web", minAvailable=2))
+    manifests = a_cluster(a_deployment(replicas=2), a_pdb("web", minAvailable=2))
     with Tapped(*manifests) as story:
         story.run(3 * MINUTE)
         story.delete_claim()
@@ -309,7 +309,7 @@ def leave(world: World) -> None:
 def test_a_drain_that_a_pdb_slows_down_is_no_warning() -> None:
     with World() as world:
         for manifest in a_cluster(
-            a_deployment(replicas=4, cpu="250m"), a_budget("web", maxUnavailable=1)
+            a_deployment(replicas=4, cpu="250m"), a_pdb("web", maxUnavailable=1)
         ):
             world.apply(manifest)
         world.run(3 * MINUTE)
@@ -327,7 +327,7 @@ def test_a_drain_that_a_pdb_slows_down_is_no_warning() -> None:
 
 def test_a_drain_that_waits_for_a_budget_warns_after_two_minutes() -> None:
     with World() as world:
-        for manifest in a_cluster(a_deployment(replicas=2), a_budget("web", minAvailable=1)):
+        for manifest in a_cluster(a_deployment(replicas=2), a_pdb("web", minAvailable=1)):
             world.apply(manifest)
         world.run(3 * MINUTE)
         # Its pods would fit nowhere else, so the budget never gets its healthy pod back.

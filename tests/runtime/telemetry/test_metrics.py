@@ -19,10 +19,10 @@ from tenure.sim.world import World
 from tests.builders import (
     HOUR,
     MINUTE,
-    a_budget,
     a_cluster,
     a_deployment,
     a_node_class,
+    a_pdb,
     a_pool,
 )
 from tests.core.build import a_claim
@@ -57,7 +57,7 @@ def test_a_life_from_creation_to_the_end_is_counted_once() -> None:
 
 
 def test_a_budgets_no_is_a_429_not_a_success() -> None:
-    manifests = a_cluster(a_deployment(replicas=2), a_budget("web", minAvailable=2))
+    manifests = a_cluster(a_deployment(replicas=2), a_pdb("web", minAvailable=2))
     with Tapped(*manifests) as story:
         story.run(3 * MINUTE)
         story.delete_claim()

@@ -1,10 +1,10 @@
-"""What the API would answer to an eviction, read off the budgets: a look may not ask.
+"""What the API would answer to an eviction, read off the PDBs: a look may not ask.
 
 The replica that acts knows the answers, because it called. ``plan`` and ``explain`` would otherwise say that a
-pod is about to be evicted which a budget has held for hours. The rules are the API server's: a
-pod without a budget goes; several budgets are a no; a pod that is not ready costs nothing where
-enough others are healthy, or its budget says so; and each other pod takes one of the disruptions
-that its budget allows.
+pod is about to be evicted which a PDB has held for hours. The rules are the API server's: a
+pod without a PDB goes; several PDBs are a no; a pod that is not ready costs nothing where
+enough others are healthy, or its PDB says so; and each other pod takes one of the disruptions
+that its PDB allows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tenure.runtime.observe.store import ObservationStore
 def foresee_refusals(
     snapshot: Snapshot, observations: ObservationStore, settings: Settings, now: datetime
 ) -> None:
-    """Notes a refusal for every pod of a leaving node whose budget holds it."""
+    """Notes a refusal for every pod of a leaving node whose PDB blocks it."""
     spent: Counter[str] = Counter()
     for node in sorted(snapshot.leaving_nodes()):
         pods = snapshot.pods_on(node)
@@ -41,29 +41,29 @@ def foresee_refusals(
 def _refusal(pod: Pod, snapshot: Snapshot, spent: Counter[str]) -> str:
     if pod.deleting or pod.finished or pod.status.phase == "Pending":
         return ""
-    budgets = list(_budgets(pod, snapshot))
-    if len(budgets) > 1:
-        return f"{len(budgets)} PDBs cover the pod, and the API evicts no such pod"
-    if not budgets or _costs_nothing(pod, budgets[0]):
+    pdbs = list(_pdbs(pod, snapshot))
+    if len(pdbs) > 1:
+        return f"{len(pdbs)} PDBs cover the pod, and the API evicts no such pod"
+    if not pdbs or _costs_nothing(pod, pdbs[0]):
         return ""
-    budget = budgets[0]
-    spent[budget.key] += 1
-    if spent[budget.key] <= budget.status.disruptions_allowed:
+    pdb = pdbs[0]
+    spent[pdb.key] += 1
+    if spent[pdb.key] <= pdb.status.disruptions_allowed:
         return ""
-    allowed = budget.status.disruptions_allowed
+    allowed = pdb.status.disruptions_allowed
     disruptions = "disruption" if allowed == 1 else "disruptions"
-    return f"PDB {budget.key} allows {allowed} more {disruptions}, for pods that are evicted first"
+    return f"PDB {pdb.key} allows {allowed} more {disruptions}, for pods that are evicted first"
 
 
-def _budgets(pod: Pod, snapshot: Snapshot) -> Iterator[PodDisruptionBudget]:
-    for budget in snapshot.budgets_in(pod.namespace).values():
-        if matches(budget.spec.selector, pod.labels):
-            yield budget
+def _pdbs(pod: Pod, snapshot: Snapshot) -> Iterator[PodDisruptionBudget]:
+    for pdb in snapshot.pdbs_in(pod.namespace).values():
+        if matches(pdb.spec.selector, pod.labels):
+            yield pdb
 
 
-def _costs_nothing(pod: Pod, budget: PodDisruptionBudget) -> bool:
+def _costs_nothing(pod: Pod, pdb: PodDisruptionBudget) -> bool:
     if pod.ready:
         return False
-    status = budget.status
+    status = pdb.status
     enough = status.current_healthy >= status.desired_healthy > 0
-    return enough or budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+    return enough or pdb.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"

@@ -38,14 +38,14 @@ def remarks_on_cluster(snapshot: Snapshot, now: datetime) -> tuple[list[Remark],
         *_annotated(snapshot),
     ]
     workloads = _workloads(snapshot)
-    budgets = [snapshot.budgets[key] for key in sorted(snapshot.budgets)]
-    for about, finding in all_findings(workloads, budgets):
+    pdbs = [snapshot.pdbs[key] for key in sorted(snapshot.pdbs)]
+    for about, finding in all_findings(workloads, pdbs):
         if isinstance(about, PodDisruptionBudget):
             remarks.append(Remark(about=f"PodDisruptionBudget/{about.key}", finding=finding))
         else:
             remarks.append(Remark(about=about.name, finding=finding))
     kinds = (snapshot.pools, snapshot.claims, snapshot.nodes, snapshot.windows, snapshot.pods)
-    return remarks, sum(map(len, kinds)) + len(budgets)
+    return remarks, sum(map(len, kinds)) + len(pdbs)
 
 
 def _unreadable(snapshot: Snapshot) -> Iterator[Remark]:

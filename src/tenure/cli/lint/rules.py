@@ -2,7 +2,7 @@
 
 In order: what is wrong with each object, as ``tenure simulate`` and the webhook would say it; what
 is probably not meant; then what they mean for each other: grace and protection of the pods against
-the pools where they may run, and what budgets can allow. Where a workload will run cannot be known
+the pools where they may run, and what PDBs can allow. Where a workload will run cannot be known
 from manifests: every pool counts whose labels and taints it can do with, or else all.
 """
 
@@ -20,9 +20,9 @@ from tenure.cli.lint.source import Source
 from tenure.cli.lint.workloads import (
     TEMPLATES,
     CannotBeRead,
-    budget_in,
     converted,
     grounds_for,
+    pdb_in,
     places,
     scaled,
     workload_in,
@@ -66,7 +66,7 @@ def remarks_on(
     known = known if known is not None else known_by(usable())
     found: dict[int, list[Finding]] = {id(source): [] for source in sources}
     workloads: list[tuple[Source, Workload]] = []
-    budgets: list[tuple[Source, PodDisruptionBudget]] = []
+    pdbs: list[tuple[Source, PodDisruptionBudget]] = []
     pools: list[ApiObject] = []
     for source in sources:
         wrong = list(_wrong(source, known))
@@ -83,13 +83,13 @@ def remarks_on(
                     found[id(source)] += _as_written(source)
             elif (workload := workload_in(source)) is not None:
                 workloads.append((source, workload))
-            elif (budget := budget_in(source)) is not None:
-                budgets.append((source, budget))
+            elif (pdb := pdb_in(source)) is not None:
+                pdbs.append((source, pdb))
         except CannotBeRead as error:
             found[id(source)] += () if wrong else [Finding(Code.INVALID, error.field, str(error))]
         except SpecError as error:
             found[id(source)] += () if wrong else [Finding(Code.INVALID, "", str(error))]
-    for owner, finding in _together(workloads, budgets, pools, sources):
+    for owner, finding in _together(workloads, pdbs, pools, sources):
         found[id(owner)].append(finding)
     return [
         remark
@@ -176,7 +176,7 @@ def _typed(source: Source, known: Known) -> ApiObject | None:
 
 def _together(
     workloads: Sequence[tuple[Source, Workload]],
-    budgets: Sequence[tuple[Source, PodDisruptionBudget]],
+    pdbs: Sequence[tuple[Source, PodDisruptionBudget]],
     pools: Sequence[ApiObject],
     sources: Sequence[Source],
 ) -> Iterator[tuple[Source, Finding]]:
@@ -188,6 +188,6 @@ def _together(
     owners: dict[int, Source] = {
         id(one): source for one, (source, _) in zip(placed, workloads, strict=True)
     }
-    owners |= {id(budget): source for source, budget in budgets}
-    for about, finding in all_findings(placed, [budget for _, budget in budgets]):
+    owners |= {id(pdb): source for source, pdb in pdbs}
+    for about, finding in all_findings(placed, [pdb for _, pdb in pdbs]):
         yield owners[id(about)], finding

@@ -1,4 +1,4 @@
-"""Workloads, budgets and pools as manifests write them, typed as far as lint needs them."""
+"""Workloads, PDBs and pools as manifests write them, typed as far as lint needs them."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _amount(value: Any) -> Any:
     return repr(value) if number else value
 
 
-def budget_in(source: Source) -> PodDisruptionBudget | None:
+def pdb_in(source: Source) -> PodDisruptionBudget | None:
     if source.kind != ("policy", "PodDisruptionBudget"):
         return None
     value = {key: part for key, part in source.value.items() if key != "status"}

@@ -66,8 +66,8 @@ def _of_pods(drain: DrainView, settings: Settings, now: datetime) -> Iterator[Bl
             subject = Subject.of(PODS.kind, pod)
             yield Blocker(subject=subject, fact=protection, until=protection.ends_at)
         # Each pod by itself: whether all can be evicted at once is the drain's business.
-        elif not Allowances().grants(pod, item.budgets):
-            yield from map(blocks, item.budgets)
+        elif not Allowances().grants(pod, item.pdbs):
+            yield from map(blocks, item.pdbs)
 
 
 def _unreadable(pod: Pod) -> Blocker:

@@ -148,12 +148,12 @@ def unfinished_pods(nodes: Iterable[Node], snapshot: Snapshot) -> Iterable[Pod]:
 
 def _pod_view(pod: Pod, snapshot: Snapshot) -> PodView:
     answer = snapshot.observations.evictions.get(pod.uid)
-    in_namespace = snapshot.budgets_in(pod.namespace)
-    budgets = (in_namespace[name] for name in sorted(in_namespace))
+    in_namespace = snapshot.pdbs_in(pod.namespace)
+    pdbs = (in_namespace[name] for name in sorted(in_namespace))
     return PodView(
         pod,
         answer,
-        tuple(b for b in budgets if matches(b.spec.selector, pod.labels)),
+        tuple(b for b in pdbs if matches(b.spec.selector, pod.labels)),
         snapshot.observations.failed_deletions.get(pod.uid),
     )
 

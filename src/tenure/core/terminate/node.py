@@ -186,7 +186,7 @@ def _progress_ends(node: Node, blocked: Waiting) -> list[datetime]:
     """
     began_at = node.metadata.deletion_timestamp
     paced = [item for item, verdict in blocked if verdict.reason is Reason.EVICTION_WAITS]
-    since = [blocked_since(item.budgets[0], began_at) for item in paced]
+    since = [blocked_since(item.pdbs[0], began_at) for item in paced]
     protected = [verdict for _, verdict in blocked if _protection_ends(verdict)]
     if protected and len(protected) + len(paced) == len(blocked):
         since.append(began_at)
@@ -203,8 +203,8 @@ def blocked_pods(waiting: Waiting) -> Waiting:
 
 def blockers_of(waiting: Waiting) -> tuple[Blocker, ...]:
     """The pods that a drain waits for, and the PDBs that block some of them."""
-    budgets = (blocker for _, verdict in blocked_pods(waiting) for blocker in verdict.blockers)
-    return (*itertools.starmap(_blocks, waiting), *dict.fromkeys(budgets))
+    pdbs = (blocker for _, verdict in blocked_pods(waiting) for blocker in verdict.blockers)
+    return (*itertools.starmap(_blocks, waiting), *dict.fromkeys(pdbs))
 
 
 def _causes(blocked: Waiting) -> Iterable[PodsBlocked | MoreCauses]:

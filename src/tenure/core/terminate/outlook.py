@@ -33,8 +33,8 @@ from tenure.core.terminate.workloads import (
     Found,
     Ground,
     Workload,
-    budget_finding,
     covers,
+    pdb_finding,
     workload_findings,
 )
 from tenure.core.writes import subject_of
@@ -134,10 +134,10 @@ def _findings(claim: NodeClaim, node: Node, snapshot: Snapshot) -> Iterable[tupl
     workloads = living_workloads(relevant, ground)
     found = [(one.name, finding) for one in workloads for finding in workload_findings(one)]
     for namespace in sorted(stuck):
-        for budget in stuck[namespace]:
-            covered = [one for one in workloads if covers(budget, one)]
-            if (finding := budget_finding(budget, covered)) is not None:
-                found.append((f"PodDisruptionBudget/{budget.key}", finding))
+        for pdb in stuck[namespace]:
+            covered = [one for one in workloads if covers(pdb, one)]
+            if (finding := pdb_finding(pdb, covered)) is not None:
+                found.append((f"PodDisruptionBudget/{pdb.key}", finding))
     reported = [item for item in found if item[1].code in _REPORTED]
     return sorted(
         reported, key=lambda item: (_REPORTED.index(item[1].code), item[0], repr(item[1].fact))
@@ -146,8 +146,8 @@ def _findings(claim: NodeClaim, node: Node, snapshot: Snapshot) -> Iterable[tupl
 
 def _stuck(snapshot: Snapshot, namespace: str) -> list[PodDisruptionBudget]:
     """The PDBs that can never allow an eviction."""
-    budgets = snapshot.budgets_in(namespace)
-    return [budgets[name] for name in sorted(budgets) if never_allows(budgets[name])]
+    pdbs = snapshot.pdbs_in(namespace)
+    return [pdbs[name] for name in sorted(pdbs) if never_allows(pdbs[name])]
 
 
 def living_workloads(pods: Mapping[str, Pod], ground: Ground) -> list[Workload]:
@@ -183,7 +183,7 @@ def _claims_affected(pod: ApiObject, snapshot: Snapshot) -> Iterable[str]:
     assert isinstance(pod, Pod)
     if (node := snapshot.nodes.get(pod.spec.node_name)) is None:
         return
-    held = snapshot.budgets_in(pod.namespace)
+    held = snapshot.pdbs_in(pod.namespace)
     for key, claim in snapshot.claims_with_provider(node.spec.provider_id).items():
         if held or claim.spec.termination_grace_period is not None:
             yield key
@@ -200,8 +200,8 @@ def _relevant(pod: ApiObject | None) -> object:
     )
 
 
-def _blocking(budget: ApiObject | None) -> object:
+def _blocking(pdb: ApiObject | None) -> object:
     """The fields of a PDB that findings depend on; None if it can allow an eviction."""
-    if not isinstance(budget, PodDisruptionBudget) or not never_allows(budget):
+    if not isinstance(pdb, PodDisruptionBudget) or not never_allows(pdb):
         return None
-    return budget.spec, budget.status.expected_pods
+    return pdb.spec, pdb.status.expected_pods

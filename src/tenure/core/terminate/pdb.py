@@ -40,55 +40,55 @@ class Allowances:
         #: By the PDB's UID: the pods that use the disruptions that it allows.
         self._taken: dict[str, list[str]] = {}
 
-    def grants(self, pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> bool:
+    def grants(self, pod: Pod, pdbs: Sequence[PodDisruptionBudget]) -> bool:
         """Whether the API server will probably allow the eviction; counts the pod if so."""
-        if any(is_unreadable(budget) for budget in budgets):
+        if any(is_unreadable(pdb) for pdb in pdbs):
             return False
-        if not budgets or pod.status.phase == "Pending":
+        if not pdbs or pod.status.phase == "Pending":
             return True
-        if len(budgets) > 1:
+        if len(pdbs) > 1:
             return False
-        (budget,) = budgets
-        if not pod.ready and _spares_unready(budget):
+        (pdb,) = pdbs
+        if not pod.ready and _spares_unready(pdb):
             return True
-        taken = self._taken.setdefault(budget.uid, [])
-        if len(taken) >= budget.status.disruptions_allowed:
+        taken = self._taken.setdefault(pdb.uid, [])
+        if len(taken) >= pdb.status.disruptions_allowed:
             return False
         taken.append(pod.key)
         return True
 
-    def taken_by(self, budget: PodDisruptionBudget) -> Sequence[str]:
+    def taken_by(self, pdb: PodDisruptionBudget) -> Sequence[str]:
         """The pods that were granted a disruption in this evaluation."""
-        return self._taken.get(budget.uid, ())
+        return self._taken.get(pdb.uid, ())
 
 
-def _spares_unready(budget: PodDisruptionBudget) -> bool:
-    if budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":
+def _spares_unready(pdb: PodDisruptionBudget) -> bool:
+    if pdb.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":
         return True
-    status = budget.status
+    status = pdb.status
     return status.desired_healthy > 0 and status.current_healthy >= status.desired_healthy
 
 
-def never_allows(budget: PodDisruptionBudget) -> bool:
+def never_allows(pdb: PodDisruptionBudget) -> bool:
     """Whether it cannot allow a disruption even with every pod healthy."""
-    status = budget.status
+    status = pdb.status
     return 0 < status.expected_pods <= status.desired_healthy
 
 
-def setting_of(budget: PodDisruptionBudget) -> str:
-    spec = budget.spec
+def setting_of(pdb: PodDisruptionBudget) -> str:
+    spec = pdb.spec
     if spec.max_unavailable is not None:
         return f"maxUnavailable {spec.max_unavailable}"
     return f"minAvailable {spec.min_available if spec.min_available is not None else 1}"
 
 
-def blocked_since(budget: PodDisruptionBudget, began_at: datetime | None) -> datetime | None:
+def blocked_since(pdb: PodDisruptionBudget, began_at: datetime | None) -> datetime | None:
     """Since when it has paced a drain that began at ``began_at``, as its controller says.
 
     That is when it last allowed a disruption. One that allows some again paces the drain since then
     at the earliest: a pod may have left the Node until then.
     """
-    allowed = find_condition(budget.status.conditions, "DisruptionAllowed")
+    allowed = find_condition(pdb.status.conditions, "DisruptionAllowed")
     changed_at = allowed.last_transition_time if allowed is not None else None
     if allowed is None or changed_at is None:
         return began_at
@@ -96,48 +96,48 @@ def blocked_since(budget: PodDisruptionBudget, began_at: datetime | None) -> dat
 
 
 def refusal(
-    budget: PodDisruptionBudget, evicted: Iterable[str] = (), first: Sequence[str] = ()
+    pdb: PodDisruptionBudget, evicted: Iterable[str] = (), first: Sequence[str] = ()
 ) -> PdbUnreadable | PdbNeverAllows | PdbAllowsNoMore:
     """Why it allows no more evictions, and what has used the allowance up.
 
     ``evicted``: pods that are known to terminate; the PDB's status may name others.
     ``first``: pods that would be evicted before.
     """
-    if is_unreadable(budget):
-        return PdbUnreadable(why_unreadable(budget))
-    status, setting = budget.status, setting_of(budget)
-    if never_allows(budget):
-        return PdbNeverAllows(budget.key, setting, status.expected_pods)
-    processed = (f"{budget.namespace}/{name}" for name in sorted(status.disrupted_pods))
+    if is_unreadable(pdb):
+        return PdbUnreadable(why_unreadable(pdb))
+    status, setting = pdb.status, setting_of(pdb)
+    if never_allows(pdb):
+        return PdbNeverAllows(pdb.key, setting, status.expected_pods)
+    processed = (f"{pdb.namespace}/{name}" for name in sorted(status.disrupted_pods))
     return PdbAllowsNoMore(
-        pdb=budget.key,
+        pdb=pdb.key,
         setting=setting,
         pods=status.expected_pods,
         healthy=status.current_healthy,
         must_be_healthy=status.desired_healthy,
         evicted=tuple(dict.fromkeys((*evicted, *processed))),
         first=tuple(first),
-        uncounted=status.observed_generation < budget.metadata.generation,
-        problem=_problem(budget),
+        uncounted=status.observed_generation < pdb.metadata.generation,
+        problem=_problem(pdb),
     )
 
 
-def _problem(budget: PodDisruptionBudget) -> str:
+def _problem(pdb: PodDisruptionBudget) -> str:
     """Why its controller cannot count its pods; empty when it can."""
-    allowed = find_condition(budget.status.conditions, "DisruptionAllowed")
+    allowed = find_condition(pdb.status.conditions, "DisruptionAllowed")
     failed = allowed is not None and allowed.reason == "SyncFailed"
     return allowed.message if allowed is not None and failed else ""
 
 
 def blocks(
-    budget: PodDisruptionBudget, evicted: Iterable[str] = (), first: Sequence[str] = ()
+    pdb: PodDisruptionBudget, evicted: Iterable[str] = (), first: Sequence[str] = ()
 ) -> Blocker:
-    subject = Subject.of(POD_DISRUPTION_BUDGETS.kind, budget)
-    return Blocker(subject=subject, fact=refusal(budget, evicted, first))
+    subject = Subject.of(POD_DISRUPTION_BUDGETS.kind, pdb)
+    return Blocker(subject=subject, fact=refusal(pdb, evicted, first))
 
 
-def refusal_of(budgets: Sequence[Blocker]) -> Fact:
+def refusal_of(pdbs: Sequence[Blocker]) -> Fact:
     """Why these PDBs together do not allow an eviction."""
-    if len(budgets) == 1:
-        return budgets[0].fact
-    return SeveralPdbs(tuple(f"{one.subject.namespace}/{one.subject.name}" for one in budgets))
+    if len(pdbs) == 1:
+        return pdbs[0].fact
+    return SeveralPdbs(tuple(f"{one.subject.namespace}/{one.subject.name}" for one in pdbs))

@@ -75,7 +75,7 @@ class PodView(msgspec.Struct, frozen=True):
     pod: Pod
     answer: EvictionAnswer | None = None
     #: The PDBs that select the pod.
-    budgets: tuple[PodDisruptionBudget, ...] = ()
+    pdbs: tuple[PodDisruptionBudget, ...] = ()
     #: Since when the API server has failed to force delete it.
     deletion_failed_at: datetime | None = None
 
@@ -174,8 +174,8 @@ class _Evaluation:
         self._retried_pods: set[str] = set()
         for item in drain.pods:
             if item.pod.deleting:
-                for budget in item.budgets:
-                    self._terminated.setdefault(budget.uid, []).append(item.pod.key)
+                for pdb in item.pdbs:
+                    self._terminated.setdefault(pdb.uid, []).append(item.pod.key)
 
     def of(self, item: PodView) -> Verdict:
         pod = item.pod
@@ -228,7 +228,7 @@ class _Evaluation:
         protection = protection_of(pod, cap=self._cap, clock=self._settings.protection_clock)
         if protection is not None and self._now < protection.until:
             return _protected(pod, protection)
-        if not self._allowances.grants(pod, item.budgets):
+        if not self._allowances.grants(pod, item.pdbs):
             return self._predicted_refusal(item)
         if item.answer is not None:
             return self._refused(item, item.answer)
@@ -240,19 +240,19 @@ class _Evaluation:
         key = item.pod.key
         self._retried_pods.add(key)
         # A pod that uses what its PDB allows by now waits for the retry alone.
-        allowed = any(key in self._allowances.taken_by(budget) for budget in item.budgets)
+        allowed = any(key in self._allowances.taken_by(pdb) for pdb in item.pdbs)
         blockers = () if allowed else self._blockers(item)
         return self._retried(item, Quoted(answer.message.rstrip(".")), answer.retry_at, blockers)
 
     def _predicted_refusal(self, item: PodView) -> Verdict:
         """The PDB's status predicts a refusal. It may be stale, so one pod is tried."""
-        if bad := next((b for b in item.budgets if is_unreadable(b)), None):
-            blockers = tuple(map(blocks, item.budgets))
+        if bad := next((b for b in item.pdbs if is_unreadable(b)), None):
+            blockers = tuple(map(blocks, item.pdbs))
             why: Fact = refusal(bad)
             return _verdict(item.pod, Reason.BLOCKED_BY_UNREADABLE, why, blockers=blockers)
         blockers = self._blockers(item)
         why = refusal_of(blockers)
-        probe = self._probes.setdefault(tuple(b.uid for b in item.budgets), item.pod)
+        probe = self._probes.setdefault(tuple(b.uid for b in item.pdbs), item.pod)
         if probe is not item.pod:
             return self._waits(item, why, TriedFirst(probe.key), blockers=blockers)
         answer = item.answer
@@ -282,7 +282,7 @@ class _Evaluation:
         recheck_at: datetime | None = None,
         blockers: tuple[Blocker, ...] = (),
     ) -> Verdict:
-        paced = len(item.budgets) == 1 and not never_allows(item.budgets[0])
+        paced = len(item.pdbs) == 1 and not never_allows(item.pdbs[0])
         return _verdict(
             item.pod,
             Reason.EVICTION_WAITS if paced else Reason.EVICTION_REFUSED,
@@ -293,13 +293,13 @@ class _Evaluation:
         )
 
     def _blockers(self, item: PodView) -> tuple[Blocker, ...]:
-        return tuple(map(self._blocks, item.budgets))
+        return tuple(map(self._blocks, item.pdbs))
 
-    def _blocks(self, budget: PodDisruptionBudget) -> Blocker:
-        taken = self._allowances.taken_by(budget)
+    def _blocks(self, pdb: PodDisruptionBudget) -> Blocker:
+        taken = self._allowances.taken_by(pdb)
         evicted = (key for key in taken if key not in self._retried_pods)
         first = [key for key in taken if key in self._retried_pods]
-        return blocks(budget, (*self._terminated.get(budget.uid, ()), *evicted), first)
+        return blocks(pdb, (*self._terminated.get(pdb.uid, ()), *evicted), first)
 
 
 def _protected(pod: Pod, protection: Protection) -> Verdict:

@@ -58,7 +58,7 @@ class EvictionBlocker(msgspec.Struct, frozen=True):
     #: It ends once the pods of earlier tiers have stopped.
     tier: bool = False
     #: The API server decides it at the eviction, and not before.
-    budget: bool = False
+    pdb: bool = False
 
     @property
     def message(self) -> str:
@@ -217,20 +217,20 @@ class _Rows:
         ends = [
             self._opens if blocker.tier else blocker.until
             for blocker in blockers
-            if not blocker.budget
+            if not blocker.pdb
         ]
         return latest([self._now, *ends])
 
     def _retried_at(self, item: PodView, verdict: Verdict) -> datetime | None:
         """A pod that is not tried itself may be evicted when the pod that is tried for it is."""
-        budgets = tuple(one.uid for one in item.budgets)
+        pdbs = tuple(one.uid for one in item.pdbs)
         forced = force_at(item.pod, self._deadline) if self._deadline is not None else None
         if isinstance(verdict.action, Evict):
-            self._tried[budgets] = self._now
+            self._tried[pdbs] = self._now
             return self._now
         if verdict.recheck_at is None or verdict.recheck_at == forced:
-            return self._tried.get(budgets)
-        self._tried.setdefault(budgets, verdict.recheck_at)
+            return self._tried.get(pdbs)
+        self._tried.setdefault(pdbs, verdict.recheck_at)
         return verdict.recheck_at
 
     def _ends_by(self, blocker: EvictionBlocker) -> datetime | None:
@@ -244,14 +244,14 @@ class _Rows:
         protection = protection_of(pod, cap=self._drain.cap, clock=clock)
         if protection is not None and self._now < protection.until:
             yield EvictionBlocker(protection, protection.ends_at)
-        granted = self._allowances.grants(pod, item.budgets)
+        granted = self._allowances.grants(pod, item.pdbs)
         if not granted or (verdict.reason in REFUSED and item.answer is not None):
-            yield EvictionBlocker(self._refusal(item, granted), budget=True)
+            yield EvictionBlocker(self._refusal(item, granted), pdb=True)
 
     def _refusal(self, item: PodView, granted: bool) -> Fact:
         if granted and item.answer is not None:
             return Quoted(item.answer.message)
-        return refusal_of([blocks(b, first=self._allowances.taken_by(b)) for b in item.budgets])
+        return refusal_of([blocks(b, first=self._allowances.taken_by(b)) for b in item.pdbs])
 
 
 def latest(instants: Iterable[datetime | None]) -> datetime | None:

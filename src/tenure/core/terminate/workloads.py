@@ -157,17 +157,17 @@ def _is_nothing(text: str) -> bool:
         return False
 
 
-# -- disruption budgets ------------------------------------------------------------------
+# -- PDBs --------------------------------------------------------------------------------
 
 
-def budget_finding(budget: PodDisruptionBudget, covered: Sequence[Workload]) -> Found | None:
+def pdb_finding(pdb: PodDisruptionBudget, covered: Sequence[Workload]) -> Found | None:
     """The finding that it can never allow an eviction of the workloads that it selects."""
-    field = "minAvailable" if budget.spec.max_unavailable is None else "maxUnavailable"
-    pods = budget.status.expected_pods or _replicas(covered)
-    if not covered or not _never(budget, pods):
+    field = "minAvailable" if pdb.spec.max_unavailable is None else "maxUnavailable"
+    pods = pdb.status.expected_pods or _replicas(covered)
+    if not covered or not _never(pdb, pods):
         return None
     names = tuple(workload.name for workload in covered)
-    fact = NeverEvicted(setting_of(budget), pods, names, _bounded(covered))
+    fact = NeverEvicted(setting_of(pdb), pods, names, _bounded(covered))
     return Found(Code.BUDGET_NEVER_ALLOWS, f"spec.{field}", fact)
 
 
@@ -176,11 +176,11 @@ def _replicas(covered: Sequence[Workload]) -> int | None:
     return sum(filter(None, counts)) if None not in counts else None
 
 
-def _never(budget: PodDisruptionBudget, pods: int | None) -> bool:
+def _never(pdb: PodDisruptionBudget, pods: int | None) -> bool:
     """By its status if it has one, else by its spec."""
-    if budget.status.expected_pods:
-        return never_allows(budget)
-    spec = budget.spec
+    if pdb.status.expected_pods:
+        return never_allows(pdb)
+    spec = pdb.spec
     if pods == 0:
         return False
     if spec.max_unavailable is not None:
@@ -189,8 +189,8 @@ def _never(budget: PodDisruptionBudget, pods: int | None) -> bool:
     return str(least) == "100%" or (pods is not None and _share(least, pods) >= pods)
 
 
-def several_budgets(budgets: Sequence[PodDisruptionBudget], workload: Workload) -> Found:
-    keys = tuple(budget.key for budget in budgets)
+def several_pdbs(pdbs: Sequence[PodDisruptionBudget], workload: Workload) -> Found:
+    keys = tuple(pdb.key for pdb in pdbs)
     fact = CoveredTwice(keys, workload.name, _bounded([workload]))
     return Found(Code.SEVERAL_BUDGETS, "spec.selector", fact)
 
@@ -224,23 +224,23 @@ def _span(text: str | None) -> timedelta | None:
 
 
 def all_findings(
-    workloads: Sequence[Workload], budgets: Sequence[PodDisruptionBudget]
+    workloads: Sequence[Workload], pdbs: Sequence[PodDisruptionBudget]
 ) -> Iterator[tuple[Workload | PodDisruptionBudget, Finding]]:
     """Each finding with its workload or PDB."""
     for workload in workloads:
         yield from ((workload, found.told()) for found in workload_findings(workload))
-        if len(covering := [one for one in budgets if covers(one, workload)]) > 1:
-            yield covering[-1], several_budgets(covering, workload).told()
-    for budget in budgets:
-        covered = [workload for workload in workloads if covers(budget, workload)]
-        if (found := budget_finding(budget, covered)) is not None:
-            yield budget, found.told()
+        if len(covering := [one for one in pdbs if covers(one, workload)]) > 1:
+            yield covering[-1], several_pdbs(covering, workload).told()
+    for pdb in pdbs:
+        covered = [workload for workload in workloads if covers(pdb, workload)]
+        if (found := pdb_finding(pdb, covered)) is not None:
+            yield pdb, found.told()
 
 
-def covers(budget: PodDisruptionBudget, workload: Workload) -> bool:
-    if budget.namespace != workload.namespace:
+def covers(pdb: PodDisruptionBudget, workload: Workload) -> bool:
+    if pdb.namespace != workload.namespace:
         return False
     try:
-        return matches(budget.spec.selector, workload.template.metadata.labels)
+        return matches(pdb.spec.selector, workload.template.metadata.labels)
     except SpecError:
         return False  # An invalid operator: it selects no pods.

@@ -376,7 +376,7 @@ class Snapshot:
         return self.objects(r.DAEMON_SETS)
 
     @property
-    def budgets(self) -> Mapping[str, PodDisruptionBudget]:
+    def pdbs(self) -> Mapping[str, PodDisruptionBudget]:
         return self.objects(r.POD_DISRUPTION_BUDGETS)
 
     @property
@@ -399,7 +399,7 @@ class Snapshot:
         assert change.old is not None
         return self._tables.put(change.resource, change.old)
 
-    def budgets_in(self, namespace: str) -> Mapping[str, PodDisruptionBudget]:
+    def pdbs_in(self, namespace: str) -> Mapping[str, PodDisruptionBudget]:
         return self._group(r.POD_DISRUPTION_BUDGETS, "namespace", namespace)
 
     def limit_ranges_in(self, namespace: str) -> Mapping[str, LimitRange]:

@@ -202,9 +202,9 @@ def _pool(pool: NodePool, _: bool) -> dict[str, Any]:
     return {"spec": NodePoolSpec(template=NodeClaimTemplate(spec=ref))}
 
 
-def _budget(budget: PodDisruptionBudget, bare: bool) -> dict[str, Any]:
+def _pdb(pdb: PodDisruptionBudget, bare: bool) -> dict[str, Any]:
     """Where its selector cannot be read, it covers every pod in its namespace."""
-    selector = None if bare else budget.spec.selector
+    selector = None if bare else pdb.spec.selector
     return {"spec": PodDisruptionBudgetSpec(selector=selector or LabelSelector())}
 
 
@@ -222,7 +222,7 @@ _REDUCED: Final[dict[type[ApiObject], Callable[[Any, bool], dict[str, Any]]]] = 
     Node: _node,
     NodeClaim: _claim,
     NodePool: _pool,
-    PodDisruptionBudget: _budget,
+    PodDisruptionBudget: _pdb,
     VolumeAttachment: _attachment,
 }
 

@@ -15,7 +15,7 @@ from tenure.model.api.resource import (
     POD_DISRUPTION_BUDGETS,
     PODS,
 )
-from tests.sim.workworld import World, a_budget, a_node, a_pod, a_workload, a_world, set_ready
+from tests.sim.workworld import World, a_node, a_pdb, a_pod, a_workload, a_world, set_ready
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_numbers_of_a_deployment_of_seven(
     world: World, limits: dict[str, Any], expected: tuple[int, int, int, int]
 ) -> None:
     world.add(DEPLOYMENTS, a_workload("web", replicas=7))
-    world.add(POD_DISRUPTION_BUDGETS, a_budget("web", "web", **limits))
+    world.add(POD_DISRUPTION_BUDGETS, a_pdb("web", "web", **limits))
     world.run(5)
     assert numbers(world) == expected
     sufficient = expected[3] > 0
@@ -66,7 +66,7 @@ def test_numbers_of_a_deployment_of_seven(
 
 
 def test_pods_count_once_they_are_ready_and_no_longer_when_they_are_not(world: World) -> None:
-    world.add(POD_DISRUPTION_BUDGETS, a_budget("web", "web", maxUnavailable=1))
+    world.add(POD_DISRUPTION_BUDGETS, a_pdb("web", "web", maxUnavailable=1))
     world.add(DEPLOYMENTS, a_workload("web", replicas=3))
     world.run(1)
     assert numbers(world) == (0, 2, 3, 0)
@@ -79,7 +79,7 @@ def test_pods_count_once_they_are_ready_and_no_longer_when_they_are_not(world: W
 
 def test_an_eviction_is_counted_until_its_successor_is_ready(world: World) -> None:
     world.add(DEPLOYMENTS, a_workload("web", replicas=3))
-    world.add(POD_DISRUPTION_BUDGETS, a_budget("web", "web", maxUnavailable=1))
+    world.add(POD_DISRUPTION_BUDGETS, a_pdb("web", "web", maxUnavailable=1))
     world.run(5)
     first, second, _ = (pod["metadata"]["name"] for pod in world.pods(app="web"))
     world.store.evict("default", first)
@@ -95,7 +95,7 @@ def test_an_eviction_is_counted_until_its_successor_is_ready(world: World) -> No
 
 def test_an_unfinished_eviction_is_forgotten_after_two_minutes(world: World) -> None:
     world.add(DEPLOYMENTS, a_workload("web", replicas=3))
-    world.add(POD_DISRUPTION_BUDGETS, a_budget("web", "web", maxUnavailable=1))
+    world.add(POD_DISRUPTION_BUDGETS, a_pdb("web", "web", maxUnavailable=1))
     world.run(5)
     name = world.pods(app="web")[0]["metadata"]["name"]
     noted = {"status": {"disruptedPods": {name: world.store.stamp()}}}
@@ -108,7 +108,7 @@ def test_an_unfinished_eviction_is_forgotten_after_two_minutes(world: World) -> 
 
 def test_what_is_expected_follows_the_scale_of_the_owner(world: World) -> None:
     world.add(DEPLOYMENTS, a_workload("web", replicas=4))
-    world.add(POD_DISRUPTION_BUDGETS, a_budget("web", "web", minAvailable="50%"))
+    world.add(POD_DISRUPTION_BUDGETS, a_pdb("web", "web", minAvailable="50%"))
     world.run(5)
     world.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 100}})
     world.run(10)
@@ -117,7 +117,7 @@ def test_what_is_expected_follows_the_scale_of_the_owner(world: World) -> None:
 
 def test_during_a_rollout_the_deployment_counts_not_its_replica_sets(world: World) -> None:
     world.add(DEPLOYMENTS, a_workload("web", replicas=4))
-    world.add(POD_DISRUPTION_BUDGETS, a_budget("web", "web", maxUnavailable=1))
+    world.add(POD_DISRUPTION_BUDGETS, a_pdb("web", "web", maxUnavailable=1))
     world.run(5)
     container = {"name": "main", "image": "app:2"}
     patch = {"spec": {"template": {"spec": {"containers": [container]}}}}
@@ -129,8 +129,8 @@ def test_during_a_rollout_the_deployment_counts_not_its_replica_sets(world: Worl
 
 def test_pods_without_an_owner_count_only_for_a_minimum_in_pods(world: World) -> None:
     world.add(PODS, a_pod("x", labels={"app": "web"}), a_pod("y", labels={"app": "web"}))
-    world.add(POD_DISRUPTION_BUDGETS, a_budget("min", "web", minAvailable=1))
-    world.add(POD_DISRUPTION_BUDGETS, a_budget("max", "web", maxUnavailable=1))
+    world.add(POD_DISRUPTION_BUDGETS, a_pdb("min", "web", minAvailable=1))
+    world.add(POD_DISRUPTION_BUDGETS, a_pdb("max", "web", maxUnavailable=1))
     world.run(5)
     assert numbers(world, "min") == (2, 1, 2, 1)
     assert numbers(world, "max") == (2, 0, 0, 0)
@@ -138,7 +138,7 @@ def test_pods_without_an_owner_count_only_for_a_minimum_in_pods(world: World) ->
 
 def test_an_owner_without_a_scale_closes_the_budget(world: World) -> None:
     world.add(DAEMON_SETS, a_workload("agent", replicas=None))
-    world.add(POD_DISRUPTION_BUDGETS, a_budget("agent", "agent", maxUnavailable=1))
+    world.add(POD_DISRUPTION_BUDGETS, a_pdb("agent", "agent", maxUnavailable=1))
     world.run(5)
     assert condition(world, "agent") == ("False", "SyncFailed")
     (one,) = world.budget("agent")["conditions"]
@@ -148,7 +148,7 @@ def test_an_owner_without_a_scale_closes_the_budget(world: World) -> None:
 
 def test_a_changed_budget_is_seen_and_says_so(world: World) -> None:
     world.add(DEPLOYMENTS, a_workload("web", replicas=4), a_workload("api", replicas=2))
-    world.add(POD_DISRUPTION_BUDGETS, a_budget("web", "web", minAvailable=1))
+    world.add(POD_DISRUPTION_BUDGETS, a_pdb("web", "web", minAvailable=1))
     world.run(5)
     patch = {"spec": {"selector": {"matchLabels": {"app": "api"}}, "minAvailable": 2}}
     world.store.patch(POD_DISRUPTION_BUDGETS, "default", "web", patch)
@@ -159,7 +159,7 @@ def test_a_changed_budget_is_seen_and_says_so(world: World) -> None:
 
 def test_a_budget_that_is_only_relaxed_is_counted_again(world: World) -> None:
     world.add(DEPLOYMENTS, a_workload("web", replicas=4))
-    world.add(POD_DISRUPTION_BUDGETS, a_budget("web", "web", maxUnavailable=0))
+    world.add(POD_DISRUPTION_BUDGETS, a_pdb("web", "web", maxUnavailable=0))
     world.run(5)
     assert world.budget("web")["disruptionsAllowed"] == 0
     world.store.patch(POD_DISRUPTION_BUDGETS, "default", "web", {"spec": {"maxUnavailable": 1}})
@@ -169,8 +169,8 @@ def test_a_budget_that_is_only_relaxed_is_counted_again(world: World) -> None:
 
 def test_a_pod_that_changes_its_labels_changes_its_budget(world: World) -> None:
     world.add(PODS, a_pod("x", labels={"app": "web"}))
-    world.add(POD_DISRUPTION_BUDGETS, a_budget("web", "web", minAvailable=0))
-    world.add(POD_DISRUPTION_BUDGETS, a_budget("api", "api", minAvailable=0))
+    world.add(POD_DISRUPTION_BUDGETS, a_pdb("web", "web", minAvailable=0))
+    world.add(POD_DISRUPTION_BUDGETS, a_pdb("api", "api", minAvailable=0))
     world.run(5)
     world.store.patch(PODS, "default", "x", {"metadata": {"labels": {"app": "api"}}})
     world.run(1)

@@ -13,7 +13,7 @@ from tenure.model.api.resource import DEPLOYMENTS, NODES
 from tenure.sim.apiserver.applying import apply_manifest
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.store import Store
-from tests.builders import a_budget, a_deployment, a_pod
+from tests.builders import a_deployment, a_pdb, a_pod
 
 
 class FixedClock:
@@ -89,9 +89,9 @@ def an_affinity(operator: str, **more: Any) -> Obj:
     return pod
 
 
-def a_budget_that_selects(operator: str) -> Obj:
+def a_pdb_that_selects(operator: str) -> Obj:
     selector = {"matchExpressions": [{"key": "app", "operator": operator, "values": ["web"]}]}
-    budget = a_budget(maxUnavailable=1)
+    budget = a_pdb(maxUnavailable=1)
     budget["spec"]["selector"] = selector
     return budget
 
@@ -136,19 +136,19 @@ TERM = (
             id="nothing to compare with",
         ),
         pytest.param(
-            a_budget_that_selects("Gt"),
+            a_pdb_that_selects("Gt"),
             "spec.selector.matchExpressions[0].operator",
             "not a valid selector operator",
             id="an operator that only nodes know",
         ),
         pytest.param(
-            a_budget(maxUnavailable="abc"),
+            a_pdb(maxUnavailable="abc"),
             "spec.maxUnavailable",
             "must be a number from 0 or a percentage like 10%",
             id="a budget that is no number",
         ),
         pytest.param(
-            a_budget(maxUnavailable="200%"),
+            a_pdb(maxUnavailable="200%"),
             "spec.maxUnavailable",
             "must not be greater than 100%",
             id="a budget of more than everything",
