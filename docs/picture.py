@@ -1,4 +1,4 @@
-"""Draws docs/demo.svg: the demo's screen at its most telling moment, from a real run.
+"""Draws docs/demo.svg: the demo's screen at its most interesting moment, from a real run.
 
     python -m docs.picture
 
@@ -15,21 +15,21 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tenure.cli.commands.demo import DEFAULT_SPEED, Telling, frame
+from tenure.cli.commands.demo import DEFAULT_SPEED, DemoRun, frame
 from tenure.cli.view.board import Board, look
-from tenure.cli.view.pace import Pace
+from tenure.cli.view.playback import Playback
 from tenure.sim.world import World
 
 PICTURE = Path(__file__).with_name("demo.svg")
 WIDTH, HEIGHT = 104, 26
 
 
-def telling_moment(board: Board) -> bool:
+def chosen_moment(board: Board) -> bool:
     """The unhealthy node waits for the protected pod, and its replacement is in service."""
     return any(row.phase == "draining" and row.pods == 1 for row in board.rows)
 
 
-def draw(moment: Callable[[Board], bool] = telling_moment) -> str:
+def draw(moment: Callable[[Board], bool] = chosen_moment) -> str:
     console = Console(
         record=True,
         file=io.StringIO(),
@@ -40,12 +40,12 @@ def draw(moment: Callable[[Board], bool] = telling_moment) -> str:
         legacy_windows=False,
     )
     with World() as world:
-        telling = Telling(world)
+        demo_run = DemoRun(world)
         while not moment(look(world)):
-            if telling.story.over:
-                raise SystemExit("the moment to draw never came: mend telling_moment")
-            telling.step()
-        console.print(frame(telling, Pace(DEFAULT_SPEED), console))
+            if demo_run.story.over:
+                raise SystemExit("the moment to draw never came: mend chosen_moment")
+            demo_run.step()
+        console.print(frame(demo_run, Playback(DEFAULT_SPEED), console))
     svg = console.export_svg(title="tenure demo", unique_id="tenure-demo")
     # Nothing has to be fetched for it: the font is the reader's own.
     # Spaces at the ends of a piece of text count.

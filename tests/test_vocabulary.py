@@ -26,13 +26,11 @@ _LEFT: Final = """
     ClockHold
     Held
     JUDGEMENT_FAILED
-    Telling
     _held
     _held_by_clock
     _hold
     _hold_back
     _machine
-    _most_telling
     a_held_deployment
     held
     held_and_silent
@@ -42,7 +40,6 @@ _LEFT: Final = """
     hold_back
     machine
     machines
-    telling
     was_never_held
 """
 LEFT: Final = frozenset(_LEFT.split())

@@ -1,4 +1,4 @@
-"""The parts of the view: lines, screen, pace, short forms."""
+"""The parts of the view: lines, screen, playback, short forms."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from rich.console import Console
 
-from tenure.cli.commands.demo import Telling, frame
+from tenure.cli.commands.demo import DemoRun, frame
 from tenure.cli.view import labels as words
 from tenure.cli.view.board import look
-from tenure.cli.view.pace import FASTEST, SLOWEST, Pace
+from tenure.cli.view.playback import FASTEST, SLOWEST, Playback
 from tenure.cli.view.tail import Tail
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS, PODS
@@ -69,21 +69,21 @@ def test_book_keeping_is_not_told() -> None:
 
 
 @pytest.fixture(scope="module")
-def busy() -> Iterator[Telling]:
+def busy() -> Iterator[DemoRun]:
     """The moment at which one node is drained and its successor boots."""
     with World() as world:
-        telling = Telling(world)
+        demo_run = DemoRun(world)
         while not {"draining", "booting"} <= {row.phase for row in look(world).rows}:
-            assert not telling.story.over
-            telling.step()
-        telling.step()
-        yield telling
+            assert not demo_run.story.over
+            demo_run.step()
+        demo_run.step()
+        yield demo_run
 
 
-def shown(telling: Telling, width: int, height: int) -> list[str]:
+def shown(demo_run: DemoRun, width: int, height: int) -> list[str]:
     console = Console(file=io.StringIO(), width=width, height=height, force_terminal=False)
     with console.capture() as capture:
-        console.print(frame(telling, Pace(10.0), console))
+        console.print(frame(demo_run, Playback(10.0), console))
     return capture.get().splitlines()
 
 
@@ -93,14 +93,14 @@ def shown(telling: Telling, width: int, height: int) -> list[str]:
     ids=["an old terminal", "a tiny one", "a wide one", "a huge one"],
 )
 def test_the_screen_is_exactly_as_big_as_the_terminal(
-    busy: Telling, width: int, height: int
+    busy: DemoRun, width: int, height: int
 ) -> None:
     lines = shown(busy, width, height)
     assert len(lines) == height
     assert max(map(len, lines)) <= width
 
 
-def test_eighty_columns_are_enough_for_why_and_what_next(busy: Telling) -> None:
+def test_eighty_columns_are_enough_for_why_and_what_next(busy: DemoRun) -> None:
     text = "\n".join(shown(busy, 80, 24))
     assert "draining" in text
     assert "└ waiting for" in text
@@ -108,13 +108,13 @@ def test_eighty_columns_are_enough_for_why_and_what_next(busy: Telling) -> None:
     assert "booting" in text
 
 
-def test_on_a_small_screen_nodes_at_work_give_way(busy: Telling) -> None:
+def test_on_a_small_screen_nodes_at_work_give_way(busy: DemoRun) -> None:
     text = "\n".join(shown(busy, 80, 16))
     assert "draining" in text
     assert "in service" not in text
 
 
-def test_rows_and_totals_are_the_clusters_own(busy: Telling) -> None:
+def test_rows_and_totals_are_the_clusters_own(busy: DemoRun) -> None:
     world, board = busy.world, look(busy.world)
     claims = world.store.list(NODE_CLAIMS)
     assert {row.name for row in board.rows} == {c["metadata"]["name"] for c in claims}
@@ -125,27 +125,27 @@ def test_rows_and_totals_are_the_clusters_own(busy: Telling) -> None:
     assert sum(row.pods for row in board.rows) == len(placed)
 
 
-def test_a_draining_node_says_when_its_next_pod_is_asked(busy: Telling) -> None:
+def test_a_draining_node_says_when_its_next_pod_is_asked(busy: DemoRun) -> None:
     (row,) = (row for row in look(busy.world).rows if row.phase == "draining")
     at, _, rest = row.next_.partition(" ")
     assert at >= f"{busy.world.now:%H:%M:%S}"
     assert rest.endswith((": eviction retried", ": protection ends"))
 
 
-def test_every_reason_of_a_node_so_far_has_a_phase(busy: Telling) -> None:
+def test_every_reason_of_a_node_so_far_has_a_phase(busy: DemoRun) -> None:
     told = [e for e in busy.world.history.entries if e.source == "tenure"]
     of_nodes = {e.reason for e in told if e.subject.startswith(("Node/", "NodeClaim/"))}
     assert len(of_nodes) > 10
     assert of_nodes <= set(words.PHASES)
 
 
-# -- pace ------------------------------------------------------------------------------
+# -- playback ------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def keys() -> Iterator[tuple[Pace, int]]:
+def keys() -> Iterator[tuple[Playback, int]]:
     read, write = os.pipe()
-    yield Pace(10.0, keyboard=read), write
+    yield Playback(10.0, keyboard=read), write
     os.close(read)
     os.close(write)
 
@@ -155,28 +155,28 @@ def keys() -> Iterator[tuple[Pace, int]]:
     [(b"+", 20.0), (b"-", 5.0), (b"++--", 10.0), (b"+" * 20, FASTEST), (b"-" * 20, SLOWEST)],
     ids=["plus doubles", "minus halves", "they cancel out", "there is a top", "and a bottom"],
 )
-def test_keys_set_the_speed(keys: tuple[Pace, int], pressed: bytes, speed: float) -> None:
-    pace, write = keys
+def test_keys_set_the_speed(keys: tuple[Playback, int], pressed: bytes, speed: float) -> None:
+    playback, write = keys
     os.write(write, pressed)
-    pace.wait_for_key()
-    assert pace.speed == speed
+    playback.wait_for_key()
+    assert playback.speed == speed
 
 
-def test_space_pauses_and_goes_on(keys: tuple[Pace, int]) -> None:
-    pace, write = keys
+def test_space_pauses_and_goes_on(keys: tuple[Playback, int]) -> None:
+    playback, write = keys
     os.write(write, b" ")
-    pace.wait_for_key()
-    assert pace.described() == "paused"
+    playback.wait_for_key()
+    assert playback.described() == "paused"
     os.write(write, b" ")
-    pace.wait_for_key()
-    assert pace.described() == "10× real time"
+    playback.wait_for_key()
+    assert playback.described() == "10× real time"
 
 
-def test_q_ends_it(keys: tuple[Pace, int]) -> None:
-    pace, write = keys
+def test_q_ends_it(keys: tuple[Playback, int]) -> None:
+    playback, write = keys
     os.write(write, b"q")
-    assert pace.wait(timedelta(hours=1))
-    assert pace.stopped
+    assert playback.wait(timedelta(hours=1))
+    assert playback.stopped
 
 
 # -- short forms -----------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 On a terminal a live view, paced and steerable by keys; elsewhere plain lines, or one JSON
 object per event, as fast as it goes. The story and the seed decide everything that is
-told; the pace decides nothing.
+told; the speed decides nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rich.live import Live
 
 from tenure.cli.view import labels as words
 from tenure.cli.view.board import look
-from tenure.cli.view.pace import FASTEST, SLOWEST, Pace, keyboard
+from tenure.cli.view.playback import FASTEST, SLOWEST, Playback, keyboard
 from tenure.cli.view.screen import Heading, screen
 from tenure.cli.view.story import Story
 from tenure.cli.view.summary import Chronicle, Summary, sentences
@@ -30,7 +30,7 @@ from tenure.sim.world import World, WorldOptions
 #: The story takes about five minutes of the cluster's time.
 DEFAULT_SPEED: Final = 10.0
 
-#: The cluster advances in these steps: fine enough to look smooth, the same at any pace.
+#: The cluster advances in these steps: fine enough to look smooth, the same at any speed.
 STEP: Final = timedelta(milliseconds=500)
 
 FOOTER: Final = "+ faster   - slower   space pause   q quit"
@@ -63,15 +63,15 @@ def demo(speed: float | None, seed: int, as_json: bool, plain: bool) -> int:
     # Not the world's own context: it raises on a broken promise, and we say it instead.
     with closing(World(WorldOptions(seed=seed))) as world:
         if as_json:
-            summary = _tell_json(world, Pace(speed))
+            summary = _tell_json(world, Playback(speed))
         elif plain or not console.is_terminal or console.is_dumb_terminal:
-            summary = _tell_lines(world, Pace(speed))
+            summary = _tell_lines(world, Playback(speed))
         else:
             summary = _show(world, console, speed or DEFAULT_SPEED)
     return 1 if summary.instances_leaked or summary.promises_broken else 0
 
 
-class Telling:
+class DemoRun:
     """One run of the story, step by step."""
 
     def __init__(self, world: World) -> None:
@@ -89,15 +89,15 @@ class Telling:
         return self.tail.take(self.world.now)
 
 
-def _tell(world: World, pace: Pace, tell: Callable[[list[Line]], object]) -> Summary:
-    telling = Telling(world)
-    while not telling.story.over:
-        tell(telling.step())
-        pace.wait(STEP)
-    return telling.chronicle.sum_up()
+def _tell(world: World, playback: Playback, tell: Callable[[list[Line]], object]) -> Summary:
+    demo_run = DemoRun(world)
+    while not demo_run.story.over:
+        tell(demo_run.step())
+        playback.wait(STEP)
+    return demo_run.chronicle.sum_up()
 
 
-def _tell_json(world: World, pace: Pace) -> Summary:
+def _tell_json(world: World, playback: Playback) -> Summary:
     heard: list[Entry] = []
     world.history.listen(heard.append)
 
@@ -108,17 +108,17 @@ def _tell_json(world: World, pace: Pace) -> Summary:
             click.echo(msgspec.json.encode(event).decode())
         heard.clear()
 
-    summary = _tell(world, pace, say)
+    summary = _tell(world, playback, say)
     click.echo(msgspec.json.encode({"type": "result", "summary": summary}).decode())
     return summary
 
 
-def _tell_lines(world: World, pace: Pace) -> Summary:
+def _tell_lines(world: World, playback: Playback) -> Summary:
     def say(lines: list[Line]) -> None:
         for line in lines:
             click.echo(plain_line(line))
 
-    summary = _tell(world, pace, say)
+    summary = _tell(world, playback, say)
     click.echo("\n" + "\n".join(sentences(summary)))
     return summary
 
@@ -131,28 +131,28 @@ def plain_line(line: Line) -> str:
 
 
 def _show(world: World, console: Console, speed: float) -> Summary:
-    telling = Telling(world)
+    demo_run = DemoRun(world)
     with keyboard() as keys, Live(console=console, screen=True, auto_refresh=False) as live:
-        pace = Pace(speed, keyboard=keys)
-        while not telling.story.over and not pace.stopped:
-            if pace.paused:
-                pace.wait_for_key()
+        playback = Playback(speed, keyboard=keys)
+        while not demo_run.story.over and not playback.stopped:
+            if playback.paused:
+                playback.wait_for_key()
             else:
-                telling.step()
-                pace.wait(STEP)
-            live.update(frame(telling, pace, console), refresh=True)
-    summary = telling.chronicle.sum_up()
+                demo_run.step()
+                playback.wait(STEP)
+            live.update(frame(demo_run, playback, console), refresh=True)
+    summary = demo_run.chronicle.sum_up()
     click.echo("\n".join(sentences(summary)))
     return summary
 
 
-def frame(telling: Telling, pace: Pace, console: Console) -> Any:
+def frame(demo_run: DemoRun, playback: Playback, console: Console) -> Any:
     """What the terminal shows now."""
     heading = Heading(
         title="Tenure demo",
-        elapsed=words.span(telling.world.elapsed),
-        speed=pace.described(),
+        elapsed=words.span(demo_run.world.elapsed),
+        speed=playback.described(),
         footer=FOOTER,
     )
     width, height = console.size
-    return screen(look(telling.world), telling.tail.recent, heading, width=width, height=height)
+    return screen(look(demo_run.world), demo_run.tail.recent, heading, width=width, height=height)

@@ -24,12 +24,12 @@ _SECOND: Final = timedelta(seconds=1)
 
 CLUSTER: Final = "The cluster"
 LEASE: Final = "Which replica acts"
-PLACING: Final = "Placing pods"
+PROVISIONING: Final = "Provisioning"
 LEAVING: Final = "Taking nodes away"
 CLOUD: Final = "The cloud"
 SEEN: Final = "What others see"
-PACE: Final = "Pace"
-SECTIONS: Final = (CLUSTER, LEASE, PLACING, LEAVING, CLOUD, SEEN, PACE)
+RATES: Final = "Rates"
+SECTIONS: Final = (CLUSTER, LEASE, PROVISIONING, LEAVING, CLOUD, SEEN, RATES)
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,7 +225,7 @@ OWN: Final = (
         at_least=100 * _TICK,
     ),
     _span(
-        PLACING,
+        PROVISIONING,
         "batch_idle",
         "batch-idle-duration",
         "1s",
@@ -234,7 +234,7 @@ OWN: Final = (
         karpenters=True,
     ),
     _span(
-        PLACING,
+        PROVISIONING,
         "batch_max",
         "batch-max-duration",
         "10s",
@@ -243,7 +243,7 @@ OWN: Final = (
         karpenters=True,
     ),
     Setting(
-        section=PLACING,
+        section=PROVISIONING,
         field="node_fee_cpus",
         flag="node-fee-cpus",
         form=form.count("3", at_least=0),
@@ -251,7 +251,7 @@ OWN: Final = (
         "nodes; 0: the cheapest plan, however many nodes that is.",
     ),
     _span(
-        PLACING,
+        PROVISIONING,
         "placement_gap",
         "placement-gap",
         "500ms",
@@ -259,7 +259,7 @@ OWN: Final = (
         "bound one by one, and need not be thought about one by one.",
     ),
     Setting(
-        section=PLACING,
+        section=PROVISIONING,
         field="",
         flag="feature-gates",
         form=form.gates(),
@@ -479,42 +479,42 @@ OWN: Final = (
         reason="Kubernetes events that may come at once.",
     ),
     Setting(
-        section=PACE,
+        section=RATES,
         field="actions_max",
         flag="actions-max",
         form=form.count("64"),
         reason="Writes and cloud calls under way at once.",
     ),
     _span(
-        PACE,
+        RATES,
         "turn_gap",
         "turn-gap",
         "50ms",
         "Between two turns of the loop: a burst of changes is evaluated once.",
     ),
     _span(
-        PACE,
+        RATES,
         "retry_min",
         "retry-min",
         "1s",
         "First pause after an action on an object failed; it doubles.",
     ),
     _span(
-        PACE,
+        RATES,
         "retry_max",
         "retry-max",
         "1m",
         "Longest pause: this long after the cause is mended, all goes on.",
     ),
     _span(
-        PACE,
+        RATES,
         "expectation_max",
         "expectation-max",
         "10s",
         "A write that the watch has not shown for this long is looked up by a read.",
     ),
     _span(
-        PACE,
+        RATES,
         "clock_skew_max",
         "clock-skew-max",
         "10s",

@@ -25,7 +25,7 @@ from tenure.sim.world import World
 
 class NodeRow(msgspec.Struct, frozen=True, kw_only=True):
     name: str
-    machine: str
+    instance_type: str
     zone: str
     capacity_type: str
     age: timedelta
@@ -94,7 +94,7 @@ def _row(
     pods = [pod for pod in _pods(node, snapshot) if not pod.finished]
     return NodeRow(
         name=claim.name,
-        machine=claim.instance_type,
+        instance_type=claim.instance_type,
         zone=claim.zone,
         capacity_type=claim.capacity_type,
         age=now - claim.created_at,

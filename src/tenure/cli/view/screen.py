@@ -104,7 +104,7 @@ def _nodes(rows: Sequence[NodeRow], *, width: int, lines_max: int) -> list[Text]
     if not rows:
         return [Text("no nodes yet", style="dim")]
     wide = width >= WIDE
-    kept = _most_telling(rows, wide=wide, lines_max=lines_max - 1)
+    kept = _most_important(rows, wide=wide, lines_max=lines_max - 1)
     cells = [_cells(row) for row in kept]
     widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells, strict=True)]
     titles = [*_aligned(_COLUMNS, widths), *(("WHY → NEXT",) if wide else ())]
@@ -114,7 +114,7 @@ def _nodes(rows: Sequence[NodeRow], *, width: int, lines_max: int) -> list[Text]
     return lines
 
 
-def _most_telling(rows: Sequence[NodeRow], *, wide: bool, lines_max: int) -> list[NodeRow]:
+def _most_important(rows: Sequence[NodeRow], *, wide: bool, lines_max: int) -> list[NodeRow]:
     """As many rows as fit, in their order; nodes at work give way first."""
     kept, left = set[str](), lines_max
     for row in sorted(rows, key=lambda row: row.settled):
@@ -126,7 +126,7 @@ def _most_telling(rows: Sequence[NodeRow], *, wide: bool, lines_max: int) -> lis
 
 
 def _cells(row: NodeRow) -> list[str]:
-    described = (row.machine or "–", row.zone or "–", row.capacity_type or "–")
+    described = (row.instance_type or "–", row.zone or "–", row.capacity_type or "–")
     return [row.name, *described, words.span(row.age), str(row.pods), row.phase]
 
 

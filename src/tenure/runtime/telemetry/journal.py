@@ -19,7 +19,7 @@ import msgspec
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.model.api.meta import BEGINNING
 from tenure.ports.outcome import Ended, Outcome
-from tenure.runtime.telemetry.linelimit import LineLimit, Pace
+from tenure.runtime.telemetry.linelimit import LineLimit, LineRate
 from tenure.runtime.telemetry.logs import Log, Sparing, instant
 from tenure.runtime.telemetry.ring import Entry, Ring
 
@@ -38,7 +38,7 @@ class _Told(msgspec.Struct):
 
     #: The newest, said or not.
     entry: Entry
-    pace: Pace
+    rate: LineRate
     #: Changes since the last line.
     unsaid: int = 0
 
@@ -65,7 +65,7 @@ class LoggedJournal:
         name = (verdict.concern, verdict.subject)
         told = self._told.pop(name, None)
         changed = told is None or _words(told.entry) != _words(entry)
-        told = _Told(entry, told.pace if told else Pace(), told.unsaid if told else 0)
+        told = _Told(entry, told.rate if told else LineRate(), told.unsaid if told else 0)
         self._remember(name, told)
         if not changed:
             self._log.debug("verdict", **_fields(entry))
@@ -109,7 +109,7 @@ class LoggedJournal:
 
     def _say(self, name: _Name, told: _Told, **more: Any) -> bool:
         _, subject = name
-        if not self._limit.take(told.pace, subject.kind):
+        if not self._limit.take(told.rate, subject.kind):
             return False
         if left_out := told.unsaid - 1:
             more["timesUnsaid"] = left_out

@@ -21,7 +21,7 @@ KIND_BURST: Final = 2000
 KIND_RATE: Final = 20.0
 
 
-class Pace(msgspec.Struct):
+class LineRate(msgspec.Struct):
     """When the next line would be due, on the monotonic clock, if there were no burst."""
 
     next_at: float = float("-inf")
@@ -38,12 +38,12 @@ class LineLimit:
     def __init__(self, clock: Clock, withheld: Callable[[], None] = lambda: None) -> None:
         """``withheld`` counts the lines that are not written, or not at once."""
         self._clock = clock
-        self._kinds: dict[str, Pace] = {}
+        self._kinds: dict[str, LineRate] = {}
         self.withheld = withheld
 
-    def take(self, subject: Pace, kind: str) -> bool:
+    def take(self, subject: LineRate, kind: str) -> bool:
         """Whether a line may be written now on a subject of that kind; counts it if so."""
-        now, of_kind = self._clock.monotonic(), self._kinds.setdefault(kind, Pace())
+        now, of_kind = self._clock.monotonic(), self._kinds.setdefault(kind, LineRate())
         is_open = subject.is_open(now, SUBJECT_GAP, SUBJECT_BURST)
         if not is_open or not of_kind.is_open(now, 1 / KIND_RATE, KIND_BURST):
             return False

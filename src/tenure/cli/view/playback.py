@@ -23,7 +23,7 @@ FASTEST: Final = 600.0
 _PAUSED_POLL: Final = 0.1
 
 
-class Pace:
+class Playback:
     """``speed`` virtual seconds pass in a real one; None does not wait at all."""
 
     def __init__(self, speed: float | None, *, keyboard: int | None = None) -> None:
