@@ -35,7 +35,7 @@ from tenure.kube.client.kubeconfig import load_access
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
-from tenure.runtime.clock.machine import SystemClock
+from tenure.runtime.clock.system import SystemClock
 from tenure.schema.structure.crd import generate
 from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
 from testbed.controlplane import ControlPlane, control_plane

@@ -30,7 +30,6 @@ _LEFT: Final = """
     _held_by_clock
     _hold
     _hold_back
-    _machine
     a_held_deployment
     held
     held_and_silent
@@ -38,8 +37,6 @@ _LEFT: Final = """
     held_by_clock
     held_last_by_tenure
     hold_back
-    machine
-    machines
     was_never_held
 """
 LEFT: Final = frozenset(_LEFT.split())

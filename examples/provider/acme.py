@@ -1,4 +1,4 @@
-"""A provider for the machines of Acme, Inc.: complete, and as small as one can be."""
+"""A provider for the instances of Acme, Inc.: complete, and as small as one can be."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ ACME_CLASSES = Resource(
 
 class AcmeNodeClassSpec(Wire, frozen=True, kw_only=True):
     network: Annotated[
-        str, described("The network that machines are connected to.", required=True, maxLength=63)
+        str, described("The network that instances are connected to.", required=True, maxLength=63)
     ] = ""
 
 
 class AcmeNodeClass(ApiObject, frozen=True, kw_only=True):
-    """How Acme makes machines."""
+    """How Acme makes instances."""
 
     spec: Annotated[
-        AcmeNodeClassSpec, described("What machines of this class have.", required=True)
+        AcmeNodeClassSpec, described("What instances of this class have.", required=True)
     ] = AcmeNodeClassSpec()
 
 
@@ -109,20 +109,20 @@ class Acme:
     """Stands for Acme's API. What it runs outlives every controller."""
 
     def __init__(self) -> None:
-        self.machines: dict[str, Instance] = {}
+        self.instances: dict[str, Instance] = {}
         #: Machine → the network that it is connected to.
         self.networks: dict[str, str] = {}
         #: Machine → the tokens with which it was restarted.
         self.restarts: dict[str, list[str]] = {}
 
-    def start(self, token: str, machine: Instance, network: str) -> Instance:
-        """The same token gives the same machine: most clouds have a field for it."""
-        self.networks.setdefault(machine.provider_id, network)
-        return self.machines.setdefault(token, machine)
+    def start(self, token: str, instance: Instance, network: str) -> Instance:
+        """The same token gives the same instance: most clouds have a field for it."""
+        self.networks.setdefault(instance.provider_id, network)
+        return self.instances.setdefault(token, instance)
 
-    def restart(self, token: str, machine: Instance) -> None:
+    def restart(self, token: str, instance: Instance) -> None:
         """The same token restarts once."""
-        done = self.restarts.setdefault(machine.provider_id, [])
+        done = self.restarts.setdefault(instance.provider_id, [])
         if token not in done:
             done.append(token)
 
@@ -144,13 +144,13 @@ class AcmeCloud:
         return TYPES
 
     async def launch(self, request: LaunchRequest) -> Instance:
-        if (running := self._acme.machines.get(request.claim_uid)) is not None:
+        if (running := self._acme.instances.get(request.claim_uid)) is not None:
             return running
         network = await self._network(request.node_class)
         offer = next(self._market.suitable(request.requirements, request.requests), None)
         if offer is None:
-            raise OutOfCapacity("no machine satisfies the requirements and holds the requests")
-        return self._acme.start(request.claim_uid, self._machine(request, offer), network)
+            raise OutOfCapacity("no instance satisfies the requirements and holds the requests")
+        return self._acme.start(request.claim_uid, self._instance(request, offer), network)
 
     async def _network(self, ref: NodeClassRef) -> str:
         try:
@@ -163,7 +163,7 @@ class AcmeCloud:
             return str(network)
         raise Misconfigured(f"AcmeNodeClass/{ref.name}: spec.network is missing")
 
-    def _machine(self, request: LaunchRequest, offer: Offer) -> Instance:
+    def _instance(self, request: LaunchRequest, offer: Offer) -> Instance:
         kind, offering = offer.instance_type, offer.offering
         return Instance(
             provider_id=f"acme:///{offering.zone}/m-{request.claim_uid}",
@@ -181,28 +181,28 @@ class AcmeCloud:
         )
 
     async def terminate(self, provider_id: str) -> None:
-        machine = await self.get(provider_id)
-        del self._acme.machines[machine.claim_uid]
+        instance = await self.get(provider_id)
+        del self._acme.instances[instance.claim_uid]
 
     async def reboot(self, provider_id: str, operation_id: str) -> None:
         self._acme.restart(operation_id, await self.get(provider_id))
 
     async def get(self, provider_id: str) -> Instance:
-        for machine in self._acme.machines.values():
-            if machine.provider_id == provider_id:
-                return machine
-        raise InstanceGone(f"there is no machine {provider_id}")
+        for instance in self._acme.instances.values():
+            if instance.provider_id == provider_id:
+                return instance
+        raise InstanceGone(f"there is no instance {provider_id}")
 
     async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
-        return tuple(each for each in self._acme.machines.values() if each.cluster == cluster)
+        return tuple(each for each in self._acme.instances.values() if each.cluster == cluster)
 
     async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
-        machine = await self.get(provider_id)
-        has = self._acme.networks[machine.provider_id]
+        instance = await self.get(provider_id)
+        has = self._acme.networks[instance.provider_id]
         asked = node_class.spec.get("network")
         if has == asked:
             return None
-        return Drift("NetworkDrift", f"the machine is in {has}, its class asks for {asked}")
+        return Drift("NetworkDrift", f"the instance is in {has}, its class asks for {asked}")
 
     def notices(self, cluster: str) -> AsyncIterator[Notice]:
         return no_notices()  # Acme takes nothing back.
@@ -218,11 +218,11 @@ class AcmeProvider:
     options = (
         Option(
             name="acme-account",
-            reason="Whose machines.",
+            reason="Whose instances.",
             metavar="NUMBER",
             expected="the number of an account at Acme",
             example="4711",
-            default="the account of the machine that Tenure runs on",
+            default="the account of the host that Tenure runs on",
             check=int,
         ),
     )

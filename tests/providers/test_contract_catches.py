@@ -42,13 +42,13 @@ class LaunchesAnew(AcmeCloud):
         token = f"{request.claim_uid}-{next(self.numbers)}"
         instance = await super().launch(replace(request, claim_uid=token))
         mended = replace(instance, claim_uid=request.claim_uid)
-        self._acme.machines[token] = mended
+        self._acme.instances[token] = mended
         return mended
 
     async def terminate(self, provider_id: str) -> None:
-        for token, machine in self._acme.machines.items():
-            if machine.provider_id == provider_id:
-                del self._acme.machines[token]
+        for token, instance in self._acme.instances.items():
+            if instance.provider_id == provider_id:
+                del self._acme.instances[token]
                 return
         raise InstanceGone(provider_id)
 
@@ -57,9 +57,9 @@ class LooksThenLaunches(LaunchesAnew):
     """Another caller may look in between."""
 
     async def launch(self, request: LaunchRequest) -> Instance:
-        for machine in self._acme.machines.values():
-            if machine.claim_uid == request.claim_uid:
-                return machine
+        for instance in self._acme.instances.values():
+            if instance.claim_uid == request.claim_uid:
+                return instance
         await asyncio.sleep(0.01)
         return await super().launch(request)
 
@@ -70,18 +70,18 @@ class RemembersInTheProcess(AcmeCloud):
 
 
 class TagsNothing(AcmeCloud):
-    def _machine(self, request: LaunchRequest, offer: Offer) -> Instance:
-        return replace(super()._machine(request, offer), claim_uid="")
+    def _instance(self, request: LaunchRequest, offer: Offer) -> Instance:
+        return replace(super()._instance(request, offer), claim_uid="")
 
     async def terminate(self, provider_id: str) -> None:
         gone = await self.get(provider_id)
-        machines = self._acme.machines
-        self._acme.machines = {uid: each for uid, each in machines.items() if each != gone}
+        instances = self._acme.instances
+        self._acme.instances = {uid: each for uid, each in instances.items() if each != gone}
 
 
 class ListsEveryCluster(AcmeCloud):
     async def list_instances(self, cluster: str) -> tuple[Instance, ...]:
-        return tuple(self._acme.machines.values())
+        return tuple(self._acme.instances.values())
 
 
 class NeverSaysThatItIsGone(AcmeCloud):
@@ -94,12 +94,12 @@ class NeverSaysThatItIsGone(AcmeCloud):
 
 class HandsOutWhatIsEnding(AcmeCloud):
     async def terminate(self, provider_id: str) -> None:
-        machine = await self.get(provider_id)
-        if machine.state is InstanceState.TERMINATING:
+        instance = await self.get(provider_id)
+        if instance.state is InstanceState.TERMINATING:
             await super().terminate(provider_id)
         else:
-            ending = replace(machine, state=InstanceState.TERMINATING)
-            self._acme.machines[machine.claim_uid] = ending
+            ending = replace(instance, state=InstanceState.TERMINATING)
+            self._acme.instances[instance.claim_uid] = ending
 
 
 class SaysThatWhatIsEndingRuns(AcmeCloud):
@@ -119,7 +119,7 @@ class BuysTheDearest(AcmeCloud):
         if not suitable:
             raise OutOfCapacity("nothing")
         network = await self._network(request.node_class)
-        return self._acme.start(request.claim_uid, self._machine(request, suitable[-1]), network)
+        return self._acme.start(request.claim_uid, self._instance(request, suitable[-1]), network)
 
 
 class RefusesInItsOwnWords(AcmeCloud):
@@ -131,15 +131,15 @@ class RefusesInItsOwnWords(AcmeCloud):
 
 
 class LeavesSomethingBehind(AcmeCloud):
-    """Starts the machine, and looks at the class then."""
+    """Starts the instance, and looks at the class then."""
 
     async def launch(self, request: LaunchRequest) -> Instance:
         offer = next(self._market.suitable(request.requirements, request.requests), None)
         if offer is None:
             raise OutOfCapacity("nothing")
-        machine = self._acme.start(request.claim_uid, self._machine(request, offer), "n-1")
+        instance = self._acme.start(request.claim_uid, self._instance(request, offer), "n-1")
         await self._network(request.node_class)
-        return machine
+        return instance
 
 
 class PromisesTooMuch(AcmeCloud):
@@ -154,8 +154,8 @@ class RebootsWheneverAsked(AcmeCloud):
     """Knows nothing of operations."""
 
     async def reboot(self, provider_id: str, operation_id: str) -> None:
-        machine = await self.get(provider_id)
-        self._acme.restarts.setdefault(machine.provider_id, []).append(operation_id)
+        instance = await self.get(provider_id)
+        self._acme.restarts.setdefault(instance.provider_id, []).append(operation_id)
 
 
 class RebootsNothingAndSaysNothing(AcmeCloud):
@@ -166,8 +166,8 @@ class RebootsNothingAndSaysNothing(AcmeCloud):
 class RebootsByStartingAnother(AcmeCloud):
     async def reboot(self, provider_id: str, operation_id: str) -> None:
         await super().reboot(provider_id, operation_id)
-        machine = await self.get(provider_id)
-        self._acme.machines[machine.claim_uid] = replace(machine, image_id=operation_id)
+        instance = await self.get(provider_id)
+        self._acme.instances[instance.claim_uid] = replace(instance, image_id=operation_id)
 
 
 class RebootsAnything(AcmeCloud):

@@ -125,7 +125,7 @@ def tenure(*arguments: str, path: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.usefixtures("installed")
 def test_the_plugins_option_is_a_setting_of_run(tmp_path: Path) -> None:
     shown = tenure("run", "--help", path=tmp_path).stdout
-    assert re.search(r"--acme-account NUMBER +Whose machines\. For provider acme\.", shown), shown
+    assert re.search(r"--acme-account NUMBER +Whose instances\. For provider acme\.", shown), shown
     assert "TENURE_ACME_ACCOUNT" in shown
     bad = tenure("run", "--provider=acme", "--acme-account=mine", path=tmp_path)
     assert bad.returncode == 2

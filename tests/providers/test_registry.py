@@ -79,7 +79,7 @@ def test_a_plugin_whose_declaration_cannot_be_read_is_refused_and_disturbs_no_ot
     (tmp_path / "dated.py").write_text(
         "from tenure.providers.kwok.provider import KwokProvider\n"
         "class Dated(KwokProvider):\n"
-        "    options = {'region': 'where machines are'}\n"
+        "    options = {'region': 'where instances are'}\n"
         "PROVIDER = Dated()\n"
     )
     monkeypatch.syspath_prepend(tmp_path)

@@ -19,7 +19,7 @@ from tenure.kube.client.kubeconfig import load_access
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, Resource
 from tenure.ports.transport import Request
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
-from tenure.runtime.clock.machine import SystemClock
+from tenure.runtime.clock.system import SystemClock
 from tenure.schema.structure.crd import dump
 from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
 from testbed.controlplane import ControlPlane

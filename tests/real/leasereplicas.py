@@ -25,7 +25,7 @@ from tenure.kube.lease.elector import Elector
 from tenure.kube.lease.status import LeaseRole
 from tenure.model.api.resource import LEASES, NAMESPACES
 from tenure.model.settings import Settings
-from tenure.runtime.clock.machine import SystemClock
+from tenure.runtime.clock.system import SystemClock
 from testbed.controlplane import ControlPlane
 from tests.kube.karpenter import NAME, Karpenter
 from tests.real.account import NAMESPACE, account

@@ -17,7 +17,7 @@ from tenure.kube.client.credentials import credentials_for
 from tenure.kube.client.http import HttpStream, HttpTransport
 from tenure.kube.client.kubeconfig import load_access
 from tenure.ports.transport import JSON, Request
-from tenure.runtime.clock.machine import SystemClock
+from tenure.runtime.clock.system import SystemClock
 
 #: Of an answer's headers, what a client goes by.
 HEADERS = ("Content-Type", "Retry-After")

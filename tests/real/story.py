@@ -21,7 +21,7 @@ from tenure.ports.outcome import Outcome
 from tenure.ports.provider import Surroundings
 from tenure.providers.kwok.catalogue import built_in_types
 from tenure.providers.kwok.cloud import KwokCloud
-from tenure.runtime.clock.machine import SystemClock
+from tenure.runtime.clock.system import SystemClock
 from tenure.runtime.controller import Controller
 from tenure.sim.apiserver.objects.kinds import BY_KIND
 from testbed.controlplane import ControlPlane

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from tenure.kube.client.client import Client
-from tenure.runtime.clock.machine import SystemClock
+from tenure.runtime.clock.system import SystemClock
 from testbed.controlplane import ControlPlane
 from testbed.manifests import rendered
 from tests.folders import ROOT

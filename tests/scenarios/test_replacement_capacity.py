@@ -90,7 +90,7 @@ def test_pods_that_come_meanwhile_do_not_take_the_place_that_was_launched_for_ot
             story.run(SECOND)
             without += story.running("web") == 0
         assert is_gone(story, claim)
-        assert without <= 15, "it only has to move, not to wait for a machine"
+        assert without <= 15, "it only has to move, not to wait for an instance"
 
 
 def test_a_node_does_not_go_before_the_one_that_its_pods_would_fit_on_is_there() -> None:
@@ -169,7 +169,7 @@ def test_a_bound_of_a_condition_that_is_still_tolerated_does_not_force_a_protect
 
 
 def test_a_replacement_that_is_never_initialized_does_not_stand_in_a_second_time() -> None:
-    """One bad machine: its startup taint stays. Whatever is launched afterwards is fine."""
+    """One bad instance: its startup taint stays. Whatever is launched afterwards is fine."""
     template = {"startupTaints": [{"key": "example.com/agent", "effect": "NoSchedule"}]}
     agents = InfrastructureOptions(startup_agents={"example.com/agent": 10 * SECOND})
     options = WorldOptions(infrastructure=agents)

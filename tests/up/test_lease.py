@@ -11,7 +11,7 @@ from tenure.kube.client.client import Client
 from tenure.kube.lease.elector import Elector
 from tenure.kube.lease.status import LeaseRole, LeaseState
 from tenure.model.settings import Settings
-from tenure.runtime.clock.machine import SystemClock
+from tenure.runtime.clock.system import SystemClock
 from tests.real.cluster import connected
 from tests.up.running import BIN, PATIENCE, Up, running
 

@@ -14,7 +14,7 @@ from tenure.kube.client.kubeconfig import Access
 from tenure.kube.webhook.webhook import Webhook
 from tenure.model.settings import Settings
 from tenure.providers.registry import find
-from tenure.runtime.clock.machine import SystemClock
+from tenure.runtime.clock.system import SystemClock
 from tenure.runtime.telemetry.logs import make_log
 from tenure.runtime.telemetry.metrics import Metrics
 from tests.kube.memoryapi import CONFIGURATION, Json, MemoryApi, a_configuration

@@ -43,7 +43,7 @@ from tenure.ports.clock import Clock
 from tenure.ports.provider import DEFAULT_NAMESPACE, Provider, Surroundings
 from tenure.ports.transport import Transport
 from tenure.providers.boundary import BoundedCloud
-from tenure.runtime.clock.machine import SystemClock
+from tenure.runtime.clock.system import SystemClock
 from tenure.runtime.cloud.inventory import Inventory
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.observe.store import ObservationStore

@@ -48,7 +48,7 @@ def lint(files: tuple[str, ...], as_json: bool, **cluster: Any) -> int:
 def _on_files(files: tuple[str, ...], cluster: Given, as_json: bool) -> int:
     from tenure.cli.lint.rules import remarks_on  # loaded only when called
     from tenure.cli.lint.source import read_sources
-    from tenure.runtime.clock.machine import SystemClock
+    from tenure.runtime.clock.system import SystemClock
 
     no_cluster(cluster, "files")
     sources = read_sources(files)

@@ -27,7 +27,7 @@ from tenure.cli.settings.table import NOT_YET
 from tenure.errors import SpecError
 from tenure.kube.lease.record import new_identity
 from tenure.model.settings import Settings
-from tenure.runtime.clock.machine import SystemClock
+from tenure.runtime.clock.system import SystemClock
 from tenure.runtime.telemetry.logs import LibraryHandler, Log, make_log
 
 OUTSIDE: Final = "kube-system"

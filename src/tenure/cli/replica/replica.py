@@ -37,7 +37,7 @@ from tenure.model.snapshot.snapshot import Snapshot
 from tenure.ports.fence import OPEN, Fence
 from tenure.ports.provider import Provider, Surroundings
 from tenure.providers.boundary import BoundedCloud
-from tenure.runtime.clock.machine import SystemClock
+from tenure.runtime.clock.system import SystemClock
 from tenure.runtime.cloud.fenced import FencedCloud
 from tenure.runtime.controller import Controller
 from tenure.runtime.evaluate.evaluator import Evaluator

@@ -8,7 +8,7 @@ from tenure.kube.webhook.admission import Admission, Review
 from tenure.kube.webhook.webhook import Webhook, WebhookSettings
 from tenure.model.settings import Settings
 from tenure.ports.provider import Provider
-from tenure.runtime.clock.machine import SystemClock
+from tenure.runtime.clock.system import SystemClock
 from tenure.runtime.telemetry.logs import Log
 from tenure.runtime.telemetry.metrics import Metrics
 

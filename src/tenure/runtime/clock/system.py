@@ -1,4 +1,4 @@
-"""The clocks of the machine."""
+"""The clocks of the operating system."""
 
 from __future__ import annotations
 
