@@ -23,20 +23,12 @@ NOT_A_NAME: Final = frozenset({"hold", "held"})
 WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 _LEFT: Final = """
-    ClockHold
-    Held
     JUDGEMENT_FAILED
     _held
-    _held_by_clock
     _hold
     _hold_back
-    a_held_deployment
-    held
-    held_and_silent
     held_back
-    held_by_clock
     held_last_by_tenure
-    hold_back
     was_never_held
 """
 LEFT: Final = frozenset(_LEFT.split())

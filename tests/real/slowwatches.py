@@ -33,7 +33,7 @@ class SlowWatches:
         #: Lines that watches have passed on.
         self.lines = 0
 
-    def hold_back(self) -> None:
+    def stop_watches(self) -> None:
         """Nothing comes through any watch, and none of them ends."""
         self._flows.clear()
 

@@ -77,7 +77,7 @@ def test_an_agent_that_taints_every_node_costs_three_nodes_then_one_a_minute_and
 async def _tainting_agent(cluster: ControlPlane) -> None:
     async with tenure_at_work(cluster, "tainting", settings=SETTINGS) as story, agent(story):
         await story.apply(*a_cluster(a_deployment()))
-        await _held(story)
+        await _until_breaker_opens(story)
         (pool,) = await story.all(NODE_POOLS)
         assert len(await story.claims()) == 3, pool["metadata"]["annotations"]
         await asyncio.sleep(QUIET)
@@ -87,7 +87,7 @@ async def _tainting_agent(cluster: ControlPlane) -> None:
         await story.until(PODS, lambda pods: any(map(_runs, pods)), "running")
         before = len(await story.claims())
     async with tenure_at_work(cluster, "tainting", settings=SETTINGS) as again, agent(again):
-        await _held(again)
+        await _until_breaker_opens(again)
         await asyncio.sleep(QUIET)
         assert len(await again.claims()) <= before + 1, "a restart has not forgotten"
         (pool,) = await again.all(NODE_POOLS)
@@ -98,7 +98,7 @@ async def _tainting_agent(cluster: ControlPlane) -> None:
         assert {e["involvedObject"]["kind"] for e in events} >= {"Pod"}
 
 
-async def _held(story: Story) -> None:
+async def _until_breaker_opens(story: Story) -> None:
     async with asyncio.timeout(PATIENCE):
         while Reason.LAUNCH_BREAKER_OPEN not in story.recorder.reasons:
             await asyncio.sleep(LOOK_EVERY)

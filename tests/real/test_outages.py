@@ -127,7 +127,7 @@ def test_watches_that_are_late_or_silent_make_it_slower_and_nothing_else(
 
                 await scene.users.scale("web", 45)
                 await scene.users.until(NODES, lambda nodes: len(nodes) == 3, "launched")
-                transport.hold_back()
+                transport.stop_watches()
                 lines = transport.lines
                 await asyncio.sleep(HELD_FOR)
                 assert transport.lines == lines, "it has heard of nothing meanwhile"

@@ -38,7 +38,7 @@ def test_a_successor_that_tenure_has_not_heard_of_is_not_taken_for_its_predecess
                 claim, old = await settled(leaving, period="60s" if verb == "delete" else None)
                 await leaving.users.delete(NODE_CLAIMS, claim)
                 await leaving.event("FailedDraining", claim["status"]["nodeName"], "db-0")
-                transport.hold_back()
+                transport.stop_watches()
                 new = await replaced(leaving, old)
                 if verb == "evict":  # Else the budget holds it until the deadline.
                     budgets = await leaving.users.all(POD_DISRUPTION_BUDGETS)

@@ -186,7 +186,7 @@ def test_a_cloud_that_has_nothing_and_names_nothing_is_not_hammered() -> None:
 # -- an instance that is asked for by itself ---------------------------------------------
 
 
-def held_and_silent(story: Tapped) -> str:
+def protected_and_silent(story: Tapped) -> str:
     """A leaving node with a protected pod, whose kubelet has fallen silent."""
     story.run(3 * MINUTE)
     story.delete_claim()
@@ -196,7 +196,7 @@ def held_and_silent(story: Tapped) -> str:
     return str(node)
 
 
-def a_held_deployment() -> Manifest:
+def a_protected_deployment() -> Manifest:
     """It stays where it is when its node is silent."""
     keys = (NOT_READY_TAINT, UNREACHABLE_TAINT)
     tolerations = [{"key": key, "operator": "Exists"} for key in keys]
@@ -205,8 +205,8 @@ def a_held_deployment() -> Manifest:
 
 
 def test_an_instance_that_is_there_is_asked_for_once_as_long_as_its_node_is_not_ready() -> None:
-    with Tapped(*a_cluster(a_held_deployment())) as story:
-        held_and_silent(story)
+    with Tapped(*a_cluster(a_protected_deployment())) as story:
+        protected_and_silent(story)
         story.run(9 * MINUTE)
         assert len(story.cloud_tap.of("get")) == 1
         assert story.count("nodes", "leaving") == 1, "its pod may be healthy: that cannot be known"
@@ -214,10 +214,10 @@ def test_an_instance_that_is_there_is_asked_for_once_as_long_as_its_node_is_not_
 
 
 def test_a_cloud_that_does_not_answer_is_asked_again_and_holds_nothing_up() -> None:
-    with Tapped(*a_cluster(a_held_deployment())) as story:
+    with Tapped(*a_cluster(a_protected_deployment())) as story:
         failing = ProviderError("throttled")
         story.cloud_tap.spoil = lambda verb, _: failing if verb == "get" else None
-        node = held_and_silent(story)
+        node = protected_and_silent(story)
         story.run(6 * MINUTE)
         assert 3 < len(story.cloud_tap.of("get")) < 25
         stamp = {TERMINATION_TIMESTAMP: format_time(story.now)}
@@ -228,8 +228,8 @@ def test_a_cloud_that_does_not_answer_is_asked_again_and_holds_nothing_up() -> N
 
 
 def test_a_new_leader_asks_once_more() -> None:
-    with Tapped(*a_cluster(a_held_deployment())) as story:
-        held_and_silent(story)
+    with Tapped(*a_cluster(a_protected_deployment())) as story:
+        protected_and_silent(story)
         story.run(5 * MINUTE)
         story.crash()
         story.run(4 * MINUTE)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tenure.sim.scenario.findings import Held
+from tenure.sim.scenario.findings import ExpectationState
 from tests.scenarios.test_shipped import play
 
 FILES = sorted((Path(__file__).parent / "cases").glob("*.yaml"))
@@ -16,5 +16,7 @@ FILES = sorted((Path(__file__).parent / "cases").glob("*.yaml"))
 def test_it_holds_and_breaks_no_promise(file: Path) -> None:
     result = play(file)
     assert result.findings, "a story without an expectation shows nothing"
-    assert [f"{f.expected}: {f.found}" for f in result.findings if f.held is not Held.YES] == []
+    assert [
+        f"{f.expected}: {f.found}" for f in result.findings if f.held is not ExpectationState.MET
+    ] == []
     assert result.violations == ()

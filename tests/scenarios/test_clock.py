@@ -15,7 +15,7 @@ from tenure.core.reasons import Reason
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODES, PODS, Resource
 from tenure.model.settings import Settings
-from tenure.runtime.executor.clockhold import depends_on_time
+from tenure.runtime.executor.clockblocker import depends_on_time
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND, a_cluster, a_deployment, a_node_class, a_pool

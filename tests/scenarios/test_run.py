@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
-from tenure.sim.scenario.findings import Finding, Held
+from tenure.sim.scenario.findings import ExpectationState, Finding
 from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.run import Result, Simulation
 from tests.builders import MINUTE, a_deployment, a_node_class, a_pod, a_pool
@@ -56,7 +56,7 @@ HELD = {
 
 @pytest.mark.parametrize("expectation", HELD.values(), ids=HELD.keys())
 def test_an_expectation_that_holds(scenario_of: Any, expectation: dict[str, Any]) -> None:
-    assert only(scenario_of(expect=[expectation]).run()).held is Held.YES
+    assert only(scenario_of(expect=[expectation]).run()).held is ExpectationState.MET
 
 
 FAILED = {
@@ -92,7 +92,7 @@ def test_an_expectation_that_fails_says_what_was_found(
     scenario_of: Any, expectation: dict[str, Any], found: str
 ) -> None:
     result = scenario_of(expect=[expectation]).run()
-    assert only(result).held is Held.NO
+    assert only(result).held is ExpectationState.FAILED
     assert found in only(result).found
     assert not result.fine
 
@@ -106,7 +106,7 @@ def test_an_expectation_says_what_it_expects(scenario_of: Any) -> None:
 
 def test_a_run_cut_short_fails_nothing_that_it_did_not_reach(scenario_of: Any) -> None:
     result = scenario_of(until=MINUTE / 6, expect=[{"by": "3m", "pods": {"running": 3}}]).run()
-    assert only(result).held is Held.UNREACHED
+    assert only(result).held is ExpectationState.UNREACHED
     assert result.fine
 
 
@@ -141,7 +141,7 @@ def events(*steps: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_a_step_that_cannot_be_done_fails_the_run(scenario_of: Any) -> None:
     result = scenario_of(events=events({"delete": {"node": "nowhere"}}), expect=[]).run()
-    assert only(result).held is Held.NO
+    assert only(result).held is ExpectationState.FAILED
     assert only(result).found == "there is no such object: Node nowhere"
 
 
@@ -161,7 +161,7 @@ def test_apply_delete_scale_and_patch_do_what_kubectl_does(scenario_of: Any) -> 
             {"at": "end", "pods": {"app": "extra", "running": 1}},
         ],
     )
-    assert [f for f in story.run().findings if f.held is not Held.YES] == []
+    assert [f for f in story.run().findings if f.held is not ExpectationState.MET] == []
 
 
 def test_the_oldest_and_the_newest_are_told_apart(scenario_of: Any) -> None:

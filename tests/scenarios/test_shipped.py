@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tenure.sim.scenario.findings import Held
+from tenure.sim.scenario.findings import ExpectationState
 from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.run import Result, Simulation
 from tests.scenarios.files import SHIPPED
@@ -47,7 +47,9 @@ def test_there_are_at_least_three() -> None:
 @pytest.mark.parametrize("seed", [None, 11], ids=["with its own seed", "with another seed"])
 def test_it_holds_and_breaks_no_promise(file: Path, seed: int | None) -> None:
     result = play(file, seed)
-    assert [f"{f.expected}: {f.found}" for f in result.findings if f.held is not Held.YES] == []
+    assert [
+        f"{f.expected}: {f.found}" for f in result.findings if f.held is not ExpectationState.MET
+    ] == []
     assert result.violations == ()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenure.sim.scenario.findings import Held
+from tenure.sim.scenario.findings import ExpectationState
 from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.run import Simulation
 from tests.builders import a_node_class, a_pool
@@ -89,4 +89,6 @@ def test_every_pod_of_a_spread_finds_its_node_although(
         findings = simulation.run().findings
     finally:
         simulation.close()
-    assert [finding.held for finding in findings] == [Held.YES, Held.YES], findings
+    assert [finding.held for finding in findings] == [ExpectationState.MET, ExpectationState.MET], (
+        findings
+    )

@@ -157,14 +157,14 @@ class Controller:
     def _finished(self, verdict: Verdict, outcome: Outcome) -> None:
         self.loop.finished(verdict, outcome)
 
-    def _held_by_clock(self, verdict: Verdict, off: str) -> None:
+    def _blocked_by_clock(self, verdict: Verdict, off: str) -> None:
         """The event is on the Node whose drain waits, and not on each of its pods."""
         subject, snapshot = verdict.subject, self.snapshot()
         pod = snapshot.pods.get(f"{subject.namespace}/{subject.name}")
         node = snapshot.nodes.get(pod.spec.node_name) if pod is not None else None
         if subject.kind == PODS.kind and node is not None:
             subject = Subject.of(NODES.kind, node)
-        self.reporter.held_by_clock(subject, off)
+        self.reporter.blocked_by_clock(subject, off)
 
     def _watched(self, clock: Clock, server_time: ServerTime) -> WatchedClock:
         return WatchedClock(
@@ -218,7 +218,7 @@ class Controller:
             finished=self._finished,
             fence=fence,
             times=self.times,
-            held_by_clock=self._held_by_clock,
+            blocked_by_clock=self._blocked_by_clock,
         )
 
     def _new_loop(self) -> Loop:

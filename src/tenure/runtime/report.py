@@ -44,7 +44,7 @@ class Reporter:
         self._report = report
         self.warn = warn
         #: What has an event because our clock holds an action on it.
-        self._held_by_clock: set[Subject] = set()
+        self._blocked_by_clock: set[Subject] = set()
 
     def safely(self, work: Callable[[], None]) -> None:
         """For one object: a failure is reported, and the others go on."""
@@ -97,13 +97,13 @@ class Reporter:
             verdict = _skewed(Subject.of(NODE_POOLS.kind, pool), skew)
             (self._events.decided if skew else self._events.ended)(verdict)
         if not skew:
-            for subject in self._held_by_clock:
+            for subject in self._blocked_by_clock:
                 self._events.ended(_skewed(subject, ""))
-            self._held_by_clock.clear()
+            self._blocked_by_clock.clear()
 
-    def held_by_clock(self, subject: Subject, off: str) -> None:
+    def blocked_by_clock(self, subject: Subject, off: str) -> None:
         """An event on what an action was due on. The recorder repeats and rewrites it sparingly."""
-        self._held_by_clock.add(subject)
+        self._blocked_by_clock.add(subject)
         self._events.decided(_skewed(subject, off))
 
 

@@ -49,7 +49,7 @@ def verdicts(*objects: Any, now: datetime = NOW, **more: Any) -> list[Verdict]:
     return evaluated(RepairDecider(), *objects, now=now, repair_statements=STATEMENTS, **more)
 
 
-def held(*objects: Any) -> list[str]:
+def affected(*objects: Any) -> list[str]:
     """The domains that are in outage, or may be soon."""
     snapshot = snapshot_with(*objects, observations=Observations(repair_statements=STATEMENTS))
     return [str(affected_domain.domain) for affected_domain in domains_in(snapshot).affected]
@@ -64,26 +64,26 @@ def reasons(found: list[Verdict]) -> dict[str, Reason]:
 
 def test_a_zone_an_image_and_a_type_can_fail() -> None:
     zone = members(("red-1", "red-2", "blue-1"), unhealthy_since=ago(60))
-    assert held(*pools(), *zone) == ["zone=zone-c"]
+    assert affected(*pools(), *zone) == ["zone=zone-c"]
     image = [
         item
         for i, name in enumerate(("red-1", "red-2", "blue-1"))
         for item in a_member(name, zone=f"zone-{i}", image="bad", unhealthy_since=ago(60))
     ]
     healthy = members(("red-5", "blue-5"), image="good", type_="m")
-    assert held(*pools(), *image, *healthy) == ["image=bad"]
+    assert affected(*pools(), *image, *healthy) == ["image=bad"]
     type_ = [
         item
         for i, name in enumerate(("red-1", "red-2", "blue-1"))
         for item in a_member(name, zone=f"zone-{i}", type_="m", unhealthy_since=ago(60))
     ]
-    assert held(*pools(), *type_) == ["instance-type=m"]
+    assert affected(*pools(), *type_) == ["instance-type=m"]
 
 
 def test_half_of_a_zone_is_not_an_outage() -> None:
     unhealthy = members(("red-1", "red-2", "blue-1"), unhealthy_since=ago(60))
-    assert held(*pools(), *unhealthy, *members(("red-3", "blue-2"))) == ["zone=zone-c"]
-    assert held(*pools(), *unhealthy, *members(("red-3", "blue-2", "blue-3"))) == []
+    assert affected(*pools(), *unhealthy, *members(("red-3", "blue-2"))) == ["zone=zone-c"]
+    assert affected(*pools(), *unhealthy, *members(("red-3", "blue-2", "blue-3"))) == []
 
 
 def test_nodes_of_others_in_the_zone_do_not_count() -> None:
@@ -92,20 +92,20 @@ def test_nodes_of_others_in_the_zone_do_not_count() -> None:
         a_node(f"foreign-{i}", claim=f"f{i}", registered=False, labels={names.ZONE: "zone-c"})
         for i in range(9)
     ]
-    assert held(*pools(), *unhealthy, *foreign) == ["zone=zone-c"]
+    assert affected(*pools(), *unhealthy, *foreign) == ["zone=zone-c"]
 
 
 def test_what_is_never_repaired_does_not_count() -> None:
     never = pools(policies=[{"conditionType": "Ready", "toleration": "Never"}])
-    assert held(*never, *a_dead_zone(ago(60))) == []
+    assert affected(*never, *a_dead_zone(ago(60))) == []
 
 
 def test_the_recovered_count_and_those_that_have_just_booted_do_not() -> None:
     unhealthy = members(("red-1",), unhealthy_since=ago(3600))
     back = members(("red-2", "blue-1", "blue-2"), healthy_since=ago(60))
-    assert held(*pools(), *unhealthy, *back) == ["zone=zone-c"]
+    assert affected(*pools(), *unhealthy, *back) == ["zone=zone-c"]
     fresh = members(("red-2", "blue-1", "blue-2"), healthy_since=ago(6001))
-    assert held(*pools(), *unhealthy, *fresh) == []
+    assert affected(*pools(), *unhealthy, *fresh) == []
 
 
 # -- repairs -----------------------------------------------------------------------------
@@ -364,19 +364,19 @@ def test_a_probe_that_recovers_and_stays_is_not_counted_as_if_it_had_left() -> N
 
 def test_a_domain_that_recovers_by_itself_is_not_in_outage_for_the_probe_alone() -> None:
     back = members(("blue-1", "green-1"), healthy_since=ago(601))
-    assert held(*pools(LEFT), GREEN, *back) == []
+    assert affected(*pools(LEFT), GREEN, *back) == []
     one_back = [
         *a_member("blue-1", healthy_since=ago(30)),
         *a_member("green-1", unhealthy_since=ago(3600)),
     ]
-    assert held(*pools(LEFT), GREEN, *one_back) == ["zone=zone-c"], "it settles, as ever"
+    assert affected(*pools(LEFT), GREEN, *one_back) == ["zone=zone-c"], "it settles, as ever"
 
 
 @pytest.mark.parametrize("written", ["zone=zone-c red-1 yesterday", "zone=zone-d red-1 LATELY", ""])
 def test_a_mark_that_cannot_be_read_or_is_of_another_domain_counts_nothing(written: str) -> None:
     mark = written.replace("LATELY", "2026-03-02T11:59:00Z")
     unhealthy = members(("blue-1", "green-1"), unhealthy_since=ago(3600))
-    assert held(*pools(mark), GREEN, *unhealthy) == []
+    assert affected(*pools(mark), GREEN, *unhealthy) == []
 
 
 def test_new_claims_keep_out_of_the_zone_until_then() -> None:

@@ -12,7 +12,7 @@ from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.ports.transport import Response
-from tenure.runtime.executor.clockhold import depends_on_time
+from tenure.runtime.executor.clockblocker import depends_on_time
 from tests.builders import MINUTE, SECOND, a_cluster, a_deployment, a_pdb, a_pod
 from tests.runtime.worlds import Bench, Tapped, acts, outcomes
 

@@ -10,7 +10,7 @@ from typing import Final
 import click
 import msgspec
 
-from tenure.cli.cluster.evaluated import ClockHold, EvaluatedCluster
+from tenure.cli.cluster.evaluated import ClockBlocker, EvaluatedCluster
 from tenure.cli.view.timespans import parse_moment
 from tenure.core.decision import Subject
 from tenure.core.policy.readers import READERS
@@ -59,7 +59,9 @@ def scene_of(world: World) -> EvaluatedCluster:
         evaluator=world.controller.evaluator,
         settings=world.options.settings,
         also_at=span(world.elapsed),
-        clock_hold=ClockHold(off, _REPLICA) if (off := world.controller.times.off()) else None,
+        clock_blocker=ClockBlocker(off, _REPLICA)
+        if (off := world.controller.times.off())
+        else None,
     )
 
 

@@ -13,10 +13,10 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.runtime.clock.facts import ClockSkewed
 from tenure.runtime.evaluate.evaluator import Evaluator
-from tenure.runtime.executor.clockhold import blocked_by_clock
+from tenure.runtime.executor.clockblocker import blocked_by_clock
 
 
-class ClockHold(msgspec.Struct, frozen=True):
+class ClockBlocker(msgspec.Struct, frozen=True):
     #: Whose clock is wrong, and by how much.
     off: str
     #: The Lease of the replica, or the replica itself.
@@ -36,21 +36,23 @@ class EvaluatedCluster(msgspec.Struct, frozen=True, kw_only=True):
     also_at: str = ""
     #: Which clock ``at`` is of, where it is not that of this machine; empty where it is.
     clock: str = ""
-    #: Whose clock holds every action that takes away, and how it is off; None: no replica's does.
-    clock_hold: ClockHold | None = None
+    #: Whose clock blocks every action that takes away, and how it is off; None: no replica's does.
+    clock_blocker: ClockBlocker | None = None
 
     def about(self, resource: Resource, item: ApiObject) -> list[Verdict]:
         """The verdicts on an object, the governing one first, as the replica that acts treats them."""
         found = self.evaluator.about(resource.kind, item.name, item.namespace)
-        return [self._held(verdict) for verdict in found]
+        return [self._with_clock(verdict) for verdict in found]
 
     def in_force(self) -> list[Verdict]:
         """All of them."""
-        return [self._held(verdict) for verdict in self.evaluator.in_force()]
+        return [self._with_clock(verdict) for verdict in self.evaluator.in_force()]
 
-    def _held(self, verdict: Verdict) -> Verdict:
-        hold = self.clock_hold
-        return verdict if hold is None else blocked_by_clock(verdict, hold.off, hold.holder)
+    def _with_clock(self, verdict: Verdict) -> Verdict:
+        blocker = self.clock_blocker
+        return (
+            verdict if blocker is None else blocked_by_clock(verdict, blocker.off, blocker.holder)
+        )
 
     def find(self, resource: Resource, namespace: str, name: str) -> ApiObject | None:
         """Also one that cannot be read."""

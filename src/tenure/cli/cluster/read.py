@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from tenure.cli.cluster.access import Reached
-from tenure.cli.cluster.evaluated import ClockHold, EvaluatedCluster
+from tenure.cli.cluster.evaluated import ClockBlocker, EvaluatedCluster
 from tenure.cli.cluster.evictions import foresee_refusals
 from tenure.cli.cluster.greeting import EMBEDDED, advice, cluster_uid, server_time, server_version
 from tenure.cli.cluster.question import Question
@@ -178,7 +178,7 @@ async def read(
         evaluator=evaluator,
         settings=settings,
         clock=which,
-        clock_hold=next(_clock_holds(leases, now), None),
+        clock_blocker=next(_clock_blockers(leases, now), None),
     )
     last_word = ""
     if about is not None and evaluated.find(about.resource, about.namespace, about.name) is None:
@@ -309,13 +309,13 @@ def _is_renewed(lease: Lease, now: datetime) -> bool:
     return renewed is not None and later(renewed, seconds) >= later(now, skew_of(lease))
 
 
-def _clock_holds(leases: list[Lease], now: datetime) -> Iterator[ClockHold]:
+def _clock_blockers(leases: list[Lease], now: datetime) -> Iterator[ClockBlocker]:
     """Of replicas that hold a Lease, and take nothing away because of their clock."""
     for lease in sorted(leases, key=lambda lease: lease.key):
         holder, skew = lease.spec.holder_identity, skew_of(lease)
         if holder and skew and _is_renewed(lease, now):
             off = skew_in_words(skew, f"replica {holder}")
-            yield ClockHold(off, Subject.of(LEASES.kind, lease))
+            yield ClockBlocker(off, Subject.of(LEASES.kind, lease))
 
 
 def _surroundings(

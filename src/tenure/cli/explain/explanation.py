@@ -64,7 +64,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
         at=evaluated.at,
         also_at=evaluated.also_at,
         clock=evaluated.clock,
-        held=str(evaluated.clock_hold or ""),
+        held=str(evaluated.clock_blocker or ""),
         state=_state(item, evaluated.at),
         silence=why_no_verdict(item) if isinstance(item, Pod) else "",
         verdicts=tuple(_governing_first(item, _about(evaluated, question.resource, item))),

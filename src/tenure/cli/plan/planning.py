@@ -67,7 +67,7 @@ def plan_of(evaluated: EvaluatedCluster) -> Plan:
             if (claim := evaluated.snapshot.claim_of(node)) is not None
         },
         next_at=_earliest(verdicts),
-        held=str(evaluated.clock_hold or ""),
+        held=str(evaluated.clock_blocker or ""),
     )
 
 

@@ -100,9 +100,9 @@ class Chronicle:
             if (departure := self._departures.get(name)) is not None:
                 departure.gone_at = entry.at
         elif kind == "Pod" and entry.reason in _HELD:
-            self._hold(entry)
+            self._charge(entry)
 
-    def _hold(self, entry: Entry) -> None:
+    def _charge(self, entry: Entry) -> None:
         """Charge a pod that would not go to the node it was on."""
         _, namespace, name = entry.subject.split("/")
         snapshot = self._world.controller.snapshot()

@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from tenure.sim.scenario.context import clock, span
-from tenure.sim.scenario.findings import Finding, Held
+from tenure.sim.scenario.findings import ExpectationState, Finding
 from tenure.sim.scenario.run import Result
 
-_WORDS = {Held.YES: "held", Held.NO: "FAILED", Held.UNREACHED: "not reached"}
+_WORDS = {
+    ExpectationState.MET: "held",
+    ExpectationState.FAILED: "FAILED",
+    ExpectationState.UNREACHED: "not reached",
+}
 
 
 def result_lines(result: Result, elapsed: timedelta) -> Iterator[str]:
@@ -30,14 +34,14 @@ def result_lines(result: Result, elapsed: timedelta) -> Iterator[str]:
 
 def _finding(finding: Finding) -> Iterator[str]:
     yield f"  {_WORDS[finding.held]:<12} {finding.expected}"
-    if finding.held is Held.NO:
+    if finding.held is ExpectationState.FAILED:
         yield f"  {'':<12} found {finding.found}  ({finding.place.rstrip(': ')})"
 
 
 def _summary(result: Result, elapsed: timedelta) -> Iterator[str]:
     summary = result.summary
-    failed = sum(finding.held is Held.NO for finding in result.findings)
-    held = sum(finding.held is Held.YES for finding in result.findings)
+    failed = sum(finding.held is ExpectationState.FAILED for finding in result.findings)
+    held = sum(finding.held is ExpectationState.MET for finding in result.findings)
     yield (
         f"{span(elapsed)} of cluster time, seed {result.seed}: "
         f"{_many(summary.instances_launched, 'instance')} launched, {summary.instances_ended} ended; "

@@ -50,7 +50,7 @@ from tenure.ports.fence import OPEN, Fence
 from tenure.ports.outcome import Ended, Outcome
 from tenure.runtime.clock.backoff import BackOff, Bucket
 from tenure.runtime.clock.timecheck import TimeCheck
-from tenure.runtime.executor.clockhold import depends_on_time
+from tenure.runtime.executor.clockblocker import depends_on_time
 from tenure.runtime.executor.guard import veto
 from tenure.runtime.executor.handlers import Verbs
 
@@ -72,9 +72,9 @@ class Executor:
         finished: Callable[[Verdict, Outcome], None],
         fence: Fence = OPEN,
         times: TimeCheck,
-        held_by_clock: Callable[[Verdict, str], None] = lambda _, __: None,
+        blocked_by_clock: Callable[[Verdict, str], None] = lambda _, __: None,
     ) -> None:
-        """``held_by_clock`` hears what is not sent because of our clock, and how that is off."""
+        """``blocked_by_clock`` hears what is not sent because of our clock, and how that is off."""
         self._verbs = verbs
         self._cache = cache
         self._clock = clock
@@ -86,7 +86,7 @@ class Executor:
         self._finished = finished
         self._fence = fence
         self._times = times
-        self._held_by_clock = held_by_clock
+        self._blocked_by_clock = blocked_by_clock
         self._evictions = Bucket(settings.eviction_rate, settings.eviction_burst, clock)
         self._in_flight: dict[str, asyncio.Task[None]] = {}
         # What is being created, and what has been created meanwhile.
@@ -215,7 +215,7 @@ class Executor:
         if takes_away(action) and (what := self._outdated()):
             return Outcome(Ended.HELD, f"nothing is taken away while {what}")
         if depends_on_time(action) and (what := self._times.off()):
-            self._held_by_clock(verdict, what)
+            self._blocked_by_clock(verdict, what)
             self._held.add(target)
             return Outcome(
                 Ended.HELD, f"nothing is taken away, and no deadline is set, while {what}"

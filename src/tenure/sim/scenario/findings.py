@@ -11,9 +11,9 @@ from tenure.sim.scenario.context import ScenarioContext, clock
 from tenure.sim.scenario.expectations import Expectation, When
 
 
-class Held(StrEnum):
-    YES = "held"
-    NO = "failed"
+class ExpectationState(StrEnum):
+    MET = "held"
+    FAILED = "failed"
     #: The run ended before it could be said.
     UNREACHED = "unreached"
 
@@ -21,7 +21,7 @@ class Held(StrEnum):
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """What came of an expectation, or of a step that could not be done."""
 
-    held: Held
+    held: ExpectationState
     expected: str
     found: str
     at: datetime
@@ -68,29 +68,35 @@ class Watched:
         due = one.until is not None and context.now >= context.instant(one.until)
         match one.when:
             case When.AT:
-                self._settle(Held.YES if right else Held.NO, found, context.now)
+                self._settle(
+                    ExpectationState.MET if right else ExpectationState.FAILED, found, context.now
+                )
             case When.BY if right or due:
-                self._settle(Held.YES if right else Held.NO, found, context.now)
+                self._settle(
+                    ExpectationState.MET if right else ExpectationState.FAILED, found, context.now
+                )
             case When.ALWAYS if not right:
-                self._settle(Held.NO, found, context.now)
+                self._settle(ExpectationState.FAILED, found, context.now)
             case When.NEVER if right:
-                self._settle(Held.NO, found, context.now)
+                self._settle(ExpectationState.FAILED, found, context.now)
 
     def conclude(self, context: ScenarioContext) -> Finding:
         """At the end of the run."""
         one = self._expectation
         if self._finding is None and one.until is None and one.when in (When.AT, When.BY):
             right, found = one.check.look(context, context.instant(one.after))
-            self._settle(Held.YES if right else Held.NO, found, context.now)
+            self._settle(
+                ExpectationState.MET if right else ExpectationState.FAILED, found, context.now
+            )
         elif self._finding is None and one.when in (When.ALWAYS, When.NEVER) and self._looked:
             _, found = one.check.look(context, context.instant(one.after))
-            self._settle(Held.YES, f"at the end {found}", context.now)
+            self._settle(ExpectationState.MET, f"at the end {found}", context.now)
         elif self._finding is None:
-            self._settle(Held.UNREACHED, "the run ended before", context.now)
+            self._settle(ExpectationState.UNREACHED, "the run ended before", context.now)
         assert self._finding is not None
         return self._finding
 
-    def _settle(self, held: Held, found: str, at: datetime) -> None:
+    def _settle(self, held: ExpectationState, found: str, at: datetime) -> None:
         one = self._expectation
         self._finding = Finding(
             held=held, expected=str(one), found=f"{found}, at {clock(at)}", at=at, place=one.place

@@ -19,7 +19,7 @@ from tenure.sim.check.checkers import Violation
 from tenure.sim.chronicle import Chronicle
 from tenure.sim.scenario.actions import Crash, Start, apply
 from tenure.sim.scenario.context import Missing, ScenarioContext, span
-from tenure.sim.scenario.findings import Finding, Held, Watched
+from tenure.sim.scenario.findings import ExpectationState, Finding, Watched
 from tenure.sim.scenario.load import Scenario
 from tenure.sim.scenario.steps import Step
 from tenure.sim.scenario.tallies import TALLIES
@@ -52,7 +52,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fine(self) -> bool:
-        return not self.violations and all(one.held is not Held.NO for one in self.findings)
+        return not self.violations and all(
+            one.held is not ExpectationState.FAILED for one in self.findings
+        )
 
 
 class Simulation:
@@ -129,7 +131,7 @@ class Simulation:
         except (Missing, ApiError) as error:
             self._failures.append(
                 Finding(
-                    held=Held.NO,
+                    held=ExpectationState.FAILED,
                     expected=f"at {span(step.at)}: {step.verb}",
                     found=str(error),
                     at=self.world.now,

@@ -1,6 +1,6 @@
 """What is not carried out while the clock of the replica that acts is wrong, and how that is said.
 
-Deciders know no clocks, so no verdict names the hold by itself. The executor asks here before a call
+Deciders know no clocks, so no verdict names this blocker by itself. The executor asks here before a call
 leaves, and the commands that only read show the same as a blocker of the verdict.
 """
 
