@@ -1,6 +1,6 @@
 """Names are made of the words of ``docs/glossary.md``: none has a word that the project gave up.
 
-``LEFT`` lists the names that still have one. It only ever gets shorter.
+``LEFT`` lists the names that keep one, and why. It only ever gets shorter.
 """
 
 import ast
@@ -22,6 +22,8 @@ NOT_SAID: Final = frozenset(_NOT_SAID.split())
 NOT_A_NAME: Final = frozenset({"hold", "held"})
 WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
+#: JudgementFailed is a reason code that alerts may name. A Lease has a holder, which holds it, and the
+#: metric tenure_held_back tells of a replica that another one's Lease holds back.
 _LEFT: Final = """
     JUDGEMENT_FAILED
     _held

@@ -129,7 +129,7 @@ def tell(
     *,
     kubeconfig: Path | None = None,
 ) -> None:
-    """With Tenure as a process. Whatever happens, it names whom it means, and gives him time."""
+    """With Tenure as a process. Whatever happens, it names the pod, which has its grace."""
 
     async def told(scene: Scene) -> None:
         with scene.tenure("tenure", *SHORT_LEASE, kubeconfig=kubeconfig) as tenure:

@@ -1,6 +1,6 @@
 """Observes the cluster while processes die: which objects existed, and how many pods ran at least.
 
-He lists and watches by himself, so that he shares no fault with whom he watches.
+It lists and watches by itself, so that it shares no fault with the replica that it watches.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Observer:
         #: By UID, those that are there.
         self._pods: dict[str, Json] = {}
         self._counts = False
-        #: How many pods of the story ran at any moment since he counts, at least.
+        #: How many pods of the story ran at any moment since it counts, at least.
         self.fewest = 0
 
     @asynccontextmanager
@@ -50,7 +50,7 @@ class Observer:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def caught_up(self, *objects: Json) -> None:
-        """Until he has seen all of these: an API server that restarts blinds him for a while."""
+        """Until it has seen all of these: it sees nothing while an API server restarts."""
         uids = {each["metadata"]["uid"] for each in objects}
         async with asyncio.timeout(PATIENCE):
             while not uids <= self.claims.keys() | self.nodes.keys():

@@ -46,7 +46,7 @@ def a_spread_deployment(number: int, replicas: int) -> dict[str, Any]:
 
 
 class Arrival(Story):
-    """Pods arriving; notes who was claimed for although his node was on its way."""
+    """Pods arriving; notes pods that got a claim although their node was on its way."""
 
     def __init__(self, pods: int, per_second: float | None, **settings: Any) -> None:
         boots = CloudTimings(boot_for=20 * SECOND, boot_spread=20 * SECOND)

@@ -1,7 +1,7 @@
 """Which pods are nominated: a pod stays with the claim that was created for it.
 
 Each claim that is created for pods names them (``karpenter.sh/nominated-pods``, their UIDs), so a
-replica that restarts has the same knowledge. The pod's capacity there is reserved before all other
+replica that restarts knows the same. The pod's capacity there is reserved before all other
 pods, and no second claim is created for it, until one of these:
 
 1. the claim is being deleted, cannot be read or is gone, for whatever reason;
