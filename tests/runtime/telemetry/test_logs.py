@@ -20,7 +20,14 @@ from tenure.model.api.resource import NODE_CLAIMS
 from tenure.ports.outcome import Ended, Outcome
 from tenure.runtime.telemetry.journal import LoggedJournal
 from tenure.runtime.telemetry.linelimit import LineLimit
-from tenure.runtime.telemetry.logs import Complaints, LibraryHandler, Log, Sparing, make_log
+from tenure.runtime.telemetry.logs import (
+    Complaints,
+    LibraryHandler,
+    Log,
+    Sparing,
+    library_lines,
+    make_log,
+)
 from tenure.sim.virtual.loop import VirtualLoop
 from tests.folders import ROOT
 
@@ -132,6 +139,23 @@ def test_what_libraries_say_is_a_line_like_any_other() -> None:
         "error",
         "unclosed session",
         "asyncio",
+    )
+
+
+def test_libraries_are_heard_only_while_the_program_runs() -> None:
+    desk, asyncios = Desk(), logging.getLogger("asyncio")
+    with library_lines(desk.log):
+        asyncios.error("while it runs")
+    asyncios.error("afterwards")
+    assert [line["message"] for line in desk.lines()] == ["while it runs"]
+
+
+def test_a_closed_stream_drops_the_line() -> None:
+    """Asyncio reports exceptions that nobody has awaited, perhaps after the end of the program."""
+    desk = Desk()
+    desk.stream.close()
+    LibraryHandler(desk.log).handle(
+        logging.makeLogRecord({"msg": "late", "levelno": logging.ERROR})
     )
 
 

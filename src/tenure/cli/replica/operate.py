@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import os
 import signal
 import sys
@@ -28,7 +27,7 @@ from tenure.errors import SpecError
 from tenure.kube.lease.record import new_identity
 from tenure.model.settings import Settings
 from tenure.runtime.clock.system import SystemClock
-from tenure.runtime.telemetry.logs import LibraryHandler, Log, make_log
+from tenure.runtime.telemetry.logs import Log, library_lines, make_log
 
 OUTSIDE: Final = "kube-system"
 #: New containers before Python looks for cycles, of which we make few: a pass over a large
@@ -55,7 +54,8 @@ def operate(configured: Configured, environment: Mapping[str, str]) -> int:
         await replica.live(_stopped_by_signals(log))
 
     try:
-        asyncio.run(life())
+        with library_lines(log):
+            asyncio.run(life())
     except SpecError:
         raise
     except Exception:
@@ -77,11 +77,9 @@ def _log(settings: Settings) -> Log:
     terminal = sys.stdout.isatty()
     text = settings.log_format == "text" or (settings.log_format == "auto" and terminal)
     colors = terminal and not os.environ.get("NO_COLOR")
-    log = make_log(
+    return make_log(
         sys.stdout.buffer, SystemClock(), level=settings.log_level, text=text, colors=colors
     )
-    logging.getLogger().addHandler(LibraryHandler(log))
-    return log
 
 
 def _introduce(

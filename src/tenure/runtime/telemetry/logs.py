@@ -58,7 +58,8 @@ def make_log(
 class _Dropping:
     """A stream that drops lines for which there is no room: nodes matter more than words.
 
-    A reader that has gone is another matter: a closed pipe means that we should end.
+    So does one that is closed: libraries may log after the program has ended. A reader that has gone
+    is another matter: a broken pipe means that we should end.
     """
 
     name = ""
@@ -68,11 +69,13 @@ class _Dropping:
 
     def write(self, line: bytes) -> None:
         with self._room():
-            self._stream.write(line)
+            if not self._stream.closed:
+                self._stream.write(line)
 
     def flush(self) -> None:
         with self._room():
-            self._stream.flush()
+            if not self._stream.closed:
+                self._stream.flush()
 
     @contextmanager
     def _room(self) -> Iterator[None]:
@@ -121,6 +124,17 @@ class LibraryHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         say = self._log.error if record.levelno >= logging.ERROR else self._log.warning
         say(record.getMessage(), library=record.name, exc_info=record.exc_info or None)
+
+
+@contextmanager
+def library_lines(log: Log) -> Iterator[None]:
+    """What libraries log in this time goes into our log."""
+    handler = LibraryHandler(log)
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
 
 
 class _Said(msgspec.Struct):
