@@ -456,7 +456,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _NORMAL,
     ),
     Reason.PROTECTION_UNREADABLE: ReasonInfo(
-        "The value of karpenter.sh/do-not-disrupt is invalid, so the pod is protected without an end.",
+        'The value of karpenter.sh/do-not-disrupt is invalid, so it counts as "true": the pod is '
+        "protected for ever, or for the pool's maxPodProtection.",
         'Write "true", "false" or a duration such as 4h.',
         _WARNING,
     ),

@@ -63,7 +63,8 @@ CODES: Final[dict[Code, CodeInfo]] = {
     ),
     Code.INVALID_DO_NOT_DISRUPT: CodeInfo(
         _ERROR,
-        "The value of `karpenter.sh/do-not-disrupt` means nothing, so it protects for ever.",
+        'The value of `karpenter.sh/do-not-disrupt` is invalid, so it counts as "true": it protects '
+        "for ever, or a pod for the pool's maxPodProtection.",
         'Write "true", "false" or a duration such as "4h".',
     ),
     Code.GRACE_LONGER: CodeInfo(

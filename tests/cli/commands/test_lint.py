@@ -354,7 +354,7 @@ def test_a_line_says_where_how_bad_which_what_and_what_to_do(
     assert capsys.readouterr().out.splitlines() == [
         (
             f"{path}:10: error InvalidDoNotDisrupt: Pod/team-a/report: "
-            'metadata.annotations.karpenter.sh/do-not-disrupt: "4 hours" protects for ever, because it is '
+            'metadata.annotations.karpenter.sh/do-not-disrupt: "4 hours" protects like "true", because it is '
             'neither "true", "false" nor a duration; write "4h". '
             'Write "true", "false" or a duration such as "4h".'
         ),

@@ -64,7 +64,7 @@ class ProtectionInvalid(Fact, frozen=True):
 
     def __str__(self) -> str:
         why = 'it is neither "true", "false" nor a duration'
-        return f'"{self.value}" protects for ever, because {why}; {self.advice}'
+        return f'"{self.value}" protects like "true", because {why}; {self.advice}'
 
 
 class NeverEvicted(Fact, frozen=True):
