@@ -417,6 +417,14 @@ def test_nonsense_is_a_finding_and_no_crash(
     assert f"{path}:" in capsys.readouterr().out
 
 
+def test_a_finding_names_each_pool_once_and_few_of_them(lint: Any) -> None:
+    web = a_deployment(protected="true")
+    _, (same,) = lint(a_pool("a"), a_pool("b"), a_pool("a"), web)
+    assert " in NodePool a and NodePool b: " in same["message"]
+    _, (many,) = lint(*map(a_pool, "abcde"), web)
+    assert " in NodePool a, NodePool b, NodePool c and 2 more: " in many["message"]
+
+
 # -- a cluster ---------------------------------------------------------------------------
 
 

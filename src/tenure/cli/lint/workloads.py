@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from tenure.cli.lint.source import Source
+from tenure.core.facts import NAMED_MAX, some
 from tenure.core.provision.supply import template_requirements
 from tenure.core.terminate.workloads import Ground, Workload
 from tenure.errors import SpecError
@@ -202,7 +203,13 @@ def grounds_for(template: PodTemplate, everywhere: Sequence[Place]) -> tuple[Gro
     together: dict[tuple[str | None, str | None], list[str]] = {}
     for ground in fitting or [place.ground for place in everywhere]:
         together.setdefault((ground.period, ground.cap), []).append(ground.name)
-    return tuple(Ground(" and ".join(names), *terms) for terms, names in together.items())
+    return tuple(Ground(_listed(names), *terms) for terms, names in together.items())
+
+
+def _listed(pools: Iterable[str]) -> str:
+    """Each name once: manifests of several clusters may have pools of one name."""
+    unique = list(dict.fromkeys(pools))
+    return some(unique) if len(unique) > NAMED_MAX else " and ".join(unique)
 
 
 def _fits(pod: Pod, place: Place) -> bool:

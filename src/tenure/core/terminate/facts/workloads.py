@@ -53,8 +53,8 @@ class ProtectionEndless(Fact, frozen=True):
 
     def __str__(self) -> str:
         return (
-            f'"{self.value}" protects for ever, and {self.of} has neither a terminationGracePeriod '
-            "nor maxPodProtection: a drain of its Node waits for ever"
+            f'"{self.value}" protects for ever, without a terminationGracePeriod or maxPodProtection '
+            f"in {self.of}: a drain of the pod's Node waits for ever"
         )
 
 
