@@ -56,7 +56,8 @@ class SpecError(TenureError):
         self.at, self.got, self.expected, self.hint = at, got, expected, hint
 
     def __str__(self) -> str:
-        message = f"{self.at}: got {_quoted(self.got)}, expected {self.expected}"
+        found = "missing" if self.got is None else f"got {_quoted(self.got)}"
+        message = f"{self.at}: {found}, expected {self.expected}"
         return f"{message}. {self.hint}" if self.hint else message
 
 

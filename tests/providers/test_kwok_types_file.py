@@ -115,7 +115,7 @@ SLIPS = [
     pytest.param(
         change(0, to="m5"), "t.json[0]: got 'm5', expected an object with", id="no object"
     ),
-    pytest.param(change(0, "name"), "t.json[0].name: got None, expected a name", id="nameless"),
+    pytest.param(change(0, "name"), "t.json[0].name: missing, expected a name", id="nameless"),
     pytest.param(change(0, "name", to="m5 large"), "t.json[0].name: got 'm5 large'", id="no label"),
     pytest.param(
         change(0, "name", to="m" * 64), "at most 63 characters: it becomes a label", id="too long"
@@ -127,7 +127,7 @@ SLIPS = [
     ),
     pytest.param(
         change(0, "resources", "memory"),
-        "t.json[0].resources[memory]: got None, expected a quantity such as 2 or 8Gi",
+        "t.json[0].resources[memory]: missing, expected a quantity such as 2 or 8Gi",
         id="without memory",
     ),
     pytest.param(
@@ -174,7 +174,7 @@ SLIPS = [
         change(0, "offerings", 1, "Price", to=-1), "offerings[1].Price: got -1", id="paid to take"
     ),
     pytest.param(
-        change(0, "offerings", 0, "Price"), "offerings[0].Price: got None", id="without a price"
+        change(0, "offerings", 0, "Price"), "offerings[0].Price: missing", id="without a price"
     ),
     pytest.param(
         change(0, "offerings", 0, "Available", to="no"),
@@ -235,7 +235,7 @@ SLIPS = [
     ),
     pytest.param(
         lambda types: types.append({**M5, "architecture": "arm64", "resources": {"cpu": 1}}),
-        "t.json[1].resources[memory]: got None",
+        "t.json[1].resources[memory]: missing",
         id="the same type in two sizes, one without memory",
     ),
     pytest.param(

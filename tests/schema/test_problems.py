@@ -137,7 +137,10 @@ BAD_REPAIRS = [
     (
         "a condition that is not watched",
         policy(conditionType="GpuBroken"),
-        "does not watch GpuBroken",
+        (
+            "spec.repair.policies[0].status: missing, expected the status that means unhealthy, because "
+            'the provider does not watch GpuBroken. Write for example status: "True".'
+        ),
     ),
     ("no condition", policy(conditionType="", status="True"), "a node condition"),
     ("an unknown status", policy(status="Maybe"), "one of True, False, Unknown"),

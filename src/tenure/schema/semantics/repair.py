@@ -82,8 +82,8 @@ def _condition_problems(
         yield SpecError(f"{at}.conditionType", type_, "a node condition", "Use for example Ready.")
     yield from choice_problems(policy.status, ("True", "False", "Unknown"), f"{at}.status")
     if policy.status is None and type_ not in KNOWN_CONDITIONS and type_ not in watched:
-        expected = f"the status that means unhealthy: the provider does not watch {type_}"
-        yield SpecError(f"{at}.status", None, expected, 'Use for example status: "True".')
+        expected = f"the status that means unhealthy, because the provider does not watch {type_}"
+        yield SpecError(f"{at}.status", None, expected, 'Write for example status: "True".')
     if policy.reason is not None:
         yield from _reason_problems(policy.reason, f"{at}.reason")
 
