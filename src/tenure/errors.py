@@ -48,6 +48,10 @@ def shown(text: str) -> str:
     return f"{text[:SHOWN_MAX]}… ({len(text)} characters)"
 
 
+#: What is expected of a field that is not in the schema.
+KNOWN_FIELD: Final = "a field that exists"
+
+
 class SpecError(TenureError):
     """A field of a user's object cannot be used."""
 
@@ -58,6 +62,10 @@ class SpecError(TenureError):
     def __str__(self) -> str:
         found = "missing" if self.got is None else f"got {_quoted(self.got)}"
         message = f"{self.at}: {found}, expected {self.expected}"
+        if self.expected == KNOWN_FIELD:
+            # As kubectl says it: the value of such a field is not what is wrong.
+            place, colon, field = self.at.rpartition(": ")
+            message = f'{place}{colon}unknown field "{field}"'
         return f"{message}. {self.hint}" if self.hint else message
 
 

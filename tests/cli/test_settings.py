@@ -139,7 +139,7 @@ def test_several_mistakes_of_several_sources_are_said_at_once(tmp_path: Path) ->
         f"{path}: metricsPort",
         "environment HEALTH_PROBE_PORT",
     ]
-    assert "expected the key of a setting. Did you mean batchIdleDuration?" in said[1]
+    assert 'expected the key of a setting. Did you mean "batchIdleDuration"?' in said[1]
 
 
 CONTRADICTIONS = {
@@ -184,7 +184,7 @@ def test_any_free_port_may_be_asked_for_twice() -> None:
 BAD_FILES = {
     "a list": ("- a\n- b\n", "expected a mapping of settings. For example batchIdleDuration: 1s"),
     "no YAML": ("a: b: c\n", "expected YAML"),
-    "a key of another spelling": ("batch-idle-duration: 1s\n", "Did you mean batchIdleDuration?"),
+    "a key of another spelling": ("batch-idle-duration: 1s\n", 'Did you mean "batchIdleDuration"?'),
 }
 
 

@@ -73,7 +73,7 @@ def test_the_plugins_kind_is_printed_with_the_crds(capsys: pytest.CaptureFixture
     [
         ({"network": "n-1"}, ""),
         ({"network": "blue"}, "expected the id of a network"),
-        ({"netwrk": "n-1"}, "Did you mean network?"),
+        ({"netwrk": "n-1"}, 'Did you mean "network"?'),
         ({}, "spec.network"),
     ],
 )

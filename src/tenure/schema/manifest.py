@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from tenure.errors import SpecError
+from tenure.errors import KNOWN_FIELD, SpecError
 from tenure.model.snapshot.kinds import type_for
 from tenure.schema.problems import Problems, problems_in
 from tenure.schema.structure import fielderror, shape
@@ -101,8 +101,8 @@ def _covers(field: str, precise: str) -> bool:
 def _unknown_field(unknown: Unknown) -> SpecError:
     name = unknown.field.rpartition(".")[2]
     close = get_close_matches(name, unknown.known, n=1)
-    hint = f"Did you mean {close[0]}?" if close else f"Known here: {', '.join(unknown.known)}."
-    return SpecError(unknown.field, _shown(unknown.value), "a field that exists", hint)
+    hint = f'Did you mean "{close[0]}"?' if close else f"Known here: {', '.join(unknown.known)}."
+    return SpecError(unknown.field, _shown(unknown.value), KNOWN_FIELD, hint)
 
 
 def _shown(value: Any) -> Any:

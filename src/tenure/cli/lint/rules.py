@@ -29,7 +29,7 @@ from tenure.cli.lint.workloads import (
 )
 from tenure.core.protect.protection import positive
 from tenure.core.terminate.workloads import Workload, all_findings, invalid_protection
-from tenure.errors import SpecError
+from tenure.errors import KNOWN_FIELD, SpecError
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.nodepool import NodePool
@@ -49,8 +49,6 @@ from tenure.sim.apiserver.objects.tree import dig, without_nulls
 from tenure.sim.scenario.manifests import check_shape
 from tenure.sim.scenario.read.fields import Reader
 
-#: How a field that does not exist is reported.
-_NO_SUCH_FIELD: Final = "a field that exists"
 #: Objects whose own annotation is read; on a pool it is in the template.
 _ANNOTATED: Final = {
     ("", "Node"): "metadata",
@@ -128,10 +126,12 @@ def _wrong(source: Source, of: Known) -> Iterator[Finding]:
     problems: list[SpecError] = []
     check_shape(Reader(source.document, problems), source.value, source.at, of.kinds)
     for problem in problems:
-        code = Code.UNKNOWN_FIELD if problem.expected == _NO_SUCH_FIELD else Code.INVALID
+        unknown = problem.expected == KNOWN_FIELD
+        code = Code.UNKNOWN_FIELD if unknown else Code.INVALID
         field = problem.at.removeprefix(f"{source.document.file}:").partition(": ")[2]
         field = field.removeprefix(source.at).lstrip(".") if source.at else field
-        said = SpecError("", problem.got, problem.expected, problem.hint)
+        name = field.rpartition(".")[2] if unknown else ""
+        said = SpecError(name, problem.got, problem.expected, problem.hint)
         yield Finding(code, field, str(said).removeprefix(": "))
 
 

@@ -175,7 +175,7 @@ def _as_text(value: Any) -> str:
 
 def _guess(key: Any, known: Mapping[str, Setting]) -> str:
     near = difflib.get_close_matches(str(key), known, n=1)
-    return f"Did you mean {near[0]}?" if near else "tenure run --help lists the settings."
+    return f'Did you mean "{near[0]}"?' if near else "tenure run --help lists the settings."
 
 
 # -- what does not go together, and what does nothing ----------------------------------

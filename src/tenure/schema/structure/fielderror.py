@@ -127,4 +127,4 @@ def _show(value: Any) -> str:
 def _nearest(value: Any, supported: Sequence[Any]) -> str:
     lowered = {str(choice).lower(): choice for choice in supported}
     close = get_close_matches(str(value).lower(), lowered, n=1)
-    return f"Did you mean {lowered[close[0]]}?" if close else f"Use for example {supported[0]}."
+    return f'Did you mean "{lowered[close[0]]}"?' if close else f"Use for example {supported[0]}."

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.errors import ApiError
+from tenure.errors import KNOWN_FIELD, ApiError
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.model.snapshot.kinds import Unreadable, decode
@@ -239,7 +239,7 @@ def _check_unknown(reader: Reader, value: Obj, schema: Schema, at: str) -> None:
     for unknown in unknown_fields(value, schema):
         name = unknown.field.rpartition(".")[2]
         place = join(at, unknown.field)
-        reader.problem(place, unknown.value, "a field that exists", nearest(name, unknown.known))
+        reader.problem(place, unknown.value, KNOWN_FIELD, nearest(name, unknown.known))
 
 
 def _check_readable(reader: Reader, resource: Resource, value: Obj, at: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.errors import SpecError, TenureError
+from tenure.errors import KNOWN_FIELD, SpecError, TenureError
 from tenure.model.values.duration import parse_duration
 from tenure.parse.yamltext import Document
 
@@ -62,7 +62,7 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 def _guess(word: str, known: Sequence[str]) -> str:
     close = get_close_matches(word, known, n=1, cutoff=_CLOSE)
-    return f"Did you mean {close[0]}?" if close else ""
+    return f'Did you mean "{close[0]}"?' if close else ""
 
 
 class Reader:
@@ -82,7 +82,7 @@ class Reader:
             return Fields(self, {}, at)
         for key, item in value.items():
             if key not in known:
-                self.problem(join(at, key), item, "a field that exists", nearest(key, known))
+                self.problem(join(at, key), item, KNOWN_FIELD, nearest(key, known))
         return Fields(self, value, at)
 
     def items(self, value: Any, at: str) -> Iterator[tuple[str, Any]]:
