@@ -16,7 +16,15 @@ from tenure.cli.main import run
 from tenure.model.api.resource import EVENTS, NODE_POOLS, NODES, PODS
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import World
-from tests.builders import MINUTE, a_deployment, a_node_class, a_pdb, a_pod, a_pool
+from tests.builders import (
+    MINUTE,
+    a_deployment,
+    a_node_class,
+    a_pdb,
+    a_pod,
+    a_pool,
+    a_requirement,
+)
 from tests.cli.readclusters import seen
 from tests.scenarios.files import a_story, written
 
@@ -311,6 +319,30 @@ def test_a_pool_in_which_all_is_well_has_nothing_to_do() -> None:
         said = of_pool(story)
     assert "  verdict   PoolCurrent: " in said
     assert said.count("Nothing to do.") == 1
+
+
+@pytest.mark.parametrize(
+    ("pool", "why"),
+    [
+        (
+            a_pool(requirements=[a_requirement("node.kubernetes.io/instance-type", "none-such")]),
+            "instance types of KWOKNodeClass default matches spec.template.spec.requirements",
+        ),
+        (
+            a_pool(requirements=[a_requirement("topology.kubernetes.io/zone", "moon")]),
+            "spec.template.spec.requirements",
+        ),
+        (a_pool(replicas=2), "spec.replicas is set"),
+    ],
+    ids=["no instance type", "no zone", "static"],
+)
+def test_a_pool_that_can_launch_nothing_says_so(pool: dict[str, Any], why: str) -> None:
+    with Story(a_node_class(), pool) as story:
+        story.run(MINUTE)
+        said = of_pool(story)
+    (line,) = (one for one in said.splitlines() if one.startswith("  launches  nothing: "))
+    assert why in line
+    assert "Nothing to do" not in said
 
 
 def test_a_pool_of_another_provider_is_named_to_a_pod_that_fits_nowhere() -> None:

@@ -15,6 +15,7 @@ import msgspec
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.cluster.question import Question
 from tenure.cli.explain.podtext import pod_state, why_no_verdict
+from tenure.cli.explain.pooltext import launches_nothing
 from tenure.cli.explain.repairtext import RepairOutlook, repair_outlook
 from tenure.cli.explain.scheduletext import DrainOutlook, drain_outlook
 from tenure.core.decision import Subject, Verdict
@@ -44,6 +45,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     #: Why there is no verdict on the object itself, if there is none and it is known.
     silence: str = ""
+    #: Of a pool: why it launches no node, where its verdicts do not say so; empty if it can.
+    launches_nothing: str = ""
     #: On the object itself, the governing one first.
     verdicts: tuple[Verdict, ...]
     #: On what it stands on: a pod's node, a node's claim, a claim's node.
@@ -67,6 +70,9 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
         held=str(evaluated.clock_blocker or ""),
         state=_state(item, evaluated.at),
         silence=why_no_verdict(item) if isinstance(item, Pod) else "",
+        launches_nothing=(
+            launches_nothing(item, evaluated.snapshot) if isinstance(item, NodePool) else ""
+        ),
         verdicts=tuple(_governing_first(item, _about(evaluated, question.resource, item))),
         around=tuple(
             _of_pool(evaluated, item)

@@ -45,7 +45,11 @@ def _lines(answer: Explanation) -> Iterator[str]:
     if answer.held:
         yield f"  held      {answer.held}"
     yield f"  state     {answer.state}"
-    advised = any(map(needs_attention, (*answer.verdicts, *answer.around)))
+    if answer.launches_nothing:
+        yield f"  launches  nothing: {answer.launches_nothing}"
+    advised = bool(answer.launches_nothing) or any(
+        map(needs_attention, (*answer.verdicts, *answer.around))
+    )
     if not answer.verdicts:
         yield f"  verdict   {_nothing_to_decide(answer)}"
     for position, verdict in enumerate(answer.verdicts):
@@ -152,6 +156,7 @@ def to_json(answer: Explanation) -> str:
         "at": answer.at,
         "held": answer.held or None,
         "state": answer.state,
+        "launchesNothing": answer.launches_nothing or None,
         "also": [verdict_json(verdict) for verdict in answer.verdicts[1:]],
         "around": [verdict_json(verdict) for verdict in answer.around],
     }
