@@ -15,12 +15,13 @@ import msgspec
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.cluster.question import Question
 from tenure.cli.explain.podtext import pod_state, why_no_verdict
-from tenure.cli.explain.pooltext import launches_nothing
 from tenure.cli.explain.repairtext import RepairOutlook, repair_outlook
 from tenure.cli.explain.scheduletext import DrainOutlook, drain_outlook
 from tenure.core.decision import Subject, Verdict
+from tenure.core.facts import Fact
 from tenure.core.marks.deadline import requested_at
 from tenure.core.marks.ownership import is_our_node
+from tenure.core.provision.launchable import launches_nothing
 from tenure.core.reasons import NO_ADVICE, REASONS
 from tenure.model.api import resource as r
 from tenure.model.api.meta import ApiObject, Condition, format_time
@@ -45,8 +46,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     #: Why there is no verdict on the object itself, if there is none and it is known.
     silence: str = ""
-    #: Of a pool: why it launches no node, where its verdicts do not say so; empty if it can.
-    launches_nothing: str = ""
+    #: Of a pool: why it launches no node, where its verdicts do not say so; None if it can.
+    launches_nothing: Fact | None = None
     #: On the object itself, the governing one first.
     verdicts: tuple[Verdict, ...]
     #: On what it stands on: a pod's node, a node's claim, a claim's node.
@@ -71,7 +72,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
         state=_state(item, evaluated.at),
         silence=why_no_verdict(item) if isinstance(item, Pod) else "",
         launches_nothing=(
-            launches_nothing(item, evaluated.snapshot) if isinstance(item, NodePool) else ""
+            launches_nothing(item, evaluated.snapshot) if isinstance(item, NodePool) else None
         ),
         verdicts=tuple(_governing_first(item, _about(evaluated, question.resource, item))),
         around=tuple(

@@ -45,9 +45,9 @@ def _lines(answer: Explanation) -> Iterator[str]:
     if answer.held:
         yield f"  held      {answer.held}"
     yield f"  state     {answer.state}"
-    if answer.launches_nothing:
+    if answer.launches_nothing is not None:
         yield f"  launches  nothing: {answer.launches_nothing}"
-    advised = bool(answer.launches_nothing) or any(
+    advised = answer.launches_nothing is not None or any(
         map(needs_attention, (*answer.verdicts, *answer.around))
     )
     if not answer.verdicts:
@@ -156,7 +156,7 @@ def to_json(answer: Explanation) -> str:
         "at": answer.at,
         "held": answer.held or None,
         "state": answer.state,
-        "launchesNothing": answer.launches_nothing or None,
+        "launchesNothing": str(answer.launches_nothing or "") or None,
         "also": [verdict_json(verdict) for verdict in answer.verdicts[1:]],
         "around": [verdict_json(verdict) for verdict in answer.around],
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import AT, THEN, Fact, NodeClassNotServed
+from tenure.core.facts import AT, THEN, Fact, NodeClassNotServed, counted
 from tenure.core.health.domains import ZONE
 from tenure.core.health.facts import Domain, Outage
 from tenure.core.pool.facts import NodesTimedOut
@@ -212,6 +212,22 @@ class PoolDeleting(Fact, frozen=True):
         return "the NodePool is being deleted"
 
 
+class PoolMatchesNoType(Fact, frozen=True):
+    types: int
+    #: ``KWOKNodeClass default``
+    node_class: str
+
+    def __str__(self) -> str:
+        of = f"{counted(self.types, 'instance type')} of {self.node_class}"
+        return f"none of the {of} matches spec.template.spec.requirements"
+
+
+class PoolWithoutOfferings(Fact, frozen=True):
+    def __str__(self) -> str:
+        where = "the zones and capacity types of spec.template.spec.requirements"
+        return f"no offering is available in {where}"
+
+
 class PoolStatic(Fact, frozen=True):
     def __str__(self) -> str:
         return "spec.replicas is set, and Tenure does not support static NodePools yet"
@@ -290,6 +306,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     DaemonSetsTooLarge(("kube-system/agent", "kube-system/log")),
     PoolUnreadable("NodePool general cannot be read: spec.weight"),
     PoolDeleting(),
+    PoolMatchesNoType(144, "KWOKNodeClass default"),
+    PoolWithoutOfferings(),
     PoolStatic(),
     PoolNotReady("EC2NodeClass default does not exist"),
     NodeClassRefused("EC2NodeClass default", AT, "no such image", THEN),
