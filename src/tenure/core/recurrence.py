@@ -24,6 +24,7 @@ from tenure.model.values.cron import Cron, start_of_day
 
 _DAY: Final = timedelta(days=1)
 _MINUTE: Final = timedelta(minutes=1)
+_MOMENT: Final = timedelta(microseconds=1)
 #: Clocks are set by less.
 _CLOCK_CHANGE_MAX: Final = timedelta(hours=3)
 #: Weekdays, month ends and changes of the clocks come together in every way within so many years,
@@ -147,8 +148,9 @@ def _shape(cron: Cron, lasts: timedelta) -> _Shape:
     hits = [hour * 60 + minute for hour in cron.hours for minute in cron.minutes]
     runs = [(hits[0], hits[0])]
     for hit in hits[1:]:
-        if (hit - runs[-1][1]) * _MINUTE <= lasts:
-            runs[-1] = (runs[-1][0], hit)
+        first, last = runs[-1]
+        if (hit - last) * _MINUTE <= lasts:
+            runs[-1] = (first, hit)
         else:
             runs.append((hit, hit))
     following = [*hits[1:], hits[0] + 24 * 60]
@@ -165,9 +167,9 @@ def _runs(recurrence: Recurrence, shape: _Shape, day: date) -> Iterator[tuple[da
     end = start_of_day(day + _DAY, zone) if day < date.max else later(start, _DAY)
     if end - start == _DAY and _is_steady(start, end, zone):
         for first, last in shape.runs:
-            yield start + first * _MINUTE, start + last * _MINUTE
+            yield later(start, first * _MINUTE), later(start, last * _MINUTE)
         return
-    hit = recurrence.cron.next_after(start - timedelta(microseconds=1), zone)
+    hit = recurrence.cron.next_after(earlier(start, _MOMENT), zone)
     # A clock that is set back over midnight shows a time of this day again.
     while hit is not None and hit <= later(end, _CLOCK_CHANGE_MAX):
         yield hit, hit

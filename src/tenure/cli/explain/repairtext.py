@@ -175,11 +175,11 @@ def _gates(
     )
     for gate in (one for one in Gate if one in _SHOWN):
         note = "" if gate in ASKED[Operation.FORCEFUL_REPAIR] else " (applies to graceful repair)"
-        for said in _standing(gate, facts, snapshot, settings, now):
+        for said in _on_off_veto(gate, facts, snapshot, settings, now):
             yield _WORDS.get(gate, gate), f"{said}{note}"
 
 
-def _standing(
+def _on_off_veto(
     gate: Gate, facts: GateFacts, snapshot: Snapshot, settings: Settings, now: datetime
 ) -> Iterator[str]:
     """Breaker and budget are told in numbers also while they block nothing."""

@@ -214,7 +214,7 @@ class PoolDeleting(Fact, frozen=True):
 
 class PoolMatchesNoType(Fact, frozen=True):
     types: int
-    #: ``KWOKNodeClass default``
+    #: ``EC2NodeClass default``
     node_class: str
 
     def __str__(self) -> str:
