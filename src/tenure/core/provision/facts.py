@@ -306,7 +306,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     DaemonSetsTooLarge(("kube-system/agent", "kube-system/log")),
     PoolUnreadable("NodePool general cannot be read: spec.weight"),
     PoolDeleting(),
-    PoolMatchesNoType(144, "KWOKNodeClass default"),
+    PoolMatchesNoType(144, "EC2NodeClass default"),
     PoolWithoutOfferings(),
     PoolStatic(),
     PoolNotReady("EC2NodeClass default does not exist"),
