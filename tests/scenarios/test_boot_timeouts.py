@@ -34,7 +34,9 @@ def test_a_ttl_that_is_shorter_than_the_boot_costs_eight_instances_an_hour(crash
         assert conditions(story)["LaunchesBackOff"] == "True"
         assert conditions(story)["Ready"] == "True"
         assert "LaunchesBackOff" in story.reasons("NodePool/general")
-        assert "PodsPendingAgain" not in story.reasons("*"), "nobody else has deleted the nodes"
+        assert "PodsPendingAgain" not in story.reasons("*"), (
+            "no other program has deleted the nodes"
+        )
 
 
 def test_a_longer_ttl_ends_the_back_off_at_once() -> None:

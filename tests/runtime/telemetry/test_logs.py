@@ -151,7 +151,7 @@ def test_libraries_are_heard_only_while_the_program_runs() -> None:
 
 
 def test_a_closed_stream_drops_the_line() -> None:
-    """Asyncio reports exceptions that nobody has awaited, perhaps after the end of the program."""
+    """Asyncio reports exceptions that were never awaited, perhaps after the end of the program."""
     desk = Desk()
     desk.stream.close()
     LibraryHandler(desk.log).handle(
