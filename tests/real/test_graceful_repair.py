@@ -95,7 +95,7 @@ async def replaced_first(
     pool = claim["metadata"]["labels"][NODEPOOL]
     assert new["metadata"]["labels"][NODEPOOL] == pool
     await leaving.event(
-        "NeededAsReplacement", names([new])[0], f"stands in for {names([claim])[0]}"
+        "NeededAsReplacement", names([new])[0], f"replacement of NodeClaim {names([claim])[0]}"
     )
     for about in (names([node])[0], names([claim])[0]):
         await leaving.event("Replacing", about)
@@ -103,7 +103,7 @@ async def replaced_first(
 
 
 async def replacement_of(leaving: Leaving, claim: Json) -> Json:
-    """Until there is one; it says whom it stands in for."""
+    """Until there is one; it says which claim it replaces."""
     uid = claim["metadata"]["uid"]
 
     def ours(claims: list[Json]) -> list[Json]:
@@ -132,7 +132,9 @@ def test_a_replacement_that_does_not_come_up_leaves_the_unhealthy_node_as_it_was
         await leaving.scene.until_gone(new)
         await leaving.event("RegistrationTimeout", names([new])[0])
         for about in (names([node])[0], names([claim])[0]):
-            await leaving.event("ReplacementFailed", about, f"its replacement {names([new])[0]}")
+            await leaving.event(
+                "ReplacementFailed", about, f"replacement NodeClaim {names([new])[0]}"
+            )
 
         is_closed = has_taint(DISRUPTED_TAINT)
         await chronicle.first(node, lambda it: not is_closed(it), "open again", after=closed)

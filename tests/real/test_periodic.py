@@ -55,13 +55,18 @@ def test_a_replica_that_comes_after_counts_the_event_on_instead_of_repeating_it(
         assert tenure.stop() == 0
 
 
-def test_a_window_says_of_itself_that_nothing_enforces_it_yet(
+def test_a_window_says_that_it_is_valid_and_whether_it_is_active(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     apply(cluster, [WINDOW])
     with tenure_run(account(cluster), tmp_path, *FLAGS) as tenure:
-        valid = ("--for=condition=Valid=Unknown", "maintenancewindow/night", "--timeout=60s")
+        valid = ("--for=condition=Valid=True", "maintenancewindow/night", "--timeout=60s")
         said(cluster.kubeconfig, "kubectl", "wait", *valid)
+        path = "jsonpath={.status.conditions[?(@.type=='Active')].status} {.status.nextChange}"
+        shown = said(cluster.kubeconfig, "kubectl", "get", "maintenancewindow/night", "-o", path)
+        active, _, change = shown.partition(" ")
+        assert active in ("True", "False")
+        assert change, "it opens and closes every day"
         assert tenure.stop() == 0
 
 
