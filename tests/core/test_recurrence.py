@@ -186,6 +186,19 @@ def test_nothing_changes_before_it_is_said_to(
         assert one.phase(between) == phase
 
 
+@pytest.mark.parametrize("zone", ["America/New_York", "Pacific/Kiritimati", "UTC"])
+@pytest.mark.parametrize("cron", ["0 0 1 1 *", "* * * * *", "0 */2 29 2 *", "59 23 31 12 *"])
+@pytest.mark.parametrize("lasts", [timedelta(0), timedelta(days=365 * 2030), timedelta.max])
+def test_neither_a_long_duration_nor_the_ends_of_the_calendar_are_an_error(
+    zone: str, cron: str, lasts: timedelta
+) -> None:
+    (one,) = a_calendar([(cron, lasts)], zone)
+    ends = (datetime.min.replace(tzinfo=UTC), START, datetime.max.replace(tzinfo=UTC))
+    for now in (*ends, ends[0] + MICROSECOND, ends[2] - timedelta(days=3)):
+        phase = phase_of_any([one], now)
+        assert phase.changes_at is None or phase.changes_at > now
+
+
 def test_the_oracle_itself_on_a_night_with_a_clock_change() -> None:
     """By hand: in Berlin 02:30 does not exist on 29 March 2026, and comes twice on 25 October."""
     half_past_two = [("30 2 * * *", timedelta(minutes=10))]

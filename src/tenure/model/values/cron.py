@@ -50,6 +50,9 @@ _ITEM: Final = re.compile(r"(?:(?P<all>[*?])|(?P<low>\w+)(?:-(?P<high>\w+))?)(?:
 _MINUTE: Final = timedelta(minutes=1)
 _TOO_LONG: Final = f"It may have {PARSED_MAX} characters."
 
+#: Between these the local clock of every zone shows a date that the calendar has.
+_FIRST: Final = datetime(1, 1, 3, tzinfo=UTC)
+_LAST: Final = datetime(9999, 12, 28, tzinfo=UTC)
 #: Leap days are up to eight years apart (2096 to 2104); nothing else is rarer.
 _YEARS_AHEAD: Final = 8
 
@@ -108,6 +111,9 @@ class Cron(msgspec.Struct, frozen=True):
     def next_after(self, instant: datetime, zone: ZoneInfo) -> datetime | None:
         """The first time it fires strictly after the instant, in UTC; None for never."""
         assert instant.tzinfo is not None, "an instant without a zone is none"
+        if instant > _LAST:
+            return None
+        instant = max(instant, _FIRST)
         if self.rhythmic:
             return self._next_by_rhythm(instant, zone)
         for local in self._local_times(instant.astimezone(zone).replace(tzinfo=None)):
@@ -161,6 +167,8 @@ class Cron(msgspec.Struct, frozen=True):
             if month in self.months:
                 for number in range(start, monthrange(year, month)[1] + 1):
                     day = date(year, month, number)
+                    if day > _LAST.date():
+                        return
                     if self.matches_day(day):
                         yield day
             year, month, start = (year, month + 1, 1) if month < 12 else (year + 1, 1, 1)
