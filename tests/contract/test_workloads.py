@@ -157,16 +157,23 @@ async def a_job(cluster: Cluster, **spec: Any) -> None:
 
 async def working(cluster: Cluster, but: str = "") -> Json:
     """The job's pod that runs; ``but`` is one that no longer counts."""
+    return (await all_working(cluster, 1, but))[0]
 
-    async def running() -> Json | None:
-        pods = await cluster.pods("sum")
-        at_work = [p for p in pods.values() if p["status"]["phase"] == "Running"]
-        return next((p for p in at_work if name(p) != but), None)
 
-    return await cluster.until(running, "a pod of the job runs")
+async def all_working(cluster: Cluster, count: int, but: str = "") -> list[Json]:
+    """The job's pods, once this many of them run."""
+
+    async def running() -> list[Json] | None:
+        pods = (await cluster.pods("sum")).values()
+        found = [p for p in pods if p["status"]["phase"] == "Running" and name(p) != but]
+        return found if len(found) == count else None
+
+    return await cluster.until(running, f"{count} pods of the job run")
 
 
 async def ended(cluster: Cluster, pod: Json, phase: str) -> None:
+    """End a pod that runs: a kubelet still starting it writes Running over the phase."""
+    assert pod["status"]["phase"] == "Running", pod["status"]
     patch = {"status": {"phase": phase}}
     answer = await cluster.patch(PODS, name(pod), patch, subresource="status")
     assert answer.status == 200, answer
@@ -241,7 +248,7 @@ async def test_a_job_runs_as_many_at_once_as_it_says(cluster: Cluster) -> None:
     await cluster.node("a")
     await a_job(cluster, completions=3, parallelism=2)
     await cluster.until_status(JOBS, "sum", active=2)
-    for pod in (await cluster.pods("sum")).values():
+    for pod in await all_working(cluster, 2):
         await ended(cluster, pod, "Succeeded")
     await cluster.until_status(JOBS, "sum", succeeded=2, active=1)
 
