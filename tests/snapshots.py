@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from tenure.model.api.meta import ApiObject
@@ -26,8 +28,12 @@ def snapshot_with(
     *items: ApiObject,
     observations: Observations | None = None,
     ours: frozenset[tuple[str, str]] = SERVED,
+    unlisted: Mapping[Resource, str] = MappingProxyType({}),
 ) -> Snapshot:
+    """``unlisted``: kinds that the API server does not list, and why."""
     tables = Tables()
+    for resource, why in unlisted.items():
+        tables.list_failed(resource, why)
     for item in items:
         tables.put(RESOURCE_OF[type_of(item)], item)
     return Snapshot(tables, observations, ours=ours)

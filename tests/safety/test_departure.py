@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from tenure.core.writes import delete_claim, patch
 from tenure.model.api import names
 from tenure.model.api.meta import format_time
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.resource import NODE_CLAIMS
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, Resource
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
@@ -79,11 +80,12 @@ def asked(
     ground: Ground | None,
     objects: Sequence[Any],
     settings: Settings = SETTINGS,
+    unlisted: Mapping[Resource, str] = MappingProxyType({}),
     **known: Any,
 ) -> str | None:
     """What the guard says when the claim ``a`` is deleted on that ground."""
     observations = Observations(repair_statements=kwok_statements(), **known)
-    snapshot = snapshot_with(*objects, observations=observations)
+    snapshot = snapshot_with(*objects, observations=observations, unlisted=unlisted)
     deletion = delete_claim(snapshot.claims["a"], ground or Ground.REPLACED)
     return veto(msgspec.structs.replace(deletion, ground=ground), snapshot, NOW, settings)
 
@@ -264,6 +266,15 @@ def test_a_window_that_does_not_select_the_node_holds_nothing() -> None:
 
 def test_a_window_for_other_actions_holds_no_repair() -> None:
     assert asked(Ground.REPLACED, a_fleet(window=a_named_window(actions=["Drift"]))) is None
+
+
+def test_windows_that_cannot_be_listed_hold_a_command_and_no_forceful_repair() -> None:
+    unlisted = {MAINTENANCE_WINDOWS: "forbidden"}
+    said = asked(Ground.REPLACED, a_fleet(), unlisted=unlisted)
+    assert said is not None
+    assert "MaintenanceWindows cannot be listed: forbidden" in said
+    forced = a_fleet(pool=FORCEFUL, claim=a_claim(annotations=STAMP))
+    assert asked(Ground.REPAIR, forced, unlisted=unlisted) is None
 
 
 RETIRED = {**MARKS, names.DISRUPTION_REASON: "Retired"}

@@ -14,6 +14,7 @@ from tenure.model.api.names import DISRUPTED_TAINT
 from tenure.model.api.resource import EVENTS, MAINTENANCE_WINDOWS, NODES
 from tenure.sim.scenario.dsl import Story
 from tests.builders import HOUR, MINUTE, SECOND, Manifest, a_deployment
+from tests.runtime.observe.test_view import Forbidding
 from tests.scenarios.test_replacing import (
     DUE,
     a_cluster,
@@ -53,7 +54,7 @@ def test_a_block_window_keeps_repair_from_starting_until_it_closes(mode: str) ->
         assert not is_leaving(story, claim)
         assert not is_tainted(story, node)
         assert story.cloud.launch_count == 1, "no replacement waits for the window"
-        assert warned(story, "MaintenanceWindow freeze blocks the disruption of Node")
+        assert warned(story, "MaintenanceWindow freeze blocks Repair of Node")
         assert "Replacing" not in story.reasons(f"NodeClaim/{claim}")
         story.run(6 * MINUTE)
         assert is_gone(story, claim)
@@ -145,3 +146,28 @@ def test_the_status_shows_whether_it_is_active_and_when_that_changes() -> None:
         assert status["nextChange"] == "2026-01-06T08:00:00Z"
         assert {c["type"]: c["status"] for c in status["conditions"]}["Active"] == "False"
         assert story.the(NODES)["spec"].get("taints") in (None, []), DISRUPTED_TAINT
+
+
+@pytest.mark.parametrize("mode", ["Graceful", "Forceful"])
+def test_without_the_right_to_list_windows_no_command_begins(mode: str) -> None:
+    """What a window might block waits; launches and forceful repairs go on."""
+    with Story(*a_cluster(a_deployment(), **repaired(mode))) as story:
+        forbidding = Forbidding(story.transport, MAINTENANCE_WINDOWS)
+        story.transport = forbidding
+        story.crash()
+        story.run(5 * MINUTE)
+        assert story.running("web") == 1
+        assert "WindowsUnlisted" in story.reasons("NodePool/general")
+        assert story.controller.view.outdated == ""
+        _, claim = becomes_unhealthy(story)
+        story.run(DUE + 5 * MINUTE)
+        if mode == "Forceful":
+            assert is_gone(story, claim)
+            return
+        assert "DisruptionBlocked" in story.reasons(f"NodeClaim/{claim}")
+        assert warned(story, "MaintenanceWindows cannot be listed: ")
+        assert story.cloud.launch_count == 1
+        forbidding.forbids = False
+        story.run(5 * MINUTE)
+        assert is_gone(story, claim)
+        assert story.reasons("NodePool/general")[-1] != "WindowsUnlisted"

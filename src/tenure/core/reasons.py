@@ -144,6 +144,7 @@ class Reason(StrEnum):
     WINDOW_CURRENT = "WindowCurrent"
     WINDOW_STATUS_CHANGED = "WindowStatusChanged"
     WINDOW_INVALID = "WindowInvalid"
+    WINDOWS_UNLISTED = "WindowsUnlisted"
 
     # Objects that cannot be read or evaluated.
     OBJECT_UNREADABLE = "ObjectUnreadable"
@@ -583,6 +584,12 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.POOL_NOT_READY: ReasonInfo(
         "The pool launches nothing: its template or node class cannot be used.",
         "Correct the field or the node class that the message names; tenure lint shows an example.",
+        _WARNING,
+    ),
+    Reason.WINDOWS_UNLISTED: ReasonInfo(
+        "Maintenance windows cannot be listed, and one of them may block a disruption: no graceful "
+        "repair, reboot or voluntary disruption begins.",
+        "Install the CRD of MaintenanceWindow (tenure crds) and the ClusterRole of this release.",
         _WARNING,
     ),
     Reason.LAUNCHES_BACK_OFF: ReasonInfo(

@@ -25,7 +25,7 @@ from tenure.safety.reasons import UNHEALTHY, is_repair, veto_of
 from tenure.safety.times import asked_for, span_of
 from tenure.safety.unhealthy import open_breaker, outage, unfounded
 from tenure.safety.unreadable import unreadable_parts, unreadable_pods
-from tenure.safety.windows import closed_window
+from tenure.safety.windows import closed_window, unlisted_windows
 from tenure.schema.semantics.repair import block_problems
 
 #: The TTL of a claim that does not say.
@@ -114,7 +114,8 @@ def windows(d: Departure) -> str | None:
     """No active Block window, and an active one of the matching Allow windows."""
     if d.node is None or (is_repair(d.reason) and not d.by_condition):
         return None
-    return closed_window(d.node, d.reason or UNHEALTHY, d.snapshot, d.now)
+    unlisted = unlisted_windows(d.snapshot) if d.reason else None
+    return unlisted or closed_window(d.node, d.reason or UNHEALTHY, d.snapshot, d.now)
 
 
 def unhealthy(d: Departure) -> str | None:

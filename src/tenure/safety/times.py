@@ -50,9 +50,9 @@ def is_on(cron: str, lasts: str, zone: str | None, now: datetime) -> bool:
 def selects(selector: NodeLabelSelector | None, labels: Mapping[str, str]) -> bool:
     """Whether all expressions hold; none: every Node. Raises SpecError for bad text."""
     expressions = selector.match_expressions if selector is not None else ()
-    return all(
-        Requirement.of(one.key, one.operator, one.values).matches(labels) for one in expressions
-    )
+    # All of them are read first: one that cannot be read counts wherever it stands.
+    wanted = [Requirement.of(one.key, one.operator, one.values) for one in expressions]
+    return all(one.matches(labels) for one in wanted)
 
 
 def asked_for(thing: Node | NodeClaim, annotation: str, now: datetime) -> bool:

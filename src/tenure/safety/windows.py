@@ -13,14 +13,21 @@ from typing import Final
 from tenure.errors import SpecError
 from tenure.model.api.meta import read_instant
 from tenure.model.api.node import Node
+from tenure.model.api.resource import MAINTENANCE_WINDOWS
 from tenure.model.api.window import ACTIONS, MaintenanceWindow
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.model.snapshot.unreadable import is_undecoded, is_unreadable
 from tenure.safety.reasons import REPAIR, window_actions
 from tenure.safety.times import is_on, selects
 from tenure.schema.semantics.window import window_problems
 
 _ALL_BUT_REPAIR: Final = frozenset(ACTIONS) - {REPAIR}
+
+
+def unlisted_windows(snapshot: Snapshot) -> str | None:
+    """Windows that cannot be listed forbid every command: one of them may."""
+    why = snapshot.unlisted(MAINTENANCE_WINDOWS)
+    return f"MaintenanceWindows cannot be listed: {why}" if why else None
 
 
 def closed_window(node: Node, reason: str, snapshot: Snapshot, now: datetime) -> str | None:
@@ -41,15 +48,15 @@ def closed_window(node: Node, reason: str, snapshot: Snapshot, now: datetime) ->
 
 
 def _named(window: MaintenanceWindow) -> frozenset[str]:
-    if is_unreadable(window) or not window.spec.actions:
-        return _ALL_BUT_REPAIR
     named = frozenset(window.spec.actions)
-    return named if named <= frozenset(ACTIONS) else named | _ALL_BUT_REPAIR
+    if not named or is_undecoded(window) or named - frozenset(ACTIONS):
+        return named | _ALL_BUT_REPAIR
+    return named
 
 
 def _covers(window: MaintenanceWindow, node: Node) -> bool:
     try:
-        return is_unreadable(window) or selects(window.spec.selector, node.labels)
+        return selects(window.spec.selector, node.labels)
     except SpecError:
         return True
 

@@ -8,10 +8,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.windows.facts import OutsideAllowWindows, WindowBlocks
-from tenure.core.windows.windows import REPAIR, closed_by, windows_change_at, windows_naming
+from tenure.core.windows.facts import (
+    InvalidWindowBlocks,
+    OutsideAllowWindows,
+    WindowBlocks,
+    WindowsUnlisted,
+)
+from tenure.core.windows.windows import (
+    REPAIR,
+    closed_by,
+    windows_change_at,
+    windows_for_commands,
+    windows_naming,
+)
 from tenure.model.api.meta import FOR_EVER
+from tenure.model.api.resource import MAINTENANCE_WINDOWS
 from tenure.model.api.window import MaintenanceWindow
+from tenure.model.snapshot.unreadable import stand_in
 from tests.core.build import a_node
 from tests.snapshots import snapshot_with
 
@@ -30,7 +43,7 @@ def a_window(name: str = "w", cron: str = "0 6 * * 1-5", **spec: Any) -> Mainten
 
 def test_an_active_block_window_forbids_it_until_its_end() -> None:
     found = closed_by([a_window()], NODE, DRIFT, NOON)
-    assert found == (WindowBlocks("w", "n1", NOON + 2 * HOUR), NOON + 2 * HOUR)
+    assert found == (WindowBlocks("w", ("Drift",), "n1", NOON + 2 * HOUR), NOON + 2 * HOUR)
 
 
 def test_a_block_window_that_is_not_active_forbids_nothing() -> None:
@@ -42,7 +55,7 @@ def test_a_block_window_that_is_not_active_forbids_nothing() -> None:
 def test_of_two_the_one_that_ends_last_is_named_and_any_change_is_a_recheck() -> None:
     longer = a_window("longer", "0 10 * * *")
     found = closed_by([a_window(), longer], NODE, DRIFT, NOON)
-    assert found == (WindowBlocks("longer", "n1", NOON + 6 * HOUR), NOON + 2 * HOUR)
+    assert found == (WindowBlocks("longer", ("Drift",), "n1", NOON + 6 * HOUR), NOON + 2 * HOUR)
 
 
 def test_outside_of_every_allow_window_it_is_forbidden_until_the_next_begins() -> None:
@@ -50,7 +63,7 @@ def test_outside_of_every_allow_window_it_is_forbidden_until_the_next_begins() -
     late = a_window("late", "0 23 * * *", type="Allow")
     found = closed_by([nights, late], NODE, DRIFT, NOON)
     assert found == (
-        OutsideAllowWindows(("nights", "late"), "n1", NOON + 10 * HOUR),
+        OutsideAllowWindows(("nights", "late"), ("Drift",), "n1", NOON + 10 * HOUR),
         NOON + 10 * HOUR,
     )
     assert closed_by([nights, late], NODE, DRIFT, NOON + 11 * HOUR) is None
@@ -73,14 +86,14 @@ def test_a_window_counts_for_the_actions_and_nodes_that_it_names() -> None:
 
 def test_a_window_without_schedules_and_dates_is_always_active() -> None:
     found = closed_by([a_window(schedules=[])], NODE, DRIFT, NOON)
-    assert found == (WindowBlocks("w", "n1", FOR_EVER), None)
+    assert found == (WindowBlocks("w", ("Drift",), "n1", FOR_EVER), None)
 
 
 def test_dates_alone_count_only_then() -> None:
     freeze = {"from": "2026-01-05T00:00:00Z", "until": "2026-01-06T00:00:00+01:00"}
     window = a_window(schedules=[], dates=[freeze])
     assert closed_by([window], NODE, DRIFT, NOON) == (
-        WindowBlocks("w", "n1", NOON + 11 * HOUR),
+        WindowBlocks("w", ("Drift",), "n1", NOON + 11 * HOUR),
         NOON + 11 * HOUR,
     )
     assert closed_by([window], NODE, DRIFT, NOON + 11 * HOUR) is None
@@ -96,12 +109,59 @@ def test_dates_alone_count_only_then() -> None:
 )
 def test_a_window_that_cannot_be_understood_fails_safe(broken: dict[str, Any]) -> None:
     found = closed_by([a_window(**broken)], NODE, DRIFT, NOON)
-    assert found == (WindowBlocks("w", "n1", FOR_EVER), None)
+    assert found is not None
+    assert isinstance(found[0], InvalidWindowBlocks)
+    assert (found[0].window, found[0].actions, found[1]) == ("w", ("Drift",), None)
+    assert "until it is corrected" in str(found[0])
     allow = closed_by([a_window(**broken, type="Allow")], NODE, DRIFT, NOON)
-    assert allow == (OutsideAllowWindows(("w",), "n1", FOR_EVER), None)
+    assert allow == (OutsideAllowWindows(("w",), ("Drift",), "n1", FOR_EVER), None)
 
 
 def test_actions_that_cannot_be_read_are_all_but_repair() -> None:
     odd = a_window(actions=["Sleep"])
     assert closed_by([odd], NODE, DRIFT, NOON) is not None
     assert closed_by([odd], NODE, REPAIR, NOON) is None
+
+
+def test_dates_beyond_the_calendar_count_as_its_first_and_last_instant() -> None:
+    """In UTC they lie outside of the years 1 to 9999, and the API server accepts them."""
+    beyond = {"from": "0001-01-01T00:00:00+14:00", "until": "9999-12-31T23:59:59-23:59"}
+    found = closed_by([a_window(schedules=[], dates=[beyond])], NODE, DRIFT, NOON)
+    assert found is not None
+    assert isinstance(found[0], WindowBlocks)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_window_that_fails_a_decider_blocks_what_it_names(times: int) -> None:
+    """``times``: a second stand-in says even less."""
+    window = a_window(actions=["Repair"])
+    for _ in range(times):
+        window = stand_in(window, "AssertionError", decoded=True)
+    found = closed_by(windows_naming(REPAIR, snapshot_with(window)), NODE, REPAIR, NOON)
+    assert found is not None
+    assert isinstance(found[0], InvalidWindowBlocks)
+    assert closed_by([window], NODE, DRIFT, NOON) is None
+
+
+def test_a_window_that_fails_a_decider_selects_what_it_did() -> None:
+    others = {"matchExpressions": [{"key": "team", "operator": "In", "values": ["db"]}]}
+    window = stand_in(a_window(selector=others), "AssertionError", decoded=True)
+    assert closed_by([window], NODE, DRIFT, NOON) is None
+
+
+def test_a_window_that_cannot_be_decoded_names_all_but_repair_beside_what_can_be_read() -> None:
+    window = stand_in(
+        a_window(actions=["Repair"]), "Expected `str`", field="spec.schedules[0].cron"
+    )
+    assert closed_by([window], NODE, DRIFT, NOON) is not None
+    assert closed_by([window], NODE, REPAIR, NOON) is not None
+
+
+def test_windows_that_cannot_be_listed_forbid_every_command_and_no_forceful_repair() -> None:
+    why = "the API server does not have this kind"
+    snapshot = snapshot_with(unlisted={MAINTENANCE_WINDOWS: why})
+    for actions in (DRIFT, REPAIR):
+        found = closed_by(windows_for_commands(actions, snapshot), NODE, actions, NOON)
+        assert found == (WindowsUnlisted(why), None)
+    assert windows_naming(REPAIR, snapshot) == ()
+    assert windows_for_commands(DRIFT, snapshot_with()) == ()

@@ -84,9 +84,10 @@ class Forbidding:
 
     def __init__(self, inner: Transport, resource: Resource) -> None:
         self._inner, self._path = inner, resource.path()
+        self.forbids = True
 
     async def request(self, request: Request) -> Response:
-        if request.path == self._path:
+        if self.forbids and request.path == self._path:
             body = b'{"kind":"Status","reason":"Forbidden","code":403,"message":"no such right"}'
             return Response(status=403, body=body)
         return await self._inner.request(request)

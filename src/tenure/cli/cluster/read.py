@@ -25,7 +25,7 @@ from tenure.cli.view.instants import span
 from tenure.core.decision import Subject
 from tenure.core.policy.deciders import PATIENCE, UNMOVED, deciders
 from tenure.core.policy.readers import READERS
-from tenure.errors import ApiError, SpecError, TenureError, Unavailable
+from tenure.errors import ApiError, Forbidden, NotFound, SpecError, TenureError, Unavailable
 from tenure.kube.cache.cache import Cache
 from tenure.kube.cache.informer import in_words
 from tenure.kube.client.client import Client
@@ -47,7 +47,7 @@ from tenure.runtime.clock.system import SystemClock
 from tenure.runtime.cloud.inventory import Inventory
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.observe.store import ObservationStore
-from tenure.runtime.observe.view import HELPFUL, WATCHED
+from tenure.runtime.observe.view import FORBIDDING, HELPFUL, WATCHED
 from tenure.runtime.readonly import LookOnlyCloud, LookOnlyTransport
 from tenure.runtime.telemetry.events import DEFAULT_NAMESPACE as EVENTS_NAMESPACE
 from tenure.sim.cloud.remote import LEADER, EmbeddedCloud
@@ -233,7 +233,10 @@ async def _everything(client: Client, kinds: tuple[Resource, ...], notes: list[s
         if isinstance(error, TenureError):
             said = f"{resource} cannot be listed: {in_words(error)}"
             what = advice(error, resource)
-            into = notes if resource in HELPFUL else problems
+            refused = isinstance(error, Forbidden | NotFound)
+            if refused and resource in FORBIDDING:
+                cache.list_failed(resource, in_words(error))
+            into = notes if resource in HELPFUL or resource in cache.tables.unlisted else problems
             into.append(f"{said}; {what}" if what else said)
         elif error is not None:
             raise error

@@ -18,7 +18,7 @@ from tenure.core.marks.command import is_replaced, replacements_by_uid
 from tenure.core.marks.ownership import room_of
 from tenure.core.terminate.drain import drain_until
 from tenure.core.terminate.pods import DrainView
-from tenure.core.windows.windows import Windows, windows_naming
+from tenure.core.windows.windows import Windows, windows_for_commands
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -64,7 +64,7 @@ def candidates_in(methods: Methods, snapshot: Snapshot) -> Iterable[PoolCandidat
             fleet=fleet_of(name, snapshot),
             nodes={key: facts_of(*by_name[key], snapshot) for key in sorted(by_name)},
             watches=tuple((method.traits.reason, watch) for method, watch in watched[name]),
-            windows=windows_naming(frozenset(ACTIONS), snapshot),
+            windows=windows_for_commands(frozenset(ACTIONS), snapshot),
             pauses=tuple(pauses_of(snapshot.claims_of_pool(name))),
         )
 

@@ -27,7 +27,7 @@ from tenure.core.gates.gates import Gate, GateFacts, Operation, first_blocked
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.command import Command
 from tenure.core.unreadable.decider import in_the_way
-from tenure.core.windows.windows import Windows, windows_change_at, windows_naming
+from tenure.core.windows.windows import Windows, windows_change_at, windows_for_commands
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
@@ -161,7 +161,7 @@ class Methods:
         method = self.of(command)
         if method is None:
             return UnderWay(command=command)
-        windows = windows_naming(method.traits.window_actions, snapshot)
+        windows = windows_for_commands(method.traits.window_actions, snapshot)
         return UnderWay(command=command, facts=method.facts(command, snapshot), windows=windows)
 
     def validate(self, one: UnderWay, settings: Settings, now: datetime) -> Validation:

@@ -1,6 +1,6 @@
-"""Decides the status of NodePools and MaintenanceWindows: counts, hash, registrations.
+"""Decides the status of NodePools: counts, hash, registrations, back-off.
 
-May import: core, core.health, core.launchbreaker, core.marks, packing, schema, model, parse,
-errors.
+May import: core, core.health, core.launchbreaker, core.marks, core.windows, packing, schema,
+model, parse, errors.
 Start reading: status.py.
 """

@@ -42,6 +42,7 @@ from tenure.core.pool.registrations import (
     registrations_of,
 )
 from tenure.core.reasons import Reason
+from tenure.core.windows.facts import WindowsUnlisted
 from tenure.core.writes import patch, subject_of
 from tenure.errors import SpecError
 from tenure.model.api import names
@@ -49,7 +50,7 @@ from tenure.model.api.meta import ApiObject, Condition
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
-from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS
 from tenure.model.api.resource import NODES as NODE_OBJECTS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
@@ -82,6 +83,8 @@ class PoolView(msgspec.Struct, frozen=True, kw_only=True):
     usage: Mapping[str, int]
     registrations: Registrations
     back_off: BackOff
+    #: Why the API server does not list maintenance windows; empty if it does.
+    windows_unlisted: str = ""
     #: Condition types in the provider's repair statements.
     watched: frozenset[str] = frozenset()
 
@@ -99,6 +102,8 @@ class PoolDecider:
             for version in change.versions():
                 assert isinstance(version, NodeClaim)
                 yield version.pool_name
+        elif change.resource == MAINTENANCE_WINDOWS and not change.key:
+            yield from snapshot.pools
         elif change.resource == NODE_OBJECTS:
             for node in change.versions():
                 assert isinstance(node, Node)
@@ -127,6 +132,7 @@ class PoolDecider:
                 generations_of(pool, node_class),
             ),
             back_off=back_off_of(pool, snapshot.claims_of_pool(key).values(), node_class),
+            windows_unlisted=snapshot.unlisted(MAINTENANCE_WINDOWS),
             watched=frozenset(
                 one.condition_type for one in snapshot.observations.repair_statements
             ),
@@ -158,6 +164,9 @@ def _decide(view: PoolView) -> Verdict:
     if bad := tuple(_bad_blocks(pool, found)):
         reason = Reason.DISRUPTION_INVALID if found.disruption else Reason.REPAIR_INVALID
         return _verdict(pool, reason, *bad, action=status)
+    if view.windows_unlisted:
+        unlisted = WindowsUnlisted(view.windows_unlisted)
+        return _verdict(pool, Reason.WINDOWS_UNLISTED, unlisted, action=status)
     if view.back_off.is_open:
         timed_out_often = view.back_off.fact(pool, timeless=True)
         return _verdict(pool, Reason.LAUNCHES_BACK_OFF, timed_out_often, action=status)

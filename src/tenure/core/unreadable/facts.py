@@ -12,6 +12,7 @@ _CONSEQUENCE: Final = {
     "Node": "it is neither disrupted, repaired, drained nor terminated before a deadline",
     "NodeClaim": "it is neither disrupted, repaired, drained nor terminated before a deadline",
     "NodePool": "the pool launches nothing, and none of its nodes is disrupted or repaired",
+    "MaintenanceWindow": "it blocks the actions that it names on the Nodes that it selects",
     "VolumeAttachment": "its Node waits for it before a deadline",
 }
 

@@ -11,16 +11,41 @@ from tenure.model.api.meta import FOR_EVER, format_time
 
 class WindowBlocks(Fact, frozen=True):
     window: str
+    actions: tuple[str, ...]
     node: str
     until: datetime = FOR_EVER
 
     def __str__(self) -> str:
         end = "for ever" if self.until == FOR_EVER else f"until {format_time(self.until)}"
-        return f"MaintenanceWindow {self.window} blocks the disruption of Node {self.node} {end}"
+        return f"MaintenanceWindow {self.window} blocks {', '.join(self.actions)} of Node {self.node} {end}"
+
+
+class InvalidWindowBlocks(Fact, frozen=True):
+    window: str
+    problem: str
+    actions: tuple[str, ...]
+    node: str
+
+    def __str__(self) -> str:
+        return (
+            f"MaintenanceWindow {self.window} is invalid ({self.problem}) and blocks "
+            f"{', '.join(self.actions)} of Node {self.node} until it is corrected or deleted"
+        )
+
+
+class WindowsUnlisted(Fact, frozen=True):
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"MaintenanceWindows cannot be listed: {self.problem}; no command begins until they are. "
+            "Install the CRD of MaintenanceWindow and the ClusterRole of this release"
+        )
 
 
 class OutsideAllowWindows(Fact, frozen=True):
     windows: tuple[str, ...]
+    actions: tuple[str, ...]
     node: str
     #: When the first of them becomes active.
     opens: datetime = FOR_EVER
@@ -28,7 +53,7 @@ class OutsideAllowWindows(Fact, frozen=True):
     def __str__(self) -> str:
         when = "never active" if self.opens == FOR_EVER else f"active at {format_time(self.opens)}"
         return (
-            f"no MaintenanceWindow that allows the disruption of Node {self.node} is active "
+            f"no MaintenanceWindow that allows {', '.join(self.actions)} of Node {self.node} is active "
             f"({some(self.windows)}); the first is {when}"
         )
 
@@ -61,10 +86,14 @@ class WindowActive(Fact, frozen=True, kw_only=True):
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
-    WindowBlocks("office-hours", "node-1", AT),
-    WindowBlocks("freeze", "node-1"),
-    OutsideAllowWindows(("nights", "weekends"), "node-1", AT),
-    OutsideAllowWindows(("nights",), "node-1"),
+    WindowBlocks("office-hours", ("Drift",), "node-1", AT),
+    WindowBlocks("freeze", ("Repair",), "node-1"),
+    InvalidWindowBlocks(
+        "nights", 'spec.schedules[0].cron: "* *" has 2 fields, and needs 5', ("Repair",), "node-1"
+    ),
+    WindowsUnlisted("the API server does not have this kind"),
+    OutsideAllowWindows(("nights", "weekends"), ("Repair",), "node-1", AT),
+    OutsideAllowWindows(("nights",), ("Drift",), "node-1"),
     WindowUnreadable('spec.schedules[0].cron: "* *" has 2 fields, and needs 5'),
     WindowActive(active=True, allows=False, actions=("Drift",), nodes=3, changes_at=AT),
     WindowActive(active=True, allows=False, actions=("Drift", "Repair"), nodes=1),

@@ -3,7 +3,8 @@
 An action goes ahead outside every active Block window that selects the Node and names the action
 and, where Allow windows do so, inside at least one of those. A window that cannot be understood is
 active for ever if it blocks, and never if it allows; it names all actions but ``Repair`` where its
-actions cannot be read either, and selects every Node where its selector cannot be read.
+actions cannot be read either, and selects every Node where its selector cannot be read. Where windows
+cannot be listed, no command begins.
 """
 
 from __future__ import annotations
@@ -14,14 +15,26 @@ from typing import Final
 
 from tenure.core.facts import Fact
 from tenure.core.recurrence import ALWAYS, Dates, Phase, Recurrence, phase_of_any
-from tenure.core.windows.facts import OutsideAllowWindows, WindowBlocks
+from tenure.core.windows.facts import (
+    InvalidWindowBlocks,
+    OutsideAllowWindows,
+    WindowBlocks,
+    WindowsUnlisted,
+)
 from tenure.errors import SpecError
 from tenure.model.api.meta import FOR_EVER, read_instant
 from tenure.model.api.node import Node
-from tenure.model.api.window import ACTIONS, DateRange, MaintenanceWindow, Schedule
+from tenure.model.api.resource import MAINTENANCE_WINDOWS
+from tenure.model.api.window import (
+    ACTIONS,
+    DateRange,
+    MaintenanceWindow,
+    MaintenanceWindowSpec,
+    Schedule,
+)
 from tenure.model.matching.requirement import Requirement
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.model.snapshot.unreadable import is_undecoded, is_unreadable, problem_of, stand_in
 from tenure.model.values.cron import Cron, parse_zone
 from tenure.model.values.duration import parse_duration
 from tenure.schema.semantics.window import window_problems
@@ -38,6 +51,18 @@ def windows_naming(actions: frozenset[str], snapshot: Snapshot) -> Windows:
     return tuple(window for window in found if named_by(window) & actions)
 
 
+def windows_for_commands(actions: frozenset[str], snapshot: Snapshot) -> Windows:
+    """The same for what the pipeline does: windows that cannot be listed forbid all of that.
+
+    A forceful repair goes on: a cluster with the CRDs of Karpenter alone has no windows.
+    """
+    found = windows_naming(actions, snapshot)
+    if not (why := snapshot.unlisted(MAINTENANCE_WINDOWS)):
+        return found
+    unknown = MaintenanceWindow(spec=MaintenanceWindowSpec(actions=tuple(sorted(actions))))
+    return (stand_in(unknown, why), *found)
+
+
 def closed_by(
     windows: Iterable[MaintenanceWindow], node: Node, actions: frozenset[str], now: datetime
 ) -> tuple[Fact, datetime | None] | None:
@@ -49,16 +74,35 @@ def closed_by(
     ]
     changes_at = _first(phase for _, phase in concerned)
     blocking = [
-        (phase.changes_at or FOR_EVER, w.name) for w, phase in concerned if _blocks(w, phase)
+        (phase.changes_at or FOR_EVER, window.name, window)
+        for window, phase in concerned
+        if _blocks(window, phase)
     ]
     if blocking:
-        until, name = max(blocking)
-        return WindowBlocks(name, node.name, until), changes_at
+        until, _, window = max(blocking, key=lambda one: one[:2])
+        named = tuple(sorted(actions & named_by(window)))
+        return _blocked_by(window, named, node, until), changes_at
     allowing = [(window, phase) for window, phase in concerned if not window.blocks]
     if not allowing or any(phase.on for _, phase in allowing):
         return None
     opens = min((p.changes_at for _, p in allowing if p.changes_at is not None), default=FOR_EVER)
-    return OutsideAllowWindows(tuple(w.name for w, _ in allowing), node.name, opens), changes_at
+    allowed = tuple(sorted(actions & {one for window, _ in allowing for one in named_by(window)}))
+    outside = OutsideAllowWindows(
+        tuple(window.name for window, _ in allowing), allowed, node.name, opens
+    )
+    return outside, changes_at
+
+
+def _blocked_by(
+    window: MaintenanceWindow, actions: tuple[str, ...], node: Node, until: datetime
+) -> Fact:
+    if is_unreadable(window):
+        if not window.name:
+            return WindowsUnlisted(problem_of(window))
+        return InvalidWindowBlocks(window.name, problem_of(window), actions, node.name)
+    if (problem := next(window_problems(window), None)) is not None:
+        return InvalidWindowBlocks(window.name, str(problem), actions, node.name)
+    return WindowBlocks(window.name, actions, node.name, until)
 
 
 def windows_change_at(windows: Iterable[MaintenanceWindow], now: datetime) -> datetime | None:
@@ -75,10 +119,9 @@ def _blocks(window: MaintenanceWindow, phase: Phase) -> bool:
 
 
 def named_by(window: MaintenanceWindow) -> frozenset[str]:
-    if is_unreadable(window) or not window.spec.actions:
-        return _ALL_BUT_REPAIR
     named = frozenset(window.spec.actions)
-    return named if named <= frozenset(ACTIONS) else named | _ALL_BUT_REPAIR
+    understood = named and named <= frozenset(ACTIONS) and not is_undecoded(window)
+    return named if understood else named | _ALL_BUT_REPAIR
 
 
 def covers(window: MaintenanceWindow, labels: Mapping[str, str]) -> bool:
@@ -87,8 +130,6 @@ def covers(window: MaintenanceWindow, labels: Mapping[str, str]) -> bool:
 
 def requirements_of(window: MaintenanceWindow) -> tuple[Requirement, ...]:
     """Of the labels of the Nodes that it selects; none: every Node."""
-    if is_unreadable(window):
-        return ()
     expressions = window.spec.selector.match_expressions
     try:
         return tuple(Requirement.of(one.key, one.operator, one.values) for one in expressions)

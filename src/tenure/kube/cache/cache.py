@@ -65,6 +65,14 @@ class Cache:
             if current is None or not at or newer(item, current):
                 self._put(resource, item, current)
         self._listed[resource] = number_of(version)
+        self.list_failed(resource, "")
+
+    def list_failed(self, resource: Resource, why: str) -> None:
+        """What is here stays; there may be more. A list that succeeds ends it."""
+        if self.tables.list_failed(resource, why):
+            # No object: every decider that reads the kind has to look again.
+            self._changes[(resource, ""), ""] = Change(resource, "", None, None)
+            self.wake()
 
     def upsert(self, resource: Resource, item: ApiObject) -> None:
         """Take a version in, from the watch or from the answer to a write."""

@@ -170,9 +170,9 @@ def read_instant(text: str) -> datetime | None:
         return None
     try:
         instant = datetime.fromisoformat(text)
-        return instant.astimezone(UTC) if instant.tzinfo is not None else None
     except (ValueError, OverflowError):
         return None
+    return in_utc(instant) if instant.tzinfo is not None else None
 
 
 def in_utc(instant: datetime) -> datetime:

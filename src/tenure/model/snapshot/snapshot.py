@@ -223,6 +223,8 @@ class Tables:
         self.objects: dict[r.Resource, dict[str, Any]] = {}
         #: Those in the tables that are stand-ins: they cannot be read, or not be evaluated.
         self.unreadable: dict[tuple[r.Resource, str], ApiObject] = {}
+        #: Kinds that the API server does not list, and why: there may be objects of them.
+        self.unlisted: dict[r.Resource, str] = {}
         self._indexes: dict[tuple[r.Resource, str], Index[Any]] = {
             name: Index(group_of) for name, group_of in _INDEXES.items()
         }
@@ -298,9 +300,21 @@ class Tables:
                 index.discard(key, old)
         return Change(resource, key, old, None)
 
+    def list_failed(self, resource: r.Resource, why: str) -> bool:
+        """``why``: empty once it was listed after all. Whether this is new."""
+        if why == self.unlisted.get(resource, ""):
+            return False
+        self.derived.of_all.clear()
+        if why:
+            self.unlisted[resource] = why
+        else:
+            del self.unlisted[resource]
+        return True
+
     def copy(self) -> Tables:
         """An independent look, for work that outlives the turn."""
         twin = Tables()
+        twin.unlisted = dict(self.unlisted)
         for resource, table in self.objects.items():
             for item in table.values():
                 twin.put(resource, item)
@@ -398,6 +412,10 @@ class Snapshot:
         """Take an object that was set aside for what it was."""
         assert change.old is not None
         return self._tables.put(change.resource, change.old)
+
+    def unlisted(self, resource: r.Resource) -> str:
+        """Why the API server does not list the kind; empty if it does."""
+        return self._tables.unlisted.get(resource, "")
 
     def pdbs_in(self, namespace: str) -> Mapping[str, PodDisruptionBudget]:
         return self._group(r.POD_DISRUPTION_BUDGETS, "namespace", namespace)

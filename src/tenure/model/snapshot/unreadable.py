@@ -32,6 +32,7 @@ from tenure.model.api.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus
 from tenure.model.api.nodepool import NodeClaimTemplate, NodePool, NodePoolSpec
 from tenure.model.api.pod import LabelSelector, Pod, PodSpec, PodStatus
 from tenure.model.api.resource import NODES, PODS, VOLUME_ATTACHMENTS, Resource
+from tenure.model.api.window import MaintenanceWindow, MaintenanceWindowSpec
 from tenure.model.api.workload import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
@@ -96,14 +97,9 @@ def stand_in(item: T, problem: str, *, field: str = "", decoded: bool = False) -
 
 def why_unreadable(item: ApiObject) -> str:
     """For a sentence about another object: which one cannot be read, and why."""
-    assert isinstance(item, Unreadable)
-    said = f"{item.problem} at {item.field}" if item.field else item.problem
+    verb = "read" if is_undecoded(item) else "evaluated"
     kind = item.kind or type_of(item).__name__
-    return f"{kind} {item.key} cannot be {_verb(item)}: {said}"
-
-
-def _verb(item: Unreadable) -> str:
-    return "evaluated" if item.decoded else "read"
+    return f"{kind} {item.key} cannot be {verb}: {problem_of(item)}"
 
 
 def placed(resource: Resource, raw: Any) -> Any:
@@ -124,6 +120,17 @@ _PLACES: Final = {PODS: "nodeName", NODES: "providerID", VOLUME_ATTACHMENTS: "no
 
 def is_unreadable(item: object) -> bool:
     return isinstance(item, Unreadable)
+
+
+def is_undecoded(item: object) -> bool:
+    """Whether parts of it are missing here: an object that only fails a decider has them all."""
+    return isinstance(item, Unreadable) and not item.decoded
+
+
+def problem_of(item: ApiObject) -> str:
+    """What is wrong with a stand-in, and where."""
+    assert isinstance(item, Unreadable)
+    return f"{item.problem} at {item.field}" if item.field else item.problem
 
 
 def first_unreadable(things: Iterable[ApiObject | None]) -> str:
@@ -213,6 +220,15 @@ def _attachment(attachment: VolumeAttachment, _: bool) -> dict[str, Any]:
     return {"spec": VolumeAttachmentSpec(node_name=spec.node_name, source=spec.source)}
 
 
+def _window(window: MaintenanceWindow, bare: bool) -> dict[str, Any]:
+    """What it names and selects, and whether it blocks, but not when: that may be always."""
+    spec = window.spec
+    if bare:
+        return {"spec": MaintenanceWindowSpec(actions=spec.actions, type=spec.type)}
+    kept = MaintenanceWindowSpec(actions=spec.actions, type=spec.type, selector=spec.selector)
+    return {"spec": kept}
+
+
 def _nothing(*_: object) -> dict[str, Any]:
     return {}
 
@@ -224,6 +240,7 @@ _REDUCED: Final[dict[type[ApiObject], Callable[[Any, bool], dict[str, Any]]]] = 
     NodePool: _pool,
     PodDisruptionBudget: _pdb,
     VolumeAttachment: _attachment,
+    MaintenanceWindow: _window,
 }
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from tenure.core.policy.readers import READERS
 from tenure.errors import Forbidden, NotFound, TenureError
 from tenure.kube.cache.cache import Cache
-from tenure.kube.cache.informer import Informer
+from tenure.kube.cache.informer import Informer, in_words
 from tenure.kube.client.client import Client
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
@@ -38,6 +38,10 @@ WATCHED: Final = (
 #: release lacks the right, everything goes on without it.
 HELPFUL: Final = frozenset({r.LIMIT_RANGES})
 
+#: Where these cannot be listed, deciders are told, and what they might forbid does not start: a role
+#: or a set of CRDs of Karpenter has no maintenance windows, and launches and drains go on.
+FORBIDDING: Final = frozenset({r.MAINTENANCE_WINDOWS})
+
 
 class View:
     def __init__(
@@ -51,7 +55,7 @@ class View:
     ) -> None:
         self._clock = clock
         self._listed = asyncio.Event()
-        #: Helpful kinds that the API server does not let us list.
+        #: Kinds above that the API server does not let us list.
         self._refused: set[Resource] = set()
         self.cache = Cache(readers=READERS)
         self.informers = [
@@ -73,8 +77,10 @@ class View:
     ) -> Callable[[Resource, TenureError], None]:
         def told(resource: Resource, error: TenureError) -> None:
             report(resource, error)
-            if resource in HELPFUL and isinstance(error, Forbidden | NotFound):
+            if resource in HELPFUL | FORBIDDING and isinstance(error, Forbidden | NotFound):
                 self._refused.add(resource)
+                if resource in FORBIDDING:
+                    self.cache.list_failed(resource, in_words(error))
                 self._look_whether_synced()
 
         return told
@@ -98,7 +104,7 @@ class View:
     def synced(self) -> bool:
         """Whether every kind has been listed; before that nothing can be evaluated.
 
-        A kind that is only helpful has been asked for, and may have been refused.
+        A kind of ``HELPFUL`` or ``FORBIDDING`` has been asked for, and may have been refused.
         """
         return self._listed.is_set()
 
@@ -109,7 +115,8 @@ class View:
     def outdated(self) -> str:
         """What of it is too old to take anything away on its word; empty when nothing is."""
         now = self._clock.monotonic()
-        needed = (one for one in self.informers if one.resource not in HELPFUL)
+        unlisted = HELPFUL | self.cache.tables.unlisted.keys()
+        needed = (one for one in self.informers if one.resource not in unlisted)
         old = [str(one.resource) for one in needed if not one.is_fresh(now)]
         return f"nothing is heard of {', '.join(old)}" if old else ""
 

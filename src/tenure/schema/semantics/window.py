@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from tenure.errors import SpecError
+from tenure.model.api.meta import read_instant
 from tenure.model.api.window import ACTIONS, WINDOW_TYPES, DateRange, MaintenanceWindow, Schedule
 from tenure.schema.semantics.disruption import choice_problems
 from tenure.schema.semantics.selector import selector_problems
@@ -37,16 +38,16 @@ def _schedule_problems(schedule: Schedule, at: str) -> Iterator[SpecError]:
 
 
 def _date_problems(dates: DateRange, at: str) -> Iterator[SpecError]:
-    readable = True
-    for field, text in (("from", dates.from_), ("until", dates.until)):
-        if not is_date_time(text):
-            readable = False
+    begins, ends = _instant(dates.from_), _instant(dates.until)
+    for field, text, instant in (("from", dates.from_, begins), ("until", dates.until, ends)):
+        if instant is None:
             hint = "Use for example 2026-12-24T00:00:00Z."
             yield SpecError(f"{at}.{field}", text, "an RFC 3339 instant", hint)
-    if readable and _instant(dates.until) <= _instant(dates.from_):
+    if begins is not None and ends is not None and ends <= begins:
         expected = f"an instant after {dates.from_}"
         yield SpecError(f"{at}.until", dates.until, expected, "Swap the two.")
 
 
-def _instant(text: str) -> datetime:
-    return datetime.fromisoformat(text.upper())
+def _instant(text: str) -> datetime | None:
+    """As the windows read it; None where they cannot."""
+    return read_instant(text.upper()) if is_date_time(text) else None
