@@ -1,4 +1,4 @@
-"""New nodes that are not Ready in time: how many are launched all the same."""
+"""New nodes that are of no use: how many are launched all the same."""
 
 from __future__ import annotations
 
@@ -89,3 +89,47 @@ def test_a_cloud_that_answers_too_late_is_bounded_too() -> None:
     with Story(a_node_class(), a_pool(template=TOO_SHORT), a_deployment(), options=slow) as story:
         story.run(HOUR)
         assert 3 < launched(story) <= 2 * BACKING_OFF
+
+
+STUCK = {
+    "initializationTTL": "1m",
+    "startupTaints": [{"key": "example.com/agent", "effect": "NoSchedule"}],
+}
+MODES = ["Forceful", "Graceful"]
+#: Of two hours: eight in the first, at most two in the second, and one that was under way.
+IN_TWO_HOURS = 11
+
+
+@pytest.mark.parametrize("replicas", [1, 10])
+@pytest.mark.parametrize("mode", MODES)
+def test_nodes_that_are_never_initialized_are_launched_ever_more_rarely(
+    mode: str, replicas: int
+) -> None:
+    pool = a_pool(template=STUCK, repair={"terminationMode": mode, "maxUnhealthy": "100%"})
+    with Story(a_node_class(), pool, a_deployment(replicas=replicas, cpu="3")) as story:
+        story.run(30 * SECOND)
+        at_once = launched(story)
+        story.run(2 * HOUR)
+        assert story.cloud.launch_count <= at_once + IN_TWO_HOURS
+        assert conditions(story)["LaunchesBackOff"] == "True"
+
+
+@pytest.mark.parametrize("replicas", [1, 10])
+@pytest.mark.parametrize("mode", MODES)
+def test_nodes_that_fail_after_a_minute_are_launched_ever_more_rarely(
+    mode: str, replicas: int
+) -> None:
+    policy = {"conditionType": "Ready", "toleration": "0s"}
+    repair = {"terminationMode": mode, "maxUnhealthy": "100%", "policies": [policy]}
+    pool = a_pool(repair=repair)
+    with Story(a_node_class(), pool, a_deployment(replicas=replicas, cpu="3")) as story:
+        story.infrastructure.faults.set(kubelet_dies_after=MINUTE)
+        story.run(30 * SECOND)
+        at_once = launched(story)
+        story.run(2 * HOUR)
+        assert story.cloud.launch_count <= at_once + IN_TWO_HOURS
+        assert conditions(story)["LaunchesBackOff"] == "True"
+        story.infrastructure.faults.set(kubelet_dies_after=None)
+        story.run(3 * HOUR)
+        assert story.running("web") == replicas
+        assert conditions(story)["LaunchesBackOff"] == "False"

@@ -593,10 +593,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _WARNING,
     ),
     Reason.LAUNCHES_BACK_OFF: ReasonInfo(
-        "Three or more new nodes of the pool in a row were not Ready within its readinessTTL. Its "
-        "launches back off from 1m to 30m, one node at a time, until one comes up.",
-        "Raise readinessTTL if nodes boot more slowly; else find out why they do not become Ready, "
-        "from the console of an instance. See launch-breaker.md.",
+        "Three or more new nodes of the pool in a row were of no use: not Ready within readinessTTL, "
+        "or repaired within 10m of launch or before they were initialized. Its launches back off "
+        "from 1m to 30m, one node at a time, until a node is of use.",
+        "Raise readinessTTL or initializationTTL if nodes boot more slowly; else find out why they "
+        "fail, from the console of an instance. See launch-breaker.md.",
         _WARNING,
     ),
     Reason.LIMIT_REACHED: ReasonInfo(

@@ -32,6 +32,7 @@ from tenure.model.api.names import (
     LAUNCH_BREAKER,
     REBOOT_GRACE_PERIOD,
     REBOOT_HISTORY,
+    REPAIR_REASON,
     REPLACED_BY,
     REPLACEMENT_FAILED,
     REPLACES,
@@ -136,6 +137,7 @@ def test_once_it_exists_the_claim_is_marked_with_it() -> None:
     assert body_of(told)["metadata"]["annotations"] == {
         REPLACED_BY: "b",
         DISRUPTION_REASON: "Unhealthy",
+        REPAIR_REASON: "NodeRepairDue",
     }
 
 

@@ -21,6 +21,7 @@ OWNERS = {
     "REBOOT_GRACE_PERIOD": "core/marks/reboot.py",
     "REBOOT_HISTORY": "core/marks/reboot.py",
     "TERMINATION_TIMESTAMP": "core/marks/stamp.py",
+    "REPAIR_REASON": "core/marks/repaired.py",
     "DISRUPTED_TAINT": "core/marks/taints.py",
     "REBOOTING_TAINT": "core/marks/taints.py",
     "EXCLUDE_BALANCERS": "core/marks/taints.py",

@@ -19,11 +19,11 @@ SECOND = timedelta(seconds=1)
 TTL = "1m"
 
 
-def the_pool(ttl: str = TTL, hash_: str = "1", record: str | None = None) -> NodePool:
+def the_pool(ttl: str = TTL, hash_: str = "1", record: str | None = None, **spec: Any) -> NodePool:
     annotations = {names.NODEPOOL_HASH: hash_}
     if record is not None:
         annotations[names.LAUNCH_TIMEOUTS] = record
-    return a_pool(annotations=annotations, template={"readinessTTL": ttl})
+    return a_pool(annotations=annotations, template={"readinessTTL": ttl, **spec})
 
 
 def a_new_claim(name: str, created: datetime, ttl: str = TTL, **fields: Any) -> NodeClaim:
@@ -43,6 +43,27 @@ def back_off(*claims: NodeClaim, pool: NodePool | None = None) -> BackOff:
     return back_off_of(pool or the_pool(), claims, a_class())
 
 
+def repaired(name: str, ago: timedelta, *, initialized: bool = True, **fields: Any) -> NodeClaim:
+    """Deleted that long ago, three minutes after its creation, because it was unhealthy."""
+    at = NOW - ago
+    marks = {names.NODEPOOL_HASH: "1", names.REPAIR_REASON: "NodeRepairDue"}
+    types = ("ReadyOnce", "Initialized") if initialized else ("ReadyOnce",)
+    usual: Any = {
+        "annotations": marks,
+        "conditions": tuple(condition(one, at=at - 2 * MINUTE) for one in types),
+        "deletion_timestamp": at,
+    }
+    return a_new_claim(name, at - 3 * MINUTE, **usual | fields)
+
+
+def of_use(name: str, since: timedelta, **fields: Any) -> NodeClaim:
+    """A node that was initialized that long ago."""
+    at = NOW - since
+    up = tuple(condition(one, at=at) for one in ("ReadyOnce", "Initialized"))
+    return a_new_claim(name, at - MINUTE, conditions=up, **fields)
+
+
+REPAIRED = [repaired(f"r{n}", n * MINUTE) for n in (50, 40, 30)]
 THREE = [timed_out(f"n{n}", n * MINUTE) for n in (5, 4, 3)]
 
 
@@ -88,6 +109,7 @@ def test_a_node_that_comes_up_ends_it() -> None:
 
 CHANGED = [
     pytest.param({"ttl": "10m"}, id="readinessTTL"),
+    pytest.param({"initializationTTL": "10m"}, id="initializationTTL"),
     pytest.param({"hash_": "2"}, id="template"),
 ]
 
@@ -97,6 +119,13 @@ def test_another_template_ends_it(changed: Any) -> None:
     record = back_off(*THREE).annotation
     known = back_off(*THREE, pool=the_pool(**changed, record=record))
     assert known.annotation is None
+
+
+def test_other_requirements_end_it() -> None:
+    others = [{"key": "kubernetes.io/arch", "operator": "In", "values": ["arm64"]}]
+    record = back_off(*THREE).annotation
+    assert back_off(pool=the_pool(record=record)).is_open
+    assert not back_off(pool=the_pool(record=record, requirements=others)).is_open
 
 
 def test_another_version_of_the_node_class_ends_it() -> None:
@@ -121,7 +150,7 @@ def test_other_claims_do_not_count(fields: Any) -> None:
 
 def test_while_a_node_is_tried_no_other_is_launched() -> None:
     known = back_off(*THREE, a_new_claim("tried", NOW - SECOND))
-    assert (known.booting, known.holds(NOW)) == ("tried", True)
+    assert (known.tried, known.holds(NOW)) == ("tried", True)
     assert not back_off(*THREE).holds(NOW)
 
 
@@ -145,3 +174,47 @@ def test_a_record_of_the_far_future_holds_nothing() -> None:
     for year in ("9999", "2199"):
         known = back_off(pool=the_pool(record=record.replace("2026-", f"{year}-")))
         assert not known.holds(NOW)
+
+
+def test_nodes_that_are_repaired_soon_count_too() -> None:
+    known = back_off(*REPAIRED)
+    assert known.at(NOW).is_open
+    assert known.next_at == NOW - 29 * MINUTE
+    assert "repaired within 10m of launch" in str(known.fact(the_pool()))
+    assert back_off(*(repaired(c.name, MINUTE, initialized=False) for c in REPAIRED)).is_open
+    assert back_off(*REPAIRED[:2], timed_out("t", MINUTE)).is_open
+
+
+NOT_SOON = [
+    pytest.param({"deletion_timestamp": None}, id="it is there"),
+    pytest.param({"annotations": {names.NODEPOOL_HASH: "1"}}, id="deleted by a user"),
+]
+
+
+@pytest.mark.parametrize("fields", NOT_SOON)
+def test_other_claims_that_were_initialized_do_not_count(fields: Any) -> None:
+    assert back_off(repaired("n", MINUTE, **fields)).annotation is None
+
+
+def test_a_node_that_was_of_use_is_repaired_without_a_record() -> None:
+    old = of_use("old", 60 * MINUTE, deletion_timestamp=NOW)
+    marked = {**old.annotations, names.REPAIR_REASON: "NodeRepairDue"}
+    meta = msgspec.structs.replace(old.metadata, annotations=marked)
+    assert back_off(msgspec.structs.replace(old, metadata=meta)).annotation is None
+
+
+def test_a_node_that_becomes_ready_does_not_end_it_and_one_that_is_of_use_does() -> None:
+    pool = the_pool(record=back_off(*REPAIRED).annotation)
+    new = back_off(of_use("new", 4 * MINUTE), pool=pool)
+    assert new.at(NOW).is_open
+    assert (new.tried, new.holds(NOW)) == ("new", True), "one node at a time"
+    assert new.of_use_at == NOW + 6 * MINUTE
+    assert NOW + 6 * MINUTE in set(new.instants())
+    assert new.at(NOW + 6 * MINUTE).annotation is None
+    failed = back_off(of_use("new", 4 * MINUTE, deletion_timestamp=NOW), pool=pool)
+    assert failed.of_use_at is None
+
+
+def test_repaired_nodes_are_read_from_the_pool_too() -> None:
+    known = back_off(*REPAIRED)
+    assert back_off(pool=the_pool(record=known.annotation)) == known

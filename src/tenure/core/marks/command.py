@@ -30,6 +30,7 @@ from tenure.core.decision import Action, Patch
 from tenure.core.facts import Fact
 from tenure.core.marks.facts import ReasonLeftOver, TaintLeftOver
 from tenure.core.marks.ownership import claim_status, is_ours, listed
+from tenure.core.marks.repaired import no_repair_mark
 from tenure.core.marks.stamp import no_stamp
 from tenure.core.marks.taints import is_closed, is_disrupted, taint_disrupted, untaint_disrupted
 from tenure.core.writes import patch
@@ -183,7 +184,8 @@ def says_reason(reason: str) -> Wanted:
 
 def roll_back(claim: NodeClaim, beside: Mapping[str, Any] | None = None) -> Patch:
     """Takes the marks off the claim; ``left_over`` takes off the others, one by one."""
-    marks = {names.REPLACED_BY: None, names.DISRUPTION_REASON: None, **no_stamp()}
+    marks = {names.REPLACED_BY: None, names.DISRUPTION_REASON: None}
+    marks |= {**no_stamp(), **no_repair_mark()}
     gone = {mark: None for mark in marks if mark in claim.annotations}
     return patch(claim, {"annotations": {**gone, **(beside or {})}})
 

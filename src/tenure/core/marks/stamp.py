@@ -13,10 +13,11 @@ import msgspec
 
 from tenure.core.decision import Ground, Patch
 from tenure.core.marks.facts import RemovingStaleDeadline
+from tenure.core.marks.repaired import no_repair_mark
 from tenure.core.writes import patch
 from tenure.errors import shown
 from tenure.model.api.meta import format_time
-from tenure.model.api.names import TERMINATION_TIMESTAMP
+from tenure.model.api.names import REPAIR_REASON, TERMINATION_TIMESTAMP
 from tenure.model.api.nodeclaim import NodeClaim
 
 
@@ -41,7 +42,8 @@ def stamp_with(claim: NodeClaim, deadline: datetime) -> Patch:
 
 def take_off_stamp(claim: NodeClaim) -> Patch:
     """Remove it from a claim that is not being deleted, and so has no deadline."""
-    return patch(claim, {"annotations": no_stamp()})
+    marked = no_repair_mark() if REPAIR_REASON in claim.annotations else {}
+    return patch(claim, {"annotations": {**no_stamp(), **marked}})
 
 
 def no_stamp() -> dict[str, None]:

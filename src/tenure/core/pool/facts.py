@@ -61,44 +61,55 @@ class LimitsUsedUp(Fact, frozen=True):
         return f"no more nodes are launched: {' and '.join(self.fields)} {verb} used up"
 
 
-class NodesTimedOut(Fact, frozen=True):
-    """New nodes of the pool did not become Ready in time, several in a row."""
+class NodesOfNoUse(Fact, frozen=True):
+    """New nodes of the pool were not Ready in time or were repaired soon, several in a row."""
 
     nodes: int
     ttl: str
     #: The newest of the claims, and when it was deleted.
     claim: str
     at: datetime
+    #: How many of them were repaired.
+    repaired: int = 0
     #: Older ones are not recorded.
     at_least: bool = False
     #: The claim that is tried now, if there is one.
-    booting: str = ""
+    tried: str = ""
     #: None in the pool's condition, which does not follow the time.
     next_at: datetime | None = None
 
     def __str__(self) -> str:
-        if self.booting:
-            then = f"NodeClaim {self.booting} is still booting"
+        if self.tried:
+            then = f"NodeClaim {self.tried} is tried first"
         elif self.next_at is not None:
             then = f"next launch not before {format_time(self.next_at)}"
         else:
             then = "launches back off from 1m to 30m, one node at a time"
         return (
-            f"{self.nodes}{' or more' if self.at_least else ''} new nodes in a row were not Ready within readinessTTL {self.ttl}, last "
-            f"NodeClaim {self.claim} at {format_time(self.at)}; {then}"
+            f"{self.nodes}{' or more' if self.at_least else ''} new nodes in a row were {self._why}, "
+            f"last NodeClaim {self.claim} at {format_time(self.at)}; {then}"
         )
+
+    @property
+    def _why(self) -> str:
+        late, soon = f"not Ready within readinessTTL {self.ttl}", "repaired within 10m of launch"
+        if not self.repaired:
+            return late
+        if self.repaired == self.nodes:
+            return f"{soon} or before they were initialized"
+        return f"of no use: {self.nodes - self.repaired} {late}, {self.repaired} {soon} or before they were initialized"
 
 
 class NodesComeUp(Fact, frozen=True):
     def __str__(self) -> str:
-        return "no new node timed out since one became Ready or the template changed"
+        return "no new node was of no use since one came up or the template changed"
 
 
 class TimeOutsRecorded(Fact, frozen=True):
     nodes: int
 
     def __str__(self) -> str:
-        return f"recording {self.nodes} new nodes that were not Ready in time"
+        return f"recording {self.nodes} new nodes that were not Ready in time or were repaired soon"
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
@@ -111,10 +122,10 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PoolSize(1),
     PoolSize(3, (("cpu", "12", "100"),)),
     LimitsUsedUp(("spec.limits.cpu", "spec.limits.memory")),
-    NodesTimedOut(3, "15m", "general-4nv74", AT),
-    NodesTimedOut(3, "15m", "general-4nv74", AT, next_at=THEN),
-    NodesTimedOut(3, "15m", "general-4nv74", AT, booting="general-26szh"),
-    NodesTimedOut(20, "15m", "general-4nv74", AT, at_least=True),
+    NodesOfNoUse(3, "15m", "general-4nv74", AT),
+    NodesOfNoUse(3, "15m", "general-4nv74", AT, next_at=THEN),
+    NodesOfNoUse(3, "15m", "general-4nv74", AT, tried="general-26szh"),
+    NodesOfNoUse(20, "15m", "general-4nv74", AT, at_least=True),
     NodesComeUp(),
     TimeOutsRecorded(1),
 )

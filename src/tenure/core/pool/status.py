@@ -139,7 +139,10 @@ class PoolDecider:
         )
 
     def decide(self, view: PoolView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        return (_decide(view),)
+        verdict = _decide(msgspec.structs.replace(view, back_off=view.back_off.at(now)))
+        of_use_at = view.back_off.of_use_at
+        ahead = of_use_at if of_use_at is not None and of_use_at > now else None
+        return (msgspec.structs.replace(verdict, recheck_at=ahead),)
 
 
 def _decide(view: PoolView) -> Verdict:
@@ -151,8 +154,8 @@ def _decide(view: PoolView) -> Verdict:
     if stamp is not None:
         return _verdict(pool, Reason.POOL_STATUS_CHANGED, TemplateHashMissing(), action=stamp)
     if (record := _record_patch(view)) is not None:
-        timed_out = TimeOutsRecorded(len(view.back_off.record.claims))
-        return _verdict(pool, Reason.POOL_STATUS_CHANGED, timed_out, action=record)
+        recorded = TimeOutsRecorded(len(view.back_off.record.claims))
+        return _verdict(pool, Reason.POOL_STATUS_CHANGED, recorded, action=record)
     found = problems_of_pool(pool, view.watched)
     conditions = merge(pool.status.conditions, _wanted(view, found), pool.metadata.generation)
     ready = root(conditions, DEPENDENTS)
@@ -168,8 +171,8 @@ def _decide(view: PoolView) -> Verdict:
         unlisted = WindowsUnlisted(view.windows_unlisted)
         return _verdict(pool, Reason.WINDOWS_UNLISTED, unlisted, action=status)
     if view.back_off.is_open:
-        timed_out_often = view.back_off.fact(pool, timeless=True)
-        return _verdict(pool, Reason.LAUNCHES_BACK_OFF, timed_out_often, action=status)
+        of_no_use = view.back_off.fact(pool, timeless=True)
+        return _verdict(pool, Reason.LAUNCHES_BACK_OFF, of_no_use, action=status)
     if full := tuple(_used_up(view)):
         facts = (_size(view), LimitsUsedUp(full))
         return _verdict(pool, Reason.LIMIT_REACHED, *facts, action=status)
@@ -266,7 +269,7 @@ def _back_off(view: PoolView) -> tuple[Wanted, ...]:
     pool, back_off = view.pool, view.back_off
     if back_off.is_open:
         said = str(back_off.fact(pool, timeless=True))
-        return (Wanted(LAUNCHES_BACK_OFF, "True", "NodesTimedOut", said),)
+        return (Wanted(LAUNCHES_BACK_OFF, "True", "NodesOfNoUse", said),)
     if pool.condition(LAUNCHES_BACK_OFF) is None:
         return ()
     return (Wanted(LAUNCHES_BACK_OFF, "False", "NodesComeUp", str(NodesComeUp())),)

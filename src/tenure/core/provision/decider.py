@@ -141,7 +141,7 @@ class ProvisionDecider:
             settings,
             now,
         )
-        packing, waiting = capacity.one_at_a_time(limited.packing)
+        packing, waiting = capacity.one_at_a_time(limited.packing, now)
         limited = msgspec.structs.replace(limited, packing=packing)
         answer = _Answer(view, capacity, limited, waiting, zones, settings, now)
         return [*answer.verdicts(), *limited.verdicts, *served]
@@ -317,7 +317,7 @@ class _Answer:
             facts: tuple[Fact, ...] = (*packing.unplaced[uid].facts, *closed)
             return Reason.FAILED_SCHEDULING, *facts
         if (pool := self._waiting.get(uid)) is not None:
-            return Reason.FAILED_SCHEDULING, PoolClosed(pool, capacity.timed_out(pool))
+            return Reason.FAILED_SCHEDULING, PoolClosed(pool, capacity.of_no_use(pool, self._now))
         if self._gathers_until is not None:
             return Reason.BATCHING, Batched(self._gathers_until)
         return Reason.NOMINATED, self._needs[uid]

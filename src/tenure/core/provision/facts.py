@@ -12,7 +12,7 @@ from typing import Final
 from tenure.core.facts import AT, THEN, Fact, NodeClassNotServed, counted
 from tenure.core.health.domains import ZONE
 from tenure.core.health.facts import Domain, Outage
-from tenure.core.pool.facts import NodesTimedOut
+from tenure.core.pool.facts import NodesOfNoUse
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import LAUNCHED_FOR
 from tenure.model.cloud.offering import format_price
@@ -265,7 +265,7 @@ Closed = (
     | PoolStatic
     | PoolNotReady
     | NodeClassRefused
-    | NodesTimedOut
+    | NodesOfNoUse
 )
 
 

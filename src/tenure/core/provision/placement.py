@@ -18,7 +18,7 @@ from tenure.core.facts import Fact, RetriedAt
 from tenure.core.health.domains import NOTHING, Domains, DomainState
 from tenure.core.health.outage import domains_in
 from tenure.core.pool.backoff import BackOff, back_off_of
-from tenure.core.pool.facts import NodesTimedOut
+from tenure.core.pool.facts import NodesOfNoUse
 from tenure.core.pool.lookup import node_class_of
 from tenure.core.provision.daemonpods import daemons
 from tenure.core.provision.demand import Demand
@@ -106,7 +106,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     closed: Mapping[str, Closed]
     #: Pools whose instance types are not known yet: nothing is decided without them.
     unlisted: tuple[str, ...]
-    #: By pool: those whose new nodes did not come up in time, several in a row.
+    #: By pool: those whose new nodes were of no use, several in a row.
     back_offs: Mapping[str, BackOff]
     daemons: tuple[Daemon, ...]
     dry: Mapping[OfferingKey, datetime]
@@ -163,23 +163,28 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(one for one in self.templates if not self._backs_off(one.pool, now))
 
     def closed_at(self, now: datetime) -> dict[str, Closed]:
-        held = {pool: self.timed_out(pool) for pool in self.back_offs if self._backs_off(pool, now)}
-        return {**self.closed, **held}
+        names = [pool for pool in self.back_offs if self._backs_off(pool, now)]
+        return {**self.closed, **{pool: self.of_no_use(pool, now) for pool in names}}
 
-    def timed_out(self, pool: str) -> NodesTimedOut:
-        return self.back_offs[pool].fact(self.pools[pool])
+    def of_no_use(self, pool: str, now: datetime) -> NodesOfNoUse:
+        return self.back_offs[pool].at(now).fact(self.pools[pool])
 
     def _backs_off(self, pool: str, now: datetime) -> bool:
-        back_off = self.back_offs.get(pool)
+        back_off = self._open_at(pool, now)
         return back_off is not None and back_off.holds(now)
 
-    def one_at_a_time(self, packing: Packing) -> tuple[Packing, dict[str, str]]:
+    def _open_at(self, pool: str, now: datetime) -> BackOff | None:
+        back_off = self.back_offs.get(pool)
+        open_ = back_off.at(now) if back_off is not None else None
+        return open_ if open_ is not None and open_.is_open else None
+
+    def one_at_a_time(self, packing: Packing, now: datetime) -> tuple[Packing, dict[str, str]]:
         """Without all claims but one of each pool that backs off; by pod UID, that pool."""
         kept: list[PlannedClaim] = []
         waiting: dict[str, str] = {}
         for planned in packing.claims:
             pool = planned.pool
-            if pool in self.back_offs and any(one.pool == pool for one in kept):
+            if any(one.pool == pool for one in kept) and self._open_at(pool, now) is not None:
                 waiting |= dict.fromkeys(planned.pods, pool)
             else:
                 kept.append(planned)
@@ -219,7 +224,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
             *(one.lapses_at for one in self.nominations.values() if one.lapses_at is not None),
             *(demand.since for demand in self.demands if demand.leaves),
             *(one.retry_at for one in self.refused.values() if one.retry_at is not None),
-            *(at for one in self.back_offs.values() for at in (one.holds_from, one.next_at)),
+            *(at for one in self.back_offs.values() for at in one.instants()),
             *([zones.changes_at] if zones.changes_at is not None else []),
         ]
 

@@ -40,6 +40,7 @@ from tenure.core.marks.command import is_replaced, is_replacement
 from tenure.core.marks.deadline import deadline_of, hurried_until, hurry, stamp_of
 from tenure.core.marks.ownership import LOST, claim_status
 from tenure.core.marks.reboot import MOST, changes_at, is_spared, recent
+from tenure.core.marks.repaired import repair_mark
 from tenure.core.marks.stamp import stale_stamp, stamp_claim, take_off_stamp
 from tenure.core.marks.timeout import readiness_ttl
 from tenure.core.reasons import Reason
@@ -101,7 +102,7 @@ class GracefulRepair(msgspec.Struct, frozen=True):
     cause: Cause
     operation: Operation
     gates: GateFacts
-    #: Annotations of the claim, where it is the probe of a failure domain.
+    #: Annotations of the claim: why, and of which failure domain it is the probe.
     marks: Mapping[str, str] = {}
 
 
@@ -323,7 +324,9 @@ class _Evaluation:
         if claim.deleting:
             return self._brought_forward(claim, node, cause)
         probe = self._breakers.probe(member)
-        marks = probe_mark(probe) if probe is not None else {}
+        marks = repair_mark(Reason.REPAIR_DUE.value) | (
+            probe_mark(probe) if probe is not None else {}
+        )
         self.candidates.append(GracefulRepair(claim, node, cause, operation, facts, marks))
         told = (*cause.facts, *_as_probe(probe), RepairPlanned(cause.action))
         return _say(claim, Reason.REPAIR_DUE, *told, recheck_at=self._breakers.changes_at)
@@ -349,7 +352,8 @@ class _Evaluation:
             return blocked
         counted = operation is not Operation.BOOT_TIMEOUT
         probe = self._breakers.probe(member) if counted else None
-        action = force(member, self._now, _GROUNDS.get(reason, Ground.TIME_OUT), probe)
+        ground = _GROUNDS.get(reason, Ground.TIME_OUT)
+        action = force(member, self._now, ground, reason.value, probe)
         verdict = _say(member.claim, reason, *why, *_as_probe(probe), action=action)
         stamp, deadline = stamp_of(member.claim), deadline_of(member.claim)
         known = (stamp, deadline.at if deadline is not None else None)

@@ -13,6 +13,7 @@ from tenure.core.decision import Action, Commitment, Delete, Ground, Preconditio
 from tenure.core.health.domains import Probe
 from tenure.core.health.health import Member
 from tenure.core.marks.deadline import deadline_of, stamp_of
+from tenure.core.marks.repaired import repair_mark
 from tenure.core.marks.stamp import stamp_claim
 from tenure.core.writes import as_evaluated, delete_claim, patch
 from tenure.model.api import names
@@ -22,16 +23,20 @@ from tenure.model.api.resource import NODES
 
 
 def force(
-    member: Member, now: datetime, ground: Ground, probe: Probe | None = None
+    member: Member, now: datetime, ground: Ground, reason: str, probe: Probe | None = None
 ) -> Action | None:
-    """The next write; None once its time is over and it is being deleted."""
+    """The next write; None once its time is over and it is being deleted.
+
+    ``reason``: what the claim says of it.
+    """
     claim, precondition = member.claim, _precondition(member)
     deadline, stamp = deadline_of(claim), stamp_of(claim)
     if claim.deleting and deadline is not None and deadline.at <= now:
         return None
     if not claim.deleting and stamp is not None and stamp <= now:
         return msgspec.structs.replace(delete_claim(claim, ground), precondition=precondition)
-    stamped = stamp_claim(claim, ground, beside=probe_mark(probe) if probe is not None else None)
+    beside = repair_mark(reason) | (probe_mark(probe) if probe is not None else {})
+    stamped = stamp_claim(claim, ground, beside=beside)
     return msgspec.structs.replace(stamped, precondition=precondition)
 
 

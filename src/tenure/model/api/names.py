@@ -70,11 +70,13 @@ REBOOT_HISTORY: Final = "karpenter.sh/reboot-history"
 #: The node that is repaired to see whether its failure domain is healthy again: on its pool, and
 #: for users to see on its claim.
 REPAIR_PROBE: Final = "karpenter.sh/repair-probe"
+#: On a claim that is terminated because its node is unhealthy: why.
+REPAIR_REASON: Final = "karpenter.sh/repair-reason"
 #: On a claim: the owners of the pods that it was created for.
 LAUNCHED_FOR: Final = "karpenter.sh/launched-for"
 #: On a pool: launches of the last hours after which the same owner's pods were pending again.
 LAUNCH_BREAKER: Final = "karpenter.sh/launch-breaker"
-#: On a pool: claims that were not Ready in time, since a node of it last came up.
+#: On a pool: claims that were not Ready in time or were repaired soon, since a node of it was of use.
 LAUNCH_TIMEOUTS: Final = "karpenter.sh/launch-timeouts"
 # Ours alone, so not under Karpenter's name: on the Lease, which replica of ours held it last …
 LEASE_IDENTITY: Final = "tenure.dev/identity"
