@@ -25,7 +25,7 @@ from tenure.core.policy.deciders import decide_all
 from tenure.core.provision.decider import ProvisionDecider
 from tenure.core.reasons import Reason
 from tenure.model.api import names
-from tenure.model.api.meta import ApiObject, OwnerReference
+from tenure.model.api.meta import ApiObject, OwnerReference, format_time
 from tenure.model.api.node import Taint
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
@@ -203,6 +203,31 @@ def test_one_owners_breaker_never_holds_anothers_pods() -> None:
     assert [one.owner for one in said] == ["StatefulSet/default/cache"]
     assert on(verdicts, "Pod", "cache").reason is Reason.NOMINATED
     assert on(verdicts, "Pod", "web").reason is Reason.LAUNCH_BREAKER_OPEN
+
+
+def test_nodes_that_pods_of_an_open_breaker_took_open_no_other_breaker() -> None:
+    """kube-scheduler gives the nodes of one owner to older pods of another that gets none."""
+    mine = launches(8, 5, 0.5)
+    others = [of(a_pod(f"greedy-{n}", node=f"node-n{n}"), "greedy") for n in range(3)]
+    opened = (
+        '"opened":"2026-03-02T11:30:00Z","launches":[{"claim":"g","at":"2026-03-02T11:29:00Z"}]'
+    )
+    pool = a_pool_that_remembers(f'{{"StatefulSet/default/greedy":{{{opened}}}}}')
+    verdicts = decided(pool, *mine, *others, waiting())
+    assert len(created(verdicts)) == 1
+    assert created(decided(*mine, *others, waiting())) == [], "no breaker held the others"
+
+
+def test_nodes_that_such_pods_took_still_count_for_the_hours_limit() -> None:
+    mine, others = [], []
+    for number in range(64):
+        mine += a_launch(f"n{number}", NOW - 50 * MINUTE + number * timedelta(seconds=1))
+        others.append(of(a_pod(f"greedy-{number}", node=f"node-n{number}"), "greedy"))
+    opened = (
+        '"opened":"2026-03-02T11:30:00Z","launches":[{"claim":"g","at":"2026-03-02T11:29:00Z"}]'
+    )
+    pool = a_pool_that_remembers(f'{{"StatefulSet/default/greedy":{{{opened}}}}}')
+    assert created(decided(pool, *mine, *others, waiting())) == []
 
 
 def test_a_held_pod_may_go_to_a_node_that_exists() -> None:
@@ -449,6 +474,23 @@ def test_unused_nodes_are_limited_per_namespace() -> None:
     namespace = TooManyInVain(WEB, "", "default", 64, 64, 64, NOW - 50 * MINUTE, next_at)
     assert told.facts == (namespace,)
     assert len(created(decided(*of_many_owners(64), waiting(), now=next_at))) == 1
+
+
+def test_owners_that_the_pool_remembers_count_with_three_nodes_each() -> None:
+    """Their launches are read twice: from the pool's record and from their claims."""
+    there: list[ApiObject] = []
+    entries = []
+    for owner in range(22):
+        kept = []
+        for number in range(3):
+            at = NOW - 50 * MINUTE + timedelta(seconds=3 * owner + number)
+            there += a_launch(f"n{owner}-{number}", at, owner=f"o{owner}")
+            kept.append(
+                f'{{"claim":"n{owner}-{number}","at":"{format_time(at)}","returned":"{format_time(at)}"}}'
+            )
+        entries.append(f'"StatefulSet/default/o{owner}":{{"launches":[{",".join(kept)}]}}')
+    pool = a_pool_that_remembers("{" + ",".join(entries) + "}")
+    assert created(decided(pool, *there, waiting())) == []
 
 
 def test_a_namespaces_bound_stops_neither_another_nor_an_owner_that_is_well_served() -> None:

@@ -55,7 +55,7 @@ def in_vain(history: History, states: Mapping[str, State], now: datetime) -> InV
         owner: [
             one
             for one in _of_last_hour(known.launches, now)
-            if one.claim in states[owner].returned or one.wasted
+            if one.claim in states[owner].returned or one.claim in states[owner].taken or one.wasted
         ]
         for owner, known in history.owners.items()
     }
@@ -90,7 +90,8 @@ def of_groups(
     """By family or namespace: the limits that the launches of its owners have reached together."""
     groups: dict[str, list[PastLaunch]] = {}
     for owner, launches in in_vain.items():
-        groups.setdefault(group_of(owner), []).extend(_ordered(launches)[-TIMES:])
+        each_once = {one.claim: one for one in launches}.values()
+        groups.setdefault(group_of(owner), []).extend(_ordered(each_once)[-TIMES:])
     return {
         group: bound
         for group, launches in groups.items()

@@ -75,6 +75,8 @@ class PastLaunch(msgspec.Struct, frozen=True, kw_only=True):
     revision: str = ""
     #: How long after its launch a list of instances lacked its own one.
     missing_after: timedelta | None = None
+    #: Owners of other pods that run on its Node, if none of the owner's does.
+    taken_by: frozenset[str] = frozenset()
     #: The claim was deleted soon after its creation, and no pod of the owner had ended by itself there.
     wasted: bool = False
 
@@ -282,6 +284,7 @@ def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
     since = node.created_at if node is not None else _stuck_since(claim, snapshot)
     deserted: datetime | None = None
     waiting: tuple[str, ...] = ()
+    taken_by: frozenset[str] = frozenset()
     if since is not None:
         namespace = namespace_of(one.owner)
         pods = snapshot.pods_on(node.name).values() if node is not None else ()
@@ -292,6 +295,9 @@ def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
         if not served and not any(pod.active or has_used_its_node(pod) for pod in settled):
             deserted = since
             waiting = tuple(pod.uid for pod in mates if pod is not None and not pod.spec.node_name)
+            taken_by = frozenset(owner_of(p) for p in pods if p.active and not p.daemon) - {
+                one.owner
+            }
     return PastLaunch(
         owner=one.owner,
         claim=claim.name,
@@ -301,6 +307,7 @@ def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
         places=frozenset({claim.name, node.name}) if node is not None else frozenset({claim.name}),
         waiting=waiting,
         revision=one.revision,
+        taken_by=taken_by,
         missing_after=missing_after(claim, observations.vanished.get(claim.uid)),
         wasted=not served and was_wasted(claim, observations.terminations.get(claim.uid)),
     )

@@ -43,6 +43,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     launches: tuple[PastLaunch, ...] = ()
     #: By claim: when its Node appeared; only launches after which pods were pending again.
     returned: Mapping[str, datetime] = {}
+    #: Claims on whose Nodes pods of owners with an open breaker run instead.
+    taken: frozenset[str] = frozenset()
     opened: datetime | None = None
     closed: datetime | None = None
     #: The earliest time of the next launch; None if launches are not limited.
@@ -86,11 +88,20 @@ def state_of(
             closed, opened = runs_until, None
     launches = _counted(known.launches, closed, now)
     returned = _returned(owner, launches, packing, history, settings)
+    taken = _taken(owner, launches, packing, history)
+    returned = {claim: at for claim, at in returned.items() if claim not in taken}
     opened = opened or _opens(launches, returned)
     if opened is not None and (not launches or later(launches[-1].at, HOUR) <= now):
         closed, opened = later(launches[-1].at, HOUR) if launches else closed, None
         launches, returned = (), {}
-    state = State(owner=owner, launches=launches, returned=returned, opened=opened, closed=closed)
+    state = State(
+        owner=owner,
+        launches=launches,
+        returned=returned,
+        taken=taken,
+        opened=opened,
+        closed=closed,
+    )
     return _backed_off(state, now) if opened is not None else state
 
 
@@ -136,6 +147,19 @@ def _returned(
         if one.deserted is not None and (one.revision in needs_node or one.claim in churned):
             found[one.claim] = one.deserted
     return found
+
+
+def _taken(
+    owner: str, launches: Iterable[PastLaunch], packing: Packing, history: History
+) -> frozenset[str]:
+    """Claims on whose Nodes pods run that get no node of their own: kube-scheduler placed them first.
+
+    That is no fault of the owner whose pods the Nodes were launched for.
+    """
+    waits = {history.owner_of.get(uid, "") for uid in packing.no_claim}
+    waits |= {name for name, known in history.owners.items() if known.opened is not None}
+    waits -= {owner}
+    return frozenset(one.claim for one in launches if one.taken_by & waits)
 
 
 def _churned(deserted: Sequence[PastLaunch]) -> set[str]:
