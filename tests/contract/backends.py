@@ -10,14 +10,22 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Coroutine
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from tenure.model.api.resource import NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS, Resource
+from tenure.kube.client.http import Limits
+from tenure.model.api.resource import (
+    CONFIG_MAPS,
+    NAMESPACES,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    Resource,
+)
 from tenure.ports.transport import MERGE_PATCH, Request, Response, Stream, Transport
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.store.store import Store
@@ -28,7 +36,7 @@ from tenure.sim.serve.pace import PacedLoop
 from tenure.sim.virtual.environment import Environment
 from tenure.sim.virtual.loop import VirtualLoop, run_virtually
 from testbed.controlplane import ControlPlane
-from tests.real.cluster import connected
+from tests.real.cluster import ANSWER, connected
 
 Json = dict[str, Any]
 #: The spec of a Deployment, ReplicaSet or DaemonSet, as short as it can be.
@@ -39,9 +47,12 @@ WORKLOAD: Json = {
         "spec": {"containers": [{"name": "main", "image": "registry.example/app:1"}]},
     },
 }
-#: Longer than any backend needs to send an event that is due.
-PATIENCE_SECONDS: Final = 60.0
+#: Longer than any backend needs for what is due. Controllers of a real cluster look for an API server
+#: that was away at intervals that double, up to a minute.
+PATIENCE_SECONDS: Final = 240.0
 LOOK_EVERY: Final = 0.1
+#: People wait for an answer longer than a controller does, which has a Lease to lose.
+PATIENT: Final = Limits(answer=ANSWER)
 #: Of the served store: halves what the tests wait for, and still leaves a client its seconds.
 SPEED: Final = 2.0
 
@@ -207,11 +218,27 @@ class Backend:
         self, resource: Resource, name: str, holds: Callable[[Answer], bool]
     ) -> Answer:
         """Look at the object until that holds; what was seen then."""
+        return await self.until_answered(lambda: self.get(resource, name), holds)
+
+    async def until_answered(
+        self, ask: Callable[[], Awaitable[Answer]], holds: Callable[[Answer], bool]
+    ) -> Answer:
+        """Ask until that holds of the answer; the answer."""
         for _ in range(round(PATIENCE_SECONDS / LOOK_EVERY)):
-            if holds(seen := await self.get(resource, name)):
-                return seen
+            if holds(answer := await ask()):
+                return answer
             await asyncio.sleep(LOOK_EVERY)
-        raise AssertionError(f"{resource} {name}: not within {PATIENCE_SECONDS:.0f} s: {seen}")
+        raise AssertionError(f"not within {PATIENCE_SECONDS:.0f} s: {answer}")
+
+    async def until_later(self, seconds: int) -> None:
+        """Wait until so many seconds have passed on the server's clock."""
+        began = _created_at(await self._tried())
+        later = began + timedelta(seconds=seconds)
+        await self.until_answered(self._tried, lambda answer: _created_at(answer) >= later)
+
+    async def _tried(self) -> Answer:
+        """An object that is not stored: the answer tells the server's time."""
+        return await self.create(CONFIG_MAPS, {"metadata": {"name": "now"}}, dryRun="All")
 
     # Things that tests are about.
 
@@ -303,7 +330,7 @@ class ServedBackend(Backend):
         assert self._served.faults == []
 
     async def _run(self, main: Coroutine[Any, Any, None]) -> None:
-        async with connected(self._served.kubeconfig) as transport:
+        async with connected(self._served.kubeconfig, PATIENT) as transport:
             self.transport = transport
             await self.prepared(main)
 
@@ -324,12 +351,22 @@ class RealBackend(Backend):
         asyncio.run(self._run(main))
 
     async def _run(self, main: Coroutine[Any, Any, None]) -> None:
-        async with connected(self._plane.kubeconfig) as transport:
+        async with connected(self._plane.kubeconfig, PATIENT) as transport:
             self.transport = transport
             await self.prepared(main)
 
     async def restart_history(self) -> None:
+        """A server that has just started refuses watches until it has read what is stored."""
         await asyncio.to_thread(self._plane.forget_history)
+        await self.until_answered(self._watched, lambda answer: answer.status == 200)
+
+    async def _watched(self) -> Answer:
+        request = Request(method="GET", path=CONFIG_MAPS.path(), query={"watch": "true"})
+        stream = await self.transport.stream(request)
+        if isinstance(stream, Response):
+            return Answer(stream.status, {})
+        await stream.close()
+        return Answer(200, {})
 
 
 def a_pod(name: str, *, metadata: Json | None = None, **spec: Any) -> Json:
@@ -339,6 +376,10 @@ def a_pod(name: str, *, metadata: Json | None = None, **spec: Any) -> Json:
 
 def a_node(name: str, **spec: Any) -> Json:
     return {"metadata": {"name": name}, "spec": spec}
+
+
+def _created_at(answer: Answer) -> datetime:
+    return datetime.fromisoformat(answer.body["metadata"]["creationTimestamp"])
 
 
 def _typed(resource: Resource, obj: Json) -> Json:

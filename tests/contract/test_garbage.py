@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -34,8 +33,10 @@ def owned_by(*owners: Json, **fields: Any) -> list[Json]:
     ]
 
 
-async def dependent(api: Backend, references: list[Json], **metadata: Any) -> Json:
-    body = {"metadata": {"name": "dependent", "ownerReferences": references, **metadata}}
+async def dependent(
+    api: Backend, references: list[Json], name: str = "dependent", **metadata: Any
+) -> Json:
+    body = {"metadata": {"name": name, "ownerReferences": references, **metadata}}
     return await api.created(CONFIG_MAPS, body)
 
 
@@ -79,7 +80,10 @@ async def test_orphans_lose_their_owner_and_stay(api: Backend) -> None:
     await dependent(api, owned_by(await owner(api)))
     await api.delete(CONFIG_MAPS, "owner", propagationPolicy="Orphan")
     await api.gone(CONFIG_MAPS, "owner")
-    await asyncio.sleep(1)
+    # The collector has not stopped: it takes another one meanwhile.
+    await dependent(api, owned_by(await owner(api, "late")), "taken")
+    await api.delete(CONFIG_MAPS, "late")
+    await api.gone(CONFIG_MAPS, "taken")
     left = await api.get(CONFIG_MAPS, "dependent")
     assert left.status == 200
     assert "ownerReferences" not in left.body["metadata"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 
 from tenure.model.api.resource import LIMIT_RANGES, PODS
-from tests.contract.backends import Backend, Json, a_pod
+from tests.contract.backends import Answer, Backend, Json, a_pod
 
 
 async def a_range(
@@ -20,32 +19,33 @@ async def a_range(
     return dict(limit)
 
 
-async def admitted(api: Backend, name: str = "pod", **resources: Json) -> Json:
+async def admitted(api: Backend, **resources: Json) -> Json:
     """The resources of a new pod's container; a real API server hears of a LimitRange a moment
     after it is created."""
-    for attempt in range(50):
-        answer = await api.create(PODS, pod_with(f"{name}-{attempt}", resources))
+
+    def completed(answer: Answer) -> bool:
         assert answer.status == 201, answer
-        if "kubernetes.io/limit-ranger" in answer.body["metadata"].get("annotations", {}):
-            break
-        await asyncio.sleep(0.1)
+        return "kubernetes.io/limit-ranger" in answer.body["metadata"].get("annotations", {})
+
+    answer = await api.until_answered(lambda: tried(api, resources), completed)
     (container,) = answer.body["spec"]["containers"]
     return dict(container["resources"])
 
 
 async def refused(api: Backend, **resources: Json) -> str:
-    for attempt in range(50):
-        answer = await api.create(PODS, pod_with(f"pod-{attempt}", resources))
-        if answer.status != 201:
-            break
-        await asyncio.sleep(0.1)
+    answer = await api.until_answered(lambda: tried(api, resources), lambda a: a.status != 201)
     assert (answer.status, answer.reason) == (403, "Forbidden"), answer
     return str(answer.body["message"]).lower()
 
 
-def pod_with(name: str, resources: Json) -> Json:
+async def tried(api: Backend, resources: Json) -> Answer:
+    """A pod that is admitted, or not, and in no case stored."""
+    return await api.create(PODS, pod_with(resources), dryRun="All")
+
+
+def pod_with(resources: Json) -> Json:
     container = {"name": "main", "image": "registry.example/app:1", "resources": resources}
-    return a_pod(name, containers=[container])
+    return a_pod("pod", containers=[container])
 
 
 COMPLETED: list[tuple[Json, Json]] = [
