@@ -30,7 +30,7 @@ from tests.contract.backends import Backend, Json, RealBackend, StoreBackend
 T = TypeVar("T")
 
 #: Seconds; a real binder looks at its claims every 15, and machines may be slow.
-PATIENCE: Final = 120.0
+PATIENCE: Final = 240.0
 LOOK_EVERY: Final = 0.1
 #: What a test's pods ask for, so that they stay on nodes of that test.
 LANE: Final = "example.com/lane"
@@ -144,9 +144,17 @@ class EmbeddedCluster(Cluster, StoreBackend):
 
 class RealCluster(Cluster, RealBackend):
     async def attach(self, name: str) -> None:
+        """Returns when the controller has noted it: it detaches nothing before."""
         patch = {"status": {"attached": True}}
         answer = await self.patch(VOLUME_ATTACHMENTS, name, patch, subresource="status")
         assert answer.status == 200, answer
+        spec = answer.body["spec"]
+        volume = spec["source"]["persistentVolumeName"]
+        await self.until_seen(
+            NODES,
+            spec["nodeName"],
+            lambda node: volume in str(node.body["status"].get("volumesAttached")),
+        )
 
 
 def is_ready(pod: Json) -> bool:

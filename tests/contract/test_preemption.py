@@ -16,9 +16,15 @@ MOST = "12"
 
 
 async def a_class(cluster: Cluster, name: str, value: int, **fields: Any) -> str:
+    """Pods may ask for it: a real API server hears of a class a moment after it is created."""
     unique = cluster.unique(name)
     given = {"metadata": {"name": unique}, "value": value, **fields}
     await cluster.created(PRIORITY_CLASSES, given)
+    tried = {"metadata": {"name": "tried"}, "spec": cluster.template("tried")["spec"]}
+    tried["spec"]["priorityClassName"] = unique
+    await cluster.until_answered(
+        lambda: cluster.create(PODS, tried, dryRun="All"), lambda answer: answer.status == 201
+    )
     return unique
 
 
@@ -149,19 +155,25 @@ async def test_the_node_with_the_least_important_victim_is_taken(cluster: Cluste
 
 
 async def a_pdb(cluster: Cluster, app: str) -> None:
+    """Before there are pods: until they run, the scheduler has heard of it."""
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}}
     await cluster.created(POD_DISRUPTION_BUDGETS, {"metadata": {"name": app}, "spec": spec})
+    await cluster.until_status(POD_DISRUPTION_BUDGETS, app, observedGeneration=1)
+
+
+async def guards(cluster: Cluster, app: str) -> None:
     await cluster.until_status(POD_DISRUPTION_BUDGETS, app, currentHealthy=1, disruptionsAllowed=0)
 
 
 async def test_a_budget_is_respected_where_there_is_a_choice(cluster: Cluster) -> None:
     high, middle = await a_class(cluster, "high", 1000), await a_class(cluster, "middle", 500)
+    await a_pdb(cluster, "guarded")
     a, b = await named_node(cluster, "a"), await named_node(cluster, "b")
     await a_pod(cluster, "guarded", node=a)
     await a_pod(cluster, "middle", middle, node=b)
     await runs(cluster, "guarded")
     await runs(cluster, "middle")
-    await a_pdb(cluster, "guarded")
+    await guards(cluster, "guarded")
     await a_pod(cluster, "high", high)
     assert (await runs(cluster, "high"))["spec"]["nodeName"] == b
     assert is_ready((await cluster.get(PODS, "guarded")).body)
@@ -169,10 +181,11 @@ async def test_a_budget_is_respected_where_there_is_a_choice(cluster: Cluster) -
 
 async def test_a_budget_is_broken_where_there_is_none(cluster: Cluster) -> None:
     high = await a_class(cluster, "high", 1000)
+    await a_pdb(cluster, "guarded")
     await cluster.node("a")
     await a_pod(cluster, "guarded")
     await runs(cluster, "guarded")
-    await a_pdb(cluster, "guarded")
+    await guards(cluster, "guarded")
     await a_pod(cluster, "high", high)
     await runs(cluster, "high")
     assert (await cluster.get(PODS, "guarded")).status == 404
