@@ -41,6 +41,14 @@ async def write(transport: HttpTransport, path: str) -> None:
             await transport.request(Request(method="PATCH", path=path, body=b"{}"))
 
 
+async def connect(transport: HttpTransport, path: str) -> None:
+    """So that there is a connection; on a busy machine the first answer may come too late."""
+    while True:
+        with suppress(Unavailable):
+            await transport.request(Request(method="GET", path=path))
+            return
+
+
 async def main() -> None:
     heard: list[str] = []
     patient = asyncio.Event()
@@ -64,7 +72,7 @@ async def main() -> None:
         for path, patience in PATIENCE.items()
     }
     for path, transport in transports.items():
-        await transport.request(Request(method="GET", path=path))  # So that there is a connection.
+        await connect(transport, path)
     loopback(up=False)
     await asyncio.gather(*(write(transport, path) for path, transport in transports.items()))
     await asyncio.sleep(OUTAGE)

@@ -21,7 +21,7 @@ def test_a_write_into_a_dead_network_does_not_come_through_when_it_is_back() -> 
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert (child.stdout, child.returncode) == ("/patient\n", 0), child.stderr

@@ -46,7 +46,7 @@ class HandClock:
 
 def told(story: Coroutine[Any, Any, Any]) -> Any:
     """What comes out of a story in real time, which must not take long."""
-    return asyncio.run(asyncio.wait_for(story, 30))
+    return asyncio.run(asyncio.wait_for(story, 240))
 
 
 def refused(credentials: TokenFileCredentials | ExecCredentials) -> str:

@@ -125,7 +125,7 @@ def test_a_client_that_does_not_go_on_is_cut_off(sent: bytes) -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust())
             with closing(writer):
                 writer.write(sent)
-                answer = await reader.read()
+                answer = await _rest(reader)
                 assert not answer.startswith(b"HTTP/1.1 200")
 
     told(story())
