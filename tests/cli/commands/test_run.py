@@ -43,10 +43,12 @@ def listening() -> Iterator[int]:
         yield taken.getsockname()[1]
 
 
-def a_free_port() -> int:
+@contextmanager
+def away() -> Iterator[int]:
+    """A port where nothing listens, and no other program begins to."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+        yield taken.getsockname()[1]
 
 
 class _Refusing(BaseHTTPRequestHandler):
@@ -86,7 +88,7 @@ def ends_with(process: Process, code: int) -> None:
 
 
 def test_a_server_that_is_away_is_waited_for_and_said_in_words(tmp_path: Path) -> None:
-    with tenure_run(a_kubeconfig(tmp_path, a_free_port()), tmp_path) as tenure:
+    with away() as port, tenure_run(a_kubeconfig(tmp_path, port), tmp_path) as tenure:
         said = tenure.until_said("the API server: GET /version: Cannot connect to host")
         assert said["advice"] == "is the API server up, and the address right? It is tried again"
         assert " 503" not in said["message"], "there was no answer, so there is no status code"
@@ -124,7 +126,7 @@ def test_credentials_that_are_no_longer_good_are_said_so_and_tried_again(tmp_pat
 def test_a_port_that_is_taken_is_one_line_and_exit_code_two(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    kubeconfig = a_kubeconfig(tmp_path, a_free_port())
+    kubeconfig = a_kubeconfig(tmp_path, 1)  # It is never asked.
     with socket.socket() as taken:
         taken.bind(("0.0.0.0", 0))  # noqa: S104  # where it would listen
         taken.listen()
@@ -150,7 +152,7 @@ WRONG = {
 def test_what_a_user_must_correct_is_one_line_and_exit_code_two(
     flags: list[str], sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    kubeconfig = a_kubeconfig(tmp_path, a_free_port())
+    kubeconfig = a_kubeconfig(tmp_path, 1)  # It is never asked.
     assert run(["run", f"--kubeconfig={kubeconfig}", *flags]) == 2
     err = capfd.readouterr().err
     assert sentence in err
