@@ -26,7 +26,7 @@ DRIVER = "disk.example.com"
 QUIET = 3.0
 
 
-async def a_claim(cluster: Cluster, **spec: Any) -> Json:
+async def a_claim(cluster: Cluster, name: str = "data", **spec: Any) -> Json:
     given = {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "1Gi"}},
@@ -34,7 +34,7 @@ async def a_claim(cluster: Cluster, **spec: Any) -> Json:
         **spec,
     }
     return await cluster.created(
-        PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "data"}, "spec": given}
+        PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": name}, "spec": given}
     )
 
 
@@ -83,10 +83,12 @@ async def test_a_claim_is_bound_to_the_volume_that_is_kept_for_it(cluster: Clust
 
 
 async def test_a_claim_of_a_class_that_is_missing_waits(cluster: Cluster) -> None:
-    await a_claim(cluster, storageClassName="missing")
-    await asyncio.sleep(QUIET)
-    claim = (await cluster.get(PERSISTENT_VOLUME_CLAIMS, "data")).body
-    assert claim["status"]["phase"] == "Pending"
+    await a_claim(cluster, "waiting", storageClassName="missing")
+    await a_volume(cluster)
+    await a_claim(cluster)
+    await bound(cluster)
+    claim = (await cluster.get(PERSISTENT_VOLUME_CLAIMS, "waiting")).body
+    assert claim["status"]["phase"] == "Pending", "a later one was bound"
 
 
 async def test_a_bound_pod_gets_its_volume_attached_to_its_node(cluster: Cluster) -> None:
