@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 import msgspec
 
+from tenure.errors import Unavailable
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS, Resource
 from tests.real.users import LOOK_EVERY, PATIENCE, Users
 
@@ -57,18 +58,31 @@ class Chronicle:
             raise AssertionError(f"{name}: never {what}: {last}") from None
         return version_of(found[0])
 
+    async def caught_up(self) -> None:
+        """Until it has heard of everything that was written before: each kind has its own watch."""
+        for resource in FOLLOWED:
+            for thing in await self._users.all(resource):
+                version = version_of(thing)
+
+                def heard(it: Json, version: int = version) -> bool:
+                    return version_of(it) >= version
+
+                await self.first(thing, heard, f"heard of at {version}")
+
     async def _follow(self, resource: Resource) -> None:
         client = self._users.client
         items, version = await client.list_all(resource)
         for item in items:
             self._note(msgspec.json.decode(item))
         while True:
-            async for line in await client.watch(resource, version):
-                event = msgspec.json.decode(line)
-                assert event["type"] != "ERROR", event
-                version = event["object"]["metadata"]["resourceVersion"]
-                if event["type"] != "BOOKMARK":
-                    self._note(event["object"])
+            with suppress(Unavailable):  # It goes on behind the last version, and misses nothing.
+                async for line in await client.watch(resource, version):
+                    event = msgspec.json.decode(line)
+                    assert event["type"] != "ERROR", event
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    if event["type"] != "BOOKMARK":
+                        self._note(event["object"])
+            await asyncio.sleep(LOOK_EVERY)
 
     def _note(self, thing: Json) -> None:
         self.versions.setdefault(thing["metadata"]["uid"], []).append(thing)

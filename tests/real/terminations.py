@@ -7,13 +7,14 @@ What is asserted of instants comes from the API server's own arithmetic wherever
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 
+from tenure.errors import Unavailable
 from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.api.resource import NODES, PODS, Resource
 from tests.real.users import LOOK_EVERY, PATIENCE, Users
@@ -87,24 +88,32 @@ class Terminations:
         """Pods of that name, one after the other."""
         return [life for life in self.pods.values() if life.name == name]
 
+    async def successor(self, name: str) -> Life:
+        """The second pod of that name; there are no more."""
+        await _until(lambda: len(self.of(name)) > 1, f"a second {name}")
+        _, second = self.of(name)
+        return second
+
     async def gone(self, pod: Json) -> Life:
         return await self._until_gone(self.pods, pod["metadata"]["uid"])
 
     async def node_gone(self, claim: Json) -> Life:
-        (uid,) = [u for u, node in self.nodes.items() if node.name == claim["status"]["nodeName"]]
+        name = claim["status"]["nodeName"]
+
+        def found() -> list[str]:
+            return [uid for uid, node in self.nodes.items() if node.name == name]
+
+        await _until(found, f"sight of {name}")
+        (uid,) = found()
         return await self._until_gone(self.nodes, uid)
 
     async def told(self, pod: Json) -> Life:
-        life = self.pods[pod["metadata"]["uid"]]
-        async with asyncio.timeout(PATIENCE):
-            while life.told_at is None:
-                await asyncio.sleep(LOOK_EVERY)
-        return life
+        uid = pod["metadata"]["uid"]
+        await _until(lambda: uid in self.pods and self.pods[uid].told_at, "word to a pod")
+        return self.pods[uid]
 
     async def _until_gone(self, lives: dict[str, Life], uid: str) -> Life:
-        async with asyncio.timeout(PATIENCE):
-            while lives[uid].gone_at is None:
-                await asyncio.sleep(LOOK_EVERY)
+        await _until(lambda: uid in lives and lives[uid].gone_at, "end")
         return lives[uid]
 
     async def _follow(self, resource: Resource, lives: dict[str, Life]) -> None:
@@ -113,15 +122,17 @@ class Terminations:
         for item in items:
             self._note(lives, msgspec.json.decode(item)["metadata"])
         while True:
-            async for line in await client.watch(resource, version):
-                event = msgspec.json.decode(line)
-                assert event["type"] != "ERROR", event
-                metadata = event["object"]["metadata"]
-                version = metadata["resourceVersion"]
-                if event["type"] == "DELETED":
-                    lives[metadata["uid"]].end(metadata)
-                elif event["type"] != "BOOKMARK":
-                    self._note(lives, metadata)
+            with suppress(Unavailable):  # It goes on behind the last version, and misses nothing.
+                async for line in await client.watch(resource, version):
+                    event = msgspec.json.decode(line)
+                    assert event["type"] != "ERROR", event
+                    metadata = event["object"]["metadata"]
+                    version = metadata["resourceVersion"]
+                    if event["type"] == "DELETED":
+                        lives[metadata["uid"]].end(metadata)
+                    elif event["type"] != "BOOKMARK":
+                        self._note(lives, metadata)
+            await asyncio.sleep(LOOK_EVERY)
 
     def _note(self, lives: dict[str, Life], metadata: Json) -> None:
         life = lives.setdefault(
@@ -134,6 +145,16 @@ class Terminations:
             ),
         )
         life.see(metadata)
+
+
+async def _until(holds: Callable[[], object], what: str) -> None:
+    """A list may show something before the watch tells of it."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while not holds():
+                await asyncio.sleep(LOOK_EVERY)
+    except TimeoutError:
+        raise AssertionError(f"no {what} within {PATIENCE:.0f} s") from None
 
 
 def at(instant: str) -> datetime:

@@ -73,6 +73,7 @@ def test_a_reboot_is_carried_out_although_the_condition_clears(
             await chronicle.first(
                 claim, says("Rebooting", "False", "RebootSucceeded"), "rebooted", after=asked
             )
+            await chronicle.caught_up()
             assert len(boots_of(chronicle, node)) == 2
             assert not chronicle.seen(claim, says("Rebooting", "False", "RebootCancelled"))
             await leaving.scene.all_run(1)
@@ -135,11 +136,15 @@ async def rebooted(leaving: Leaving, chronicle: Chronicle, claim: Json) -> None:
     over = await chronicle.first(
         claim, says("Rebooting", "False", "RebootSucceeded"), "over", after=issued
     )
-    assert chronicle.seen(node, has_taint(REBOOTING_TAINT), after=asked)
+    await chronicle.first(node, has_taint(REBOOTING_TAINT), "closed", after=asked)
+    await chronicle.caught_up()
     assert not chronicle.seen(node, has_taint(DISRUPTED_TAINT))
     for pod in pods:
-        left = any(version_of(version) < issued for version in chronicle.seen(pod, is_leaving))
-        assert left == names([pod])[0].startswith("web-"), names([pod])
+        if names([pod])[0].startswith("web-"):
+            assert await chronicle.first(pod, is_leaving, "leaving") < issued
+        else:
+            left = [version_of(version) for version in chronicle.seen(pod, is_leaving)]
+            assert not [version for version in left if version < issued], names([pod])
     is_closed = has_taint(REBOOTING_TAINT)
     await chronicle.first(node, lambda it: not is_closed(it), "open again", after=issued)
     await chronicle.first(claim, says("Initialized", "Unknown", "Rebooting"), "so", after=asked)

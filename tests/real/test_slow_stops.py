@@ -122,5 +122,4 @@ async def succeeded(leaving: Leaving, name: str, after: Life) -> None:
     await leaving.users.until(
         PODS, lambda pods: name in names(running(pods)), f"with another {name}"
     )
-    _, new = leaving.seen.of(name)
-    assert new.born > after.ended
+    assert (await leaving.seen.successor(name)).born > after.ended
