@@ -16,7 +16,7 @@ from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_node_class, a_pod, a_pool, a_requirement
 from tests.real import scene as scenes
 from tests.real.process import Process
-from tests.real.scene import EIGHT_CORES, SHORT_LEASE, Scene
+from tests.real.scene import EIGHT_CORES, Scene
 from tests.real.terminations import Terminations, at, stamp_of
 from tests.real.users import PATIENCE, Json, names, running
 
@@ -132,7 +132,7 @@ def tell(
     """With Tenure as a process. Whatever happens, it names the pod, which has its grace."""
 
     async def told(scene: Scene) -> None:
-        with scene.tenure("tenure", *SHORT_LEASE, kubeconfig=kubeconfig) as tenure:
+        with scene.tenure("tenure", kubeconfig=kubeconfig) as tenure:
             leaving = Leaving(scene, tenure)
             async with leaving.seen.watching():
                 await story(leaving)

@@ -30,7 +30,8 @@ BRISK: Final = (
     "--drain-min=1s",
     "--termination-poll=1s",
 )
-#: As short as the rules allow without losing it on a slow machine.
+#: For those who wait until the Lease of a replica that died is over. Only them: a machine that is
+#: busy for four seconds makes a leader lose it, where it may be busy for ten with the default.
 SHORT_LEASE: Final = (
     "--lease-duration=9s",
     "--lease-renew-deadline=4s",

@@ -10,7 +10,7 @@ import pytest
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS, Resource
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_pdb
-from tests.real.scene import EIGHT_CORES, SHORT_LEASE, Scene, tell
+from tests.real.scene import EIGHT_CORES, Scene, tell
 from tests.real.users import names
 
 pytestmark = pytest.mark.process_story
@@ -21,7 +21,7 @@ def test_what_a_user_deletes_ends_gracefully_with_all_that_belongs_to_it(
     cluster: ControlPlane, tmp_path: Path, what: Resource
 ) -> None:
     async def story(scene: Scene) -> None:
-        with scene.tenure("tenure", *SHORT_LEASE) as tenure:
+        with scene.tenure("tenure") as tenure:
             web, budget = a_deployment("web", replicas=30), a_pdb("web", maxUnavailable=5)
             leaving, _ = await scene.settle(web, budget, type_=EIGHT_CORES, pods=30)
             pods, node = await scene.pods_on(leaving), leaving["status"]["nodeName"]

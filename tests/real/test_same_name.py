@@ -14,7 +14,7 @@ from tests.builders import a_deployment, a_pdb, a_stateful_set
 from tests.real.account import account
 from tests.real.audit import Order
 from tests.real.deadlines import Leaving, a_place
-from tests.real.scene import SHORT_LEASE, TWO_CORES, Scene, on
+from tests.real.scene import TWO_CORES, Scene, on
 from tests.real.scene import tell as tell_scene
 from tests.real.slowwatches import slow_watches
 from tests.real.users import LOOK_EVERY, PATIENCE, Json, names, running
@@ -33,7 +33,7 @@ def test_a_successor_that_tenure_has_not_heard_of_is_not_taken_for_its_predecess
 
     async def story(scene: Scene) -> None:
         async with slow_watches(account(cluster), tmp_path) as (transport, through):
-            with scene.tenure("tenure", *SHORT_LEASE, kubeconfig=through) as tenure:
+            with scene.tenure("tenure", kubeconfig=through) as tenure:
                 leaving = Leaving(scene, tenure)
                 claim, old = await settled(leaving, period="60s" if verb == "delete" else None)
                 await leaving.users.delete(NODE_CLAIMS, claim)
