@@ -15,8 +15,8 @@ from tests.real.scene import EIGHT_CORES, SHORT_LEASE, TWO_CORES, Scene, tell
 pytestmark = pytest.mark.process_story
 
 #: Slow enough to be caught in the middle, on any machine.
-SLOW_DRAIN = (*SHORT_LEASE, "--eviction-qps=3", "--eviction-burst=1")
-SLOW_LAUNCH = (*SHORT_LEASE, "--kube-client-qps=12", "--kube-client-burst=1")
+SLOW_DRAIN = (*SHORT_LEASE, "--eviction-qps=1", "--eviction-burst=1")
+SLOW_LAUNCH = (*SHORT_LEASE, "--kube-client-qps=8", "--kube-client-burst=1")
 
 
 def test_a_drain_goes_on_after_kill_9_and_the_budget_holds(

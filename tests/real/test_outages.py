@@ -18,7 +18,7 @@ from tests.real.users import Json
 
 pytestmark = pytest.mark.process_story
 
-SLOW_DRAIN = (*SHORT_LEASE, "--eviction-qps=3", "--eviction-burst=1")
+SLOW_DRAIN = (*SHORT_LEASE, "--eviction-qps=1", "--eviction-burst=1")
 #: Seconds.
 LATE_BY = 2.0
 #: Longer than a write may stay unseen before it is looked up.

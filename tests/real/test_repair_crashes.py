@@ -20,7 +20,7 @@ from tests.real.users import Json, names, running
 pytestmark = pytest.mark.process_story
 
 #: Slow enough to be caught in the middle, on any machine.
-SLOW_DRAIN: Final = (*SHORT_LEASE, "--eviction-qps=2", "--eviction-burst=1")
+SLOW_DRAIN: Final = (*SHORT_LEASE, "--eviction-qps=1", "--eviction-burst=1")
 
 
 def test_a_graceful_repair_goes_on_after_kill_9_while_it_waits_and_while_it_drains(
