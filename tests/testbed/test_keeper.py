@@ -64,7 +64,7 @@ def test_when_the_orders_end_the_processes_and_the_folder_are_gone(
     reading = living(keeper, tmp_path / "pipe")
     assert keeper.stdin is not None
     keeper.stdin.close()  # As the kernel does for one who was killed.
-    assert keeper.wait(10) == 0
+    assert keeper.wait(240) == 0
     assert ends(reading)
     assert not folder.exists()
 
