@@ -99,7 +99,7 @@ def test_several_mistakes_in_a_file_are_several_lines(
 def test_very_many_mistakes_are_all_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = written(tmp_path, a_story(events=[{"at": "1d", "say": "x"}] * 30))
+    path = written(tmp_path, a_story(events=[{"at": "1w", "say": "x"}] * 30))
     assert run(["simulate", str(path)]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 30
 

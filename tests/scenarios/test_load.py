@@ -51,13 +51,13 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         a_story(evnets=[]),
         'unknown field "evnets". Did you mean "events"?',
     ),
-    "a day where Go has none": (
-        a_story(events=[{"at": "1d", "say": "x"}]),
-        "events[0].at: got '1d', expected a Go duration such as 1h30m. Use 24h.",
+    "a week, which no duration has": (
+        a_story(events=[{"at": "1w", "say": "x"}]),
+        "events[0].at: got '1w', expected a duration such as 1h30m or 2d. Use 168h.",
     ),
     "a duration without a unit": (
         a_story(until=30),
-        "until: got '30', expected a Go duration such as 1h30m. Add a unit: 30s, 30m or 30h.",
+        "until: got '30', expected a duration such as 1h30m or 2d. Add a unit: 30s, 30m or 30h.",
     ),
     "a list where fields belong": (
         a_story(cloud=[1]),
@@ -172,7 +172,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an event without a time": (
         a_story(events=[{"say": "hello"}]),
-        "events[0].at: got nothing, expected a Go duration such as 5m",
+        "events[0].at: got nothing, expected a duration such as 5m",
     ),
     "an unknown verb": (
         a_story(events=[{"at": "1m", "delet": {"claim": {}}}]),

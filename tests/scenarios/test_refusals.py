@@ -222,11 +222,15 @@ def test_a_run_may_be_as_long_as_days(tmp_path: Path, until: str, hours: float) 
     assert scenario.until == timedelta(hours=hours)
 
 
-def test_other_spans_are_go_durations(tmp_path: Path) -> None:
-    events = [{"at": "1d", "say": "hello"}]
-    assert "events[0].at: got '1d', expected a Go duration such as 1h30m. Use 24h." in told(
-        tmp_path, until="2d", events=events
-    )
+def test_every_span_of_a_scenario_may_be_said_in_days(tmp_path: Path) -> None:
+    events = [{"at": "1d", "say": "hello"}, {"at": "1d12h", "crash": {"down-for": "1d"}}]
+    expect = [
+        {"by": "2d", "pods": {"running": 0}},
+        {"after": "1d", "within": "1d", "claims": {"count": 0}},
+    ]
+    scenario = load_scenario(written(tmp_path, a_story(until="3d", events=events, expect=expect)))
+    assert [step.at for step in scenario.steps] == [timedelta(hours=24), timedelta(hours=36)]
+    assert [one.until for one in scenario.expectations] == [timedelta(days=2)] * 2
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from tenure.sim.scenario.context import span
 from tenure.sim.scenario.expectations import Expectation, ExpectationReader
 from tenure.sim.scenario.manifests import ManifestReader
 from tenure.sim.scenario.read.fields import BadInput, Reader
-from tenure.sim.scenario.read.timespans import parse_span
 from tenure.sim.scenario.steps import Step, StepReader
 from tenure.sim.world import WorldOptions
 
@@ -119,7 +118,7 @@ class _Loader:
         if "until" not in self._fields:
             return max((at for at, _ in instants), default=timedelta(0)) + _EPILOGUE
         known = len(self._problems)
-        until = self._length(self._fields.raw("until"))
+        until = self._fields.span("until")
         for at, place in instants:
             if at > until and len(self._problems) == known:
                 expectation = f"an instant within until: {span(until)}"
@@ -127,16 +126,6 @@ class _Loader:
                     SpecError(place, span(at), expectation, "Raise until, or move it.")
                 )
         return until
-
-    def _length(self, value: Any) -> timedelta:
-        """How long the run is: unlike other spans, also in days, as at the prompt."""
-        try:
-            if isinstance(value, str):
-                return parse_span(value, "until")
-        except SpecError as error:
-            self._reader.problem("until", value, error.expected, error.hint)
-            return timedelta(0)
-        return self._reader.span(value, "until")
 
 
 def _present(values: Iterable[T | None]) -> list[T]:

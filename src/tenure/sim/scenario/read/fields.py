@@ -15,8 +15,8 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import KNOWN_FIELD, SpecError, TenureError
-from tenure.model.values.duration import parse_duration
 from tenure.parse.yamltext import Document
+from tenure.sim.scenario.read.timespans import SPAN, parse_span
 
 #: How alike two words must be to be taken for one and the same.
 _CLOSE: Final = 0.7
@@ -130,19 +130,16 @@ class Reader:
         return choices[0]
 
     def span(self, value: Any, at: str) -> timedelta:
-        """A Go duration of at least nothing."""
+        """A duration of at least nothing, also in days."""
         if isinstance(value, int) and not isinstance(value, bool):
             value = str(value)  # ``0`` is fine, and for the others there is a good hint.
         try:
             if not isinstance(value, str):
-                raise SpecError(at, value, "a Go duration such as 1h30m", "For example 90s or 5m.")
-            span = parse_duration(value, at).timedelta
+                raise SpecError(at, value, SPAN, "For example 90s or 5m.")
+            return parse_span(value, at)
         except SpecError as error:
             self.problem(at, value, error.expected, error.hint)
             return timedelta(0)
-        if span < timedelta(0):
-            self.problem(at, value, "a duration that is not negative", "Leave the sign out.")
-        return max(span, timedelta(0))
 
     def instant(self, value: Any, at: str) -> datetime:
         parsed = parse_instant(value) if isinstance(value, str) else None
@@ -172,7 +169,7 @@ class Fields:
         return str(self._read(name, default, self.reader.text, "text"))
 
     def span(self, name: str, default: timedelta | None = None) -> timedelta:
-        value = self._read(name, default, self.reader.span, "a Go duration such as 5m")
+        value = self._read(name, default, self.reader.span, "a duration such as 5m")
         return value if isinstance(value, timedelta) else timedelta(0)
 
     def whole(self, name: str, default: int | None = None) -> int:

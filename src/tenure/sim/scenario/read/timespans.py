@@ -1,7 +1,6 @@
-"""How long a whole run takes, as users write it: ``90s``, ``1h30m``, ``2d`` or ``1d12h``.
+"""Spans as users write them in a scenario or at the prompt: ``90s``, ``1h30m``, ``2d`` or ``1d12h``.
 
-Inside a scenario all spans are Go durations, as in Kubernetes; only the length of a run,
-in the file or at the prompt, may be said in days.
+Manifests are Kubernetes' own: a duration there is a Go duration, which has no days.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ from typing import Final
 from tenure.errors import SpecError
 from tenure.model.values.duration import parse_duration
 
+#: What is expected, in words.
+SPAN: Final = "a duration such as 1h30m or 2d"
 _DAYS: Final = re.compile(r"([0-9]{1,4})d(.*)")
 _ZERO: Final = timedelta(0)
 
@@ -26,7 +27,7 @@ def parse_span(text: str, at: str) -> timedelta:
         span = days + parse_duration(rest, at).timedelta
     except SpecError as error:
         hint = error.hint or "For example 90s, 1h30m or 2d."
-        raise SpecError(at, text, "a duration such as 1h30m or 2d", hint) from None
+        raise SpecError(at, text, SPAN, hint) from None
     if span < _ZERO:
         raise SpecError(at, text, "a duration that is not negative", "Leave the sign out.")
     return span
