@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.model.api.names import ARCH, INSTANCE_TYPE, ZONE
+from tenure.model.api.names import ARCH, INSTANCE_TYPE, NODEPOOL, ZONE
 from tenure.model.api.pod import Pod
 from tenure.model.matching.requirements import Requirement
 from tenure.packing.demand.problem import Daemon, PoolTemplate, Problem
@@ -46,6 +46,18 @@ from tests.packing.build import (
 
 TINY = (a_type("t-2", 2),)
 FOUR_TYPES = tuple(a_type(f"t-{n}", 2) for n in range(4))
+
+
+def in_pool(*names: str) -> dict[str, Any]:
+    return {"key": NODEPOOL, "operator": "In", "values": list(names)}
+
+
+def any_of(*terms: dict[str, Any]) -> dict[str, Any]:
+    """Required node affinity with one expression in each alternative."""
+    required = {"nodeSelectorTerms": [{"matchExpressions": [term]} for term in terms]}
+    return {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    }
 
 
 def refused(pod: Pod, *pools: PoolTemplate, **more: Any) -> Unplaced:
@@ -179,6 +191,38 @@ def test_each_pool_speaks_in_the_order_of_weight_and_the_furthest_names_the_code
         Refusal("spot-only", TaintNotTolerated("batch=true:NoSchedule")),
         Refusal("general", TooLarge("cpu", "900", "32")),
     )
+
+
+@pytest.mark.parametrize(
+    ("spec", "named"),
+    [
+        pytest.param({"nodeSelector": {NODEPOOL: "db"}}, ("db",), id="by its selector"),
+        pytest.param(any_of(in_pool("db"), in_pool("gpu", "db")), ("db", "gpu"), id="in each term"),
+        pytest.param(
+            any_of(in_pool("db"), {"key": ZONE, "operator": "In", "values": ["a"]}),
+            None,
+            id="in one of two terms",
+        ),
+        pytest.param({"nodeSelector": {ZONE: "a"}}, None, id="not at all"),
+        pytest.param(
+            any_of({"key": NODEPOOL, "operator": "NotIn", "values": ["db"]}), None, id="to avoid it"
+        ),
+        pytest.param(
+            {"nodeSelector": {NODEPOOL: "db"}, **any_of(in_pool("gpu"))}, None, id="contradictorily"
+        ),
+    ],
+)
+def test_a_pod_that_names_its_pools_hears_of_these_alone(spec: Any, named: Any) -> None:
+    pools = [a_pool(name) for name in ("general", "db", "gpu")]
+    unplaced = refused(a_pod(cpu="900", **spec), *pools)
+    assert unplaced.named == named
+    assert {one.pool for one in unplaced.refusals} == set(named or ("general", "db", "gpu"))
+
+
+def test_a_pod_that_names_a_pool_that_is_not_offered_hears_of_no_other() -> None:
+    unplaced = refused(a_pod(nodeSelector={NODEPOOL: "dbb"}), a_pool("db"), a_pool("general"))
+    assert (unplaced.named, unplaced.facts) == (("dbb",), ())
+    assert unplaced.why is Why.REQUIREMENTS_INCOMPATIBLE
 
 
 def test_daemons_are_taken_off_what_a_type_has_free() -> None:

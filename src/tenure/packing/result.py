@@ -18,6 +18,8 @@ class Unplaced(msgspec.Struct, frozen=True, kw_only=True):
     why: Why
     #: What would have to change: of the pod, of the nodes, of each pool.
     facts: tuple[Fact, ...]
+    #: The pools that the pod names: only these are spoken of. None: the pod may go to any.
+    named: tuple[str, ...] | None = None
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:

@@ -11,6 +11,8 @@ Each pool is checked in the order of these, and the first that applies is its re
 7. limits         every type that fits exceeds the pool's limits;
 8. minValues      the types that fit are fewer than the pool requires.
 
+A pod that names its pools (``karpenter.sh/nodepool``) is told of these only.
+
 Of a pod with several requirement alternatives, the one that came furthest is explained, of the
 first few that the pool's nodes can have the labels for.
 """
@@ -21,13 +23,14 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
+from tenure.model.api.names import NODEPOOL
 from tenure.model.api.node import Taint
 from tenure.model.api.taints import untolerated
 from tenure.model.matching.requirements import Clash, Requirements
 from tenure.model.values.quantity import UNIT
 from tenure.packing.catalogue import Catalogue, Narrowing
 from tenure.packing.claims import shortfall
-from tenure.packing.demand.classes import PodClass, how_many
+from tenure.packing.demand.classes import Demand, PodClass, how_many
 from tenure.packing.demand.requests import ALTERNATIVES_MAX, ports_conflict
 from tenure.packing.facts import (
     AlternativesIgnored,
@@ -56,6 +59,7 @@ from tenure.packing.facts import (
 from tenure.packing.limits import Budget
 from tenure.packing.result import Unplaced
 
+_UNMET: Final = Why.REQUIREMENTS_INCOMPATIBLE
 _ORDER: Final = {why: position for position, why in enumerate(Why)}
 #: Pods may request thousands of resources that no instance type has; so many are named.
 NAMED: Final = 3
@@ -69,12 +73,30 @@ def explain(
 ) -> Unplaced:
     """Why no node and no pool takes the pods of this class."""
     nodes = [NoNodeFits(node_count)] if node_count else []
-    if not pools:
+    named = pools_named(one.demand)
+    if not pools and named is None:
         return Unplaced(why=Why.NO_POOL, facts=(*nodes, NoPool()))
-    refusals = [refuse(one, catalogue, budget) for catalogue, budget in pools]
-    furthest = max(refusals, key=lambda refusal: _ORDER[refusal.why])
+    refusals = [
+        refuse(one, catalogue, budget)
+        for catalogue, budget in pools
+        if named is None or catalogue.template.pool in named
+    ]
+    # Where none of the named pools is offered, the pod requires a label that no pool has.
+    why = max((refusal.why for refusal in refusals), key=_ORDER.__getitem__, default=_UNMET)
     kept_off = (KeptOff(out.by, out.key, out.value) for out in one.rules.kept_out)
-    return Unplaced(why=furthest.why, facts=(*nodes, *refusals, *kept_off, *_ignored(one)))
+    facts = (*nodes, *refusals, *kept_off, *_ignored(one))
+    return Unplaced(why=why, facts=facts, named=named)
+
+
+def pools_named(demand: Demand) -> tuple[str, ...] | None:
+    """The pools that the pod names in each of its alternatives; None: it may go to any pool."""
+    names: set[str] = set()
+    for wanted in demand.alternatives:
+        pools = wanted.get(NODEPOOL)
+        if pools is None or pools.complement:
+            return None
+        names |= pools.listed
+    return tuple(sorted(names)) if names and not demand.left_out else None
 
 
 def _ignored(one: PodClass) -> list[AlternativesIgnored]:

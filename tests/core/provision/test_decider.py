@@ -13,6 +13,7 @@ from tenure.core.provision.facts import (
     CheapestFit,
     DaemonSetsTooLarge,
     Fits,
+    NamedPoolsMissing,
     NeededForPods,
     NeedsNewClaim,
     NodeReplaced,
@@ -26,7 +27,7 @@ from tenure.core.provision.facts import (
 )
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import FOR_EVER
-from tenure.model.api.names import INSTANCE_TYPE, REPLACED_BY
+from tenure.model.api.names import INSTANCE_TYPE, NODEPOOL, REPLACED_BY
 from tenure.model.api.node import Node
 from tenure.model.api.pod import Container, PodSpec, ResourceRequirements
 from tenure.model.api.resource import (
@@ -270,6 +271,36 @@ def test_pools_that_may_not_launch_are_named_with_their_reason() -> None:
     verdict = verdict_on("web", broken, a_pending_pod())
     assert verdict.reason is Reason.FAILED_SCHEDULING
     assert verdict.facts == (NoPool(), PoolClosed("broken", PoolStatic()))
+
+
+def test_a_pod_that_names_its_pool_hears_nothing_of_other_pools() -> None:
+    pools = [a_pool("db"), a_pool("general"), a_pool("broken", replicas=2)]
+    pod = a_pending_pod(requests={"cpu": "9"}, spec={"node_selector": {NODEPOOL: "db"}})
+    assert verdict_on("web", *pools, pod).facts == (Refusal("db", TooLarge("cpu", "9", "4")),)
+    pod = a_pending_pod(spec={"node_selector": {NODEPOOL: "broken"}})
+    assert verdict_on("web", *pools, pod).facts == (PoolClosed("broken", PoolStatic()),)
+
+
+@pytest.mark.parametrize(
+    ("written", "similar", "hint"),
+    [("genral", "general", "did you mean general?"), ("x", "", "see kubectl get nodepools")],
+)
+def test_a_pool_that_is_not_there_is_told_with_what_may_be_meant(
+    written: str, similar: str, hint: str
+) -> None:
+    pools = [a_pool("db"), a_pool("general"), a_pool("broken", replicas=2)]
+    found = verdict_on("web", *pools, a_pending_pod(spec={"node_selector": {NODEPOOL: written}}))
+    assert found.reason is Reason.FAILED_SCHEDULING
+    assert found.facts == (NamedPoolsMissing((written,), similar=similar),)
+    assert found.message == (
+        f"the pod names NodePool {written} in karpenter.sh/nodepool, but there is no such NodePool; "
+        f"{hint}"
+    )
+
+
+def test_a_named_pool_is_missing_although_there_is_none_at_all() -> None:
+    found = verdict_on("web", a_pending_pod(spec={"node_selector": {NODEPOOL: "db"}}))
+    assert found.facts == (NamedPoolsMissing(("db",)),)
 
 
 def test_the_pool_of_the_highest_weight_is_used() -> None:

@@ -117,13 +117,13 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         found = pack(
             msgspec.structs.replace(problem, nodes=bins.nodes(), templates=tuple(templates))
         )
-        plan = self._told(leaving, found)
+        plan = self._told(leaving, found, now)
         return msgspec.structs.replace(plan, changes_at=changes_at)
 
-    def _told(self, leaving: LeavingNode, found: Packing) -> Plan:
+    def _told(self, leaving: LeavingNode, found: Packing, now: datetime) -> Plan:
         for pod in leaving.pods:
             if (unplaced := found.unplaced.get(pod.uid)) is not None:
-                return Plan(why=PodFitsNowhere(pod.key, unplaced.facts))
+                return Plan(why=PodFitsNowhere(pod.key, self.capacity.why(unplaced, now)))
         for pod in leaving.pods:
             if pod.uid in found.no_claim:
                 why = claim_refused(self.capacity.refused[pod.uid])

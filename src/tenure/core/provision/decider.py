@@ -313,9 +313,7 @@ class _Answer:
         if (unknown := capacity.unknown) is not None:
             return Reason.AWAITING_TYPES, unknown
         if uid in packing.unplaced:
-            closed = (PoolClosed(*each) for each in capacity.closed_at(self._now).items())
-            facts: tuple[Fact, ...] = (*packing.unplaced[uid].facts, *closed)
-            return Reason.FAILED_SCHEDULING, *facts
+            return Reason.FAILED_SCHEDULING, *capacity.why(packing.unplaced[uid], self._now)
         if (pool := self._waiting.get(uid)) is not None:
             return Reason.FAILED_SCHEDULING, PoolClosed(pool, capacity.of_no_use(pool, self._now))
         if self._gathers_until is not None:

@@ -14,7 +14,7 @@ from tenure.core.health.domains import ZONE
 from tenure.core.health.facts import Domain, Outage
 from tenure.core.pool.facts import NodesOfNoUse
 from tenure.model.api.meta import format_time
-from tenure.model.api.names import LAUNCHED_FOR
+from tenure.model.api.names import LAUNCHED_FOR, NODEPOOL
 from tenure.model.cloud.offering import format_price
 
 #: How many DaemonSets a message names.
@@ -109,6 +109,28 @@ class TypesAwaited(Fact, frozen=True):
     def __str__(self) -> str:
         pools = "NodePool" if len(self.pools) == 1 else "NodePools"
         return f"waiting for the cloud's instance types for {pools} {', '.join(self.pools)}"
+
+
+class NamedPoolsMissing(Fact, frozen=True):
+    """The pod names NodePools that do not exist."""
+
+    #: The first few.
+    names: tuple[str, ...]
+    more: int = 0
+    #: A NodePool that is spelled nearly so.
+    similar: str = ""
+
+    def __str__(self) -> str:
+        more = f" and {self.more:,} more" if self.more else ""
+        one = len(self.names) == 1 and not self.more
+        pools, such = (
+            ("NodePool", "is no such NodePool") if one else ("NodePools", "are no such NodePools")
+        )
+        hint = f"did you mean {self.similar}?" if self.similar else "see kubectl get nodepools"
+        return (
+            f"the pod names {pools} {', '.join(self.names)}{more} in {NODEPOOL}, but there {such}; "
+            f"{hint}"
+        )
 
 
 class Batched(Fact, frozen=True):
@@ -295,6 +317,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     CapacityTaken(Target("NodeClaim", "general-4nv74"), None),
     ClaimRefused("general-4nv74", 'admission webhook "example.com" denied the request'),
     TypesAwaited(("general", "gpu")),
+    NamedPoolsMissing(("genral",), similar="general"),
+    NamedPoolsMissing(("db", "gpu", "spot"), 2),
     Batched(AT),
     NeededForPods(1),
     NeededForPods(12),

@@ -22,7 +22,15 @@ from tenure.core.pool.facts import NodesOfNoUse
 from tenure.core.pool.lookup import node_class_of
 from tenure.core.provision.daemonpods import daemons
 from tenure.core.provision.demand import Demand
-from tenure.core.provision.facts import CheapestFit, ClaimRefused, Closed, Target, TypesAwaited
+from tenure.core.provision.facts import (
+    CheapestFit,
+    ClaimRefused,
+    Closed,
+    PoolClosed,
+    Target,
+    TypesAwaited,
+)
+from tenure.core.provision.missingpools import missing_pools
 from tenure.core.provision.newclaim import claim_manifest, claim_name
 from tenure.core.provision.nominations import Nomination, nominations_in
 from tenure.core.provision.supply import (
@@ -47,7 +55,7 @@ from tenure.model.snapshot.derived import NOTHING_KEPT, Derived
 from tenure.model.snapshot.observations import ClaimRefusal
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate, Problem
-from tenure.packing.result import Packing, PlannedClaim
+from tenure.packing.result import Packing, PlannedClaim, Unplaced
 
 #: Placement has one key, the whole cluster: all pods compete for the same capacity.
 CLUSTER: Final = "cluster"
@@ -165,6 +173,18 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     def closed_at(self, now: datetime) -> dict[str, Closed]:
         names = [pool for pool in self.back_offs if self._backs_off(pool, now)]
         return {**self.closed, **{pool: self.of_no_use(pool, now) for pool in names}}
+
+    def why(self, unplaced: Unplaced, now: datetime) -> tuple[Fact, ...]:
+        """Why the pod fits nowhere, with the pools that launch nothing and those that do not exist."""
+        closed = self.closed_at(now)
+        if (named := unplaced.named) is None:
+            return (*unplaced.facts, *(PoolClosed(*each) for each in closed.items()))
+        pools = frozenset(closed).union(template.pool for template in self.templates)
+        return (
+            *unplaced.facts,
+            *(PoolClosed(pool, why) for pool, why in closed.items() if pool in named),
+            *missing_pools(named, pools),
+        )
 
     def of_no_use(self, pool: str, now: datetime) -> NodesOfNoUse:
         return self.back_offs[pool].at(now).fact(self.pools[pool])
