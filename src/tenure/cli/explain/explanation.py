@@ -1,14 +1,15 @@
 """Finds what there is to say about an object: its verdicts, and those that bear on it.
 
 A pod that runs has no verdict of its own; then what is said about its node counts, and a
-node is explained together with its claim.
+node is explained together with its claim. A pending pod is explained together with the node
+that it waits for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -17,12 +18,13 @@ from tenure.cli.cluster.question import Question
 from tenure.cli.explain.podtext import pod_state, why_no_verdict
 from tenure.cli.explain.repairtext import RepairOutlook, repair_outlook
 from tenure.cli.explain.scheduletext import DrainOutlook, drain_outlook
-from tenure.core.decision import Subject, Verdict
+from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import Fact
 from tenure.core.marks.deadline import requested_at
 from tenure.core.marks.ownership import is_our_node
+from tenure.core.provision.facts import CapacityTaken, Fits, SchedulerDisagrees
 from tenure.core.provision.launchable import launches_nothing
-from tenure.core.reasons import NO_ADVICE, REASONS
+from tenure.core.reasons import NO_ADVICE, REASONS, Reason
 from tenure.model.api import resource as r
 from tenure.model.api.meta import ApiObject, Condition, format_time
 from tenure.model.api.node import Node
@@ -31,6 +33,9 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import Resource
 from tenure.model.snapshot.kinds import Unreadable
+
+#: Facts that name the node that a pending pod waits for.
+_TARGETED: Final = (Fits, SchedulerDisagrees, CapacityTaken)
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +55,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     launches_nothing: Fact | None = None
     #: On the object itself, the governing one first.
     verdicts: tuple[Verdict, ...]
-    #: On what it stands on: a pod's node, a node's claim, a claim's node.
+    #: On what it stands on: a pod's node, or the one that it waits for, a node's claim, a claim's node.
     around: tuple[Verdict, ...]
     #: Of a Node of ours, or of a claim's Nodes: how its drain goes, or would go.
     timetables: tuple[DrainOutlook, ...] = ()
@@ -103,8 +108,20 @@ def _about(evaluated: EvaluatedCluster, resource: Resource, item: ApiObject) -> 
 
 def _governing_first(item: ApiObject, verdicts: list[Verdict]) -> list[Verdict]:
     """Of a pool, what an operator must know of: several deciders conclude about a pool, and what
-    one of them merely watches says little."""
-    return sorted(verdicts, key=_urgency) if isinstance(item, NodePool) else verdicts
+    one of them merely watches says little. Of a Node or claim, what is under way leads, not what
+    protects it from the next disruption."""
+    match item:
+        case NodePool():
+            return sorted(verdicts, key=_urgency)
+        case Node() | NodeClaim() if any(map(_is_under_way, verdicts)):
+            return sorted(verdicts, key=lambda verdict: verdict.concern is Concern.PROTECTION)
+        case _:
+            return verdicts
+
+
+def _is_under_way(verdict: Verdict) -> bool:
+    how_far = verdict.concern in (Concern.LIFECYCLE, Concern.NODE)
+    return how_far and verdict.reason not in (Reason.IN_SERVICE, Reason.NOT_OURS)
 
 
 def _urgency(verdict: Verdict) -> int:
@@ -119,6 +136,8 @@ def _around(evaluated: EvaluatedCluster, item: ApiObject) -> Iterator[tuple[Reso
         case Pod() if (node := snapshot.nodes.get(item.spec.node_name)) is not None:
             yield r.NODES, node
             yield from _around(evaluated, node)
+        case Pod():
+            yield from _nominated(evaluated, item)
         case Node():
             for claim in snapshot.claims_with_provider(item.spec.provider_id).values():
                 yield r.NODE_CLAIMS, claim
@@ -126,6 +145,17 @@ def _around(evaluated: EvaluatedCluster, item: ApiObject) -> Iterator[tuple[Reso
             yield r.NODES, node
         case _:
             return
+
+
+def _nominated(evaluated: EvaluatedCluster, pod: Pod) -> Iterator[tuple[Resource, ApiObject]]:
+    """The node that a pending pod waits for."""
+    facts = (fact for verdict in _about(evaluated, r.PODS, pod) for fact in verdict.facts)
+    for target in (fact.target for fact in facts if isinstance(fact, _TARGETED)):
+        resource = next(one for one in (r.NODES, r.NODE_CLAIMS) if one.kind == target.kind)
+        thing = evaluated.find(resource, "", target.name)
+        if thing is not None:
+            yield resource, thing
+            yield from _around(evaluated, thing)
 
 
 def _of_pool(evaluated: EvaluatedCluster, pool: NodePool) -> Iterator[Verdict]:
