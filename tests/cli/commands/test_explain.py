@@ -216,6 +216,35 @@ def test_an_object_that_is_not_there_gives_exit_code_one_and_near_names(ask: Any
     assert err == "there is no Pod/default/repot at 4m; did you mean report?\n"
 
 
+TEAMS = ("team-a", "team-b")
+
+
+def in_team(name: str, namespace: str) -> dict[str, Any]:
+    pod = a_pod(name)
+    pod["metadata"]["namespace"] = namespace
+    return pod
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("lost", "; there is one in namespace team-a: add -n team-a"),
+        ("twin", "; there is one in namespace team-a, team-b: add -n team-a"),
+        ("los", "; did you mean lost in namespace team-a? Then add -n team-a"),
+        ("zzzz", ", and no other Pod in namespace default"),
+    ],
+)
+def test_a_pod_of_another_namespace_is_found_by_its_name(name: str, hint: str) -> None:
+    teams = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}} for team in TEAMS
+    ]
+    pods = [in_team("lost", "team-a"), *(in_team("twin", team) for team in TEAMS)]
+    with Story(*teams, *pods) as story:
+        story.run(1 * MINUTE)
+        said = Question(PODS, name, "default").not_found(scene_of(story))
+    assert said.endswith(hint)
+
+
 def test_an_object_that_has_gone_is_remembered(ask: Any, tmp_path: Path) -> None:
     path = written(tmp_path, a_story(events=HAPPENS, until="10m"), "gone.yaml")
     assert run(["simulate", str(path)]) == 0

@@ -64,3 +64,8 @@ class EvaluatedCluster(msgspec.Struct, frozen=True, kw_only=True):
         """Of that namespace, if the kind has one."""
         objects = self.snapshot.objects(resource).values()
         return sorted(item.name for item in objects if item.namespace == namespace)
+
+    def elsewhere(self, resource: Resource, namespace: str) -> list[tuple[str, str]]:
+        """Namespace and name of what is in other namespaces."""
+        objects = self.snapshot.objects(resource).values()
+        return sorted((one.namespace, one.name) for one in objects if one.namespace != namespace)

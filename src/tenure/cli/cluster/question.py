@@ -64,6 +64,8 @@ class Question(msgspec.Struct, frozen=True):
         when = f"at {evaluated.also_at or format_time(evaluated.at)}"
         if last_word:
             return f"{self} is not there {when}; {last_word}"
+        if elsewhere := self._elsewhere(evaluated):
+            return f"there is no {self} {when}; {elsewhere}"
         names = evaluated.names(self.resource, self.namespace)
         if not names:
             where = f" in namespace {self.namespace}" if self.namespace else ""
@@ -73,6 +75,20 @@ class Question(msgspec.Struct, frozen=True):
         close = [_some(begun)] if begun else get_close_matches(self.name, names, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(close)}?" if close else f"there are {_some(names)}"
         return f"there is no {self} {when}; {hint}"
+
+    def _elsewhere(self, evaluated: EvaluatedCluster) -> str:
+        """In which namespaces it is, or what it is the beginning of; empty: in none."""
+        if not self.namespace:
+            return ""
+        others = evaluated.elsewhere(self.resource, self.namespace)
+        if same := [where for where, name in others if name == self.name]:
+            return f"there is one in namespace {_some(same)}: add -n {same[0]}"
+        here = evaluated.names(self.resource, self.namespace)
+        begun = [(where, name) for where, name in others if name.startswith(self.name)]
+        if not begun or any(name.startswith(self.name) for name in here):
+            return ""
+        where, name = begun[0]
+        return f"did you mean {name} in namespace {where}? Then add -n {where}"
 
 
 def _some(names: list[str]) -> str:
