@@ -293,8 +293,8 @@ def test_a_pool_that_is_not_there_is_told_with_what_may_be_meant(
     assert found.reason is Reason.FAILED_SCHEDULING
     assert found.facts == (NamedPoolsMissing((written,), similar=similar),)
     assert found.message == (
-        f"the pod names NodePool {written} in karpenter.sh/nodepool, but there is no such NodePool; "
-        f"{hint}"
+        f"the pod names NodePool {written} in karpenter.sh/nodepool, but there is no such NodePool "
+        f"({hint})"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -14,8 +15,10 @@ from tenure.core.decision import Concern, Verdict
 from tenure.core.reasons import REASONS, Reason
 from tenure.model.api.meta import format_time
 
-#: Lines for one reason; a thousand pods that wait for the same thing are told by their number.
+#: Lines for one reason.
 SHOWN: Final = 10
+#: Objects in a line that says the same of all of them; a thousand more are told by their number.
+NAMED: Final = 3
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +62,14 @@ def _lines(plan: Plan, setting: Setting) -> Iterator[str]:
 
 
 def _once(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """How far a new claim is and until when it has time, in one line."""
+    """In one line how far a new claim is and until when it has time; and of a protected object what
+    another decider says of its protection already, not again."""
+    told = {(v.subject, v.facts) for v in verdicts if v.concern is not Concern.PROTECTION}
+    verdicts = [
+        v
+        for v in verdicts
+        if v.concern is not Concern.PROTECTION or (v.subject, v.facts) not in told
+    ]
     coming = {v.subject for v in verdicts if v.concern is Concern.LIFECYCLE}
     until = {v.subject: v for v in verdicts if v.reason is Reason.BOOTING and v.subject in coming}
     return [
@@ -83,20 +93,41 @@ def _heap(verdicts: Iterable[Verdict], twins: Mapping[Key, Verdict]) -> Iterator
         groups.setdefault(verdict.reason, []).append(verdict)
     for reason, members in groups.items():
         yield f"  {reason}: {REASONS[reason].meaning}"
-        for verdict in members[:SHOWN]:
-            yield from _verdict(verdict, twins.get(key_of(verdict)))
-        if len(members) > SHOWN:
-            yield f"    … and {len(members) - SHOWN} more; --json has all of them"
+        lines = _alike(members)
+        for same in lines[:SHOWN]:
+            yield from _verdict(same[0], _who(same, twins))
+        if more := sum(map(len, lines[SHOWN:])):
+            yield f"    … and {more} more; --json has all of them"
 
 
-def _verdict(verdict: Verdict, twin: Verdict | None) -> Iterator[str]:
-    who, again = action_words(verdict.action), None
-    if verdict.action is None:
-        who, again = str(verdict.subject), verdict.recheck_at
-    if twin is not None:
-        who = f"{who}, {twin.subject}"
+def _alike(verdicts: Iterable[Verdict]) -> list[list[Verdict]]:
+    """Verdicts that differ only in their object, together."""
+    groups: dict[object, list[Verdict]] = {}
+    for one in verdicts:
+        same = (one.subject.kind, one.facts, one.blockers, _evaluated_again(one))
+        groups.setdefault((*same, type(one.action)), []).append(one)
+    return list(groups.values())
+
+
+def _who(verdicts: Sequence[Verdict], twins: Mapping[Key, Verdict]) -> str:
+    named = []
+    for verdict in verdicts[:NAMED]:
+        named.append(action_words(verdict.action) if verdict.action else str(verdict.subject))
+        if (twin := twins.get(key_of(verdict))) is not None:
+            named.append(str(twin.subject))
+    count = len(verdicts)
+    more = f" and {count - NAMED} more, {count} in all" if count > NAMED else ""
+    return ", ".join(named) + more
+
+
+def _evaluated_again(verdict: Verdict) -> datetime | None:
+    return verdict.recheck_at if verdict.action is None else None
+
+
+def _verdict(verdict: Verdict, who: str) -> Iterator[str]:
     # Nothing is promised until then: an event may change everything at any time.
-    yield f"    {who}: {dated(verdict.facts, 'evaluated again at', again)}"
+    said = dated(verdict.facts, "evaluated again at", _evaluated_again(verdict))
+    yield f"    {who}: {said}"
     blockers = untold(verdict)
     for blocker in blockers[:SHOWN]:
         yield f"      blocked by {blocker.subject}: {dated((blocker.fact,), 'until', blocker.until)}"

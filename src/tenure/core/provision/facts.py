@@ -128,8 +128,8 @@ class NamedPoolsMissing(Fact, frozen=True):
         )
         hint = f"did you mean {self.similar}?" if self.similar else "see kubectl get nodepools"
         return (
-            f"the pod names {pools} {', '.join(self.names)}{more} in {NODEPOOL}, but there {such}; "
-            f"{hint}"
+            f"the pod names {pools} {', '.join(self.names)}{more} in {NODEPOOL}, but there {such} "
+            f"({hint})"
         )
 
 
