@@ -39,6 +39,15 @@ def test_each_instant_of_a_line_is_followed_by_how_far_away_it_is(said: str, sho
     assert list(with_relative([said], NOW)) == [shown]
 
 
+def test_the_instant_of_the_answer_itself_is_not_a_second_ago() -> None:
+    """Instants are printed in whole seconds; that of an answer hardly ever is one."""
+    now = NOW + timedelta(milliseconds=700)
+    assert list(with_relative([f"Plan at {format_time(now)}"], now)) == [
+        f"Plan at {format_time(now)}"
+    ]
+    assert list(with_relative(["2026-01-05T08:10:03Z"], now)) == ["2026-01-05T08:10:03Z, in 3s"]
+
+
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [(0, "0s"), (59, "59s"), (60, "1m"), (3599, "59m59s"), (3605, "1h"), (93_600, "1d2h")],

@@ -24,13 +24,14 @@ _FAR: Final = timedelta(days=3650)
 
 def with_relative(lines: Iterable[str], now: datetime) -> Iterator[str]:
     """The lines, each instant in them followed by how far away it is."""
+    whole = now.replace(microsecond=0)  # Instants are printed without their fractions.
 
     def shown(found: re.Match[str]) -> str:
         try:
             instant = datetime.fromisoformat(found[0])
         except ValueError:
             return found[0]  # Looks like an instant, and is none: 2026-13-01.
-        away = relative(instant, now)
+        away = relative(instant, now if instant.microsecond else whole)
         return f"{found[1]}, {away}{',' if found[2] else ''}" if away else found[0]
 
     return (_INSTANT.sub(shown, line) for line in lines)
