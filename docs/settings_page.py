@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from docs.chart import LEFT_OUT
 from tenure.cli.settings.table import GATES, KARPENTER_ONLY, REPAIR_GATE, SECTIONS, TABLE, Setting
 
 _HEADER = """\
@@ -25,9 +26,18 @@ kubeClientQps: 100
 logLevel: debug
 ```
 
+All names of a setting follow from its flag:
+
+| where | one setting | rule |
+|---|---|---|
+| flag | `--batch-idle-duration=2s` | |
+| environment | `BATCH_IDLE_DURATION=2s`, `TENURE_DRAIN_MIN=5s` | upper case with `_`; `TENURE_` in front, unless Karpenter or many programs have it too |
+| file | `batchIdleDuration: 2s` | camel case |
+| Helm | `--set settings.batchIdleDuration=2s` | the file's name under `settings` |
+| [scenario](scenarios.md) | `settings: {batch-idle: 2s}` | the flag's name; where it is another one, the tables have it |
+
 Durations are written as in Kubernetes (`500ms`, `90s`, `1h30m`), switches are `true` or `false`; a
-switch named as a flag without a value is `true`. Names in the environment without `TENURE_` in
-front are those of Karpenter, or common to many programs, and mean the same there.
+switch named as a flag without a value is `true`. Names that Karpenter has too mean the same there.
 """
 
 
@@ -39,7 +49,7 @@ def _lines() -> Iterator[str]:
     yield _HEADER
     for section in SECTIONS:
         yield f"\n## {section}\n\n"
-        yield "| flag, environment, file | value | default | what and why |\n|---|---|---|---|\n"
+        yield "| flag, environment, file and Helm (`settings.…`) | value | default | what and why |\n|---|---|---|---|\n"
         yield from (_row(setting) for setting in TABLE if setting.section == section)
     yield "\n## Settings of Karpenter's that do nothing here\n\n"
     yield "Accepted, so that a deployment that was Karpenter's starts; the log names each one that is\n"
@@ -53,7 +63,16 @@ def _lines() -> Iterator[str]:
 
 def _row(setting: Setting) -> str:
     flags = "<br>".join(f"`--{flag}`" for flag in (setting.flag, *setting.also))
-    names = f"{flags}<br>`{setting.environment}`<br>`{setting.key}`"
+    names = f"{flags}<br>`{setting.environment}`<br>`{setting.key}`{_exceptions(setting)}"
     default = setting.found_out or f"`{setting.default_words}`"
     expected = setting.form.expected.replace("|", "\\|")
     return f"| {names} | {expected} | {default} | {setting.reason} |\n"
+
+
+def _exceptions(setting: Setting) -> str:
+    said = ", not in the chart" if setting.key in LEFT_OUT else ""
+    in_scenario = setting.field.replace("_", "-")
+    # Such a switch has its opposite as its field.
+    if in_scenario and in_scenario != setting.flag and not setting.flag.startswith("disable-"):
+        said += f"<br>in a scenario `{in_scenario}`"
+    return said

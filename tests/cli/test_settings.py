@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from docs.chart import LEFT_OUT
+from docs.settings_page import settings_page
 from tenure.cli.settings.config import Configured, SettingsError, configured
-from tenure.cli.settings.table import TABLE, clashing, option_settings
+from tenure.cli.settings.table import TABLE, Setting, clashing, option_settings
 from tenure.model.settings import Settings
 from tenure.ports.provider import Option
 from tenure.providers.registry import DEFAULT, find
@@ -313,3 +315,31 @@ def test_an_option_that_was_given_is_handed_over_as_it_was_written() -> None:
         "instance-types-file": "types.json"
     }
     assert configured({}, {}).settings.provider_options == {}
+
+
+@pytest.mark.parametrize("setting", TABLE, ids=lambda setting: setting.flag)
+def test_every_name_of_a_setting_follows_from_its_flag_and_the_page_has_it(
+    setting: Setting,
+) -> None:
+    snake = setting.flag.replace("-", "_")
+    assert setting.environment in (snake.upper(), f"TENURE_{snake.upper()}")
+    assert setting.key.lower() == snake.replace("_", "")
+    (row,) = (line for line in settings_page().splitlines() if f"| `--{setting.flag}`<br>" in line)
+    names = row.split(" | ")[0]
+    assert f"`{setting.environment}`" in names
+    assert f"`{setting.key}`" in names
+    assert ("not in the chart" in names) == (setting.key in LEFT_OUT)
+    if setting.field and not setting.flag.startswith("disable-"):
+        in_scenario = setting.field.replace("_", "-")
+        assert (f"in a scenario `{in_scenario}`" in names) == (in_scenario != setting.flag)
+
+
+def test_the_page_shows_one_setting_in_each_way_to_give_it() -> None:
+    for way in (
+        "--batch-idle-duration=2s",
+        "BATCH_IDLE_DURATION=2s",
+        "batchIdleDuration: 2s",
+        "--set settings.batchIdleDuration=2s",
+        "settings: {batch-idle: 2s}",
+    ):
+        assert way in settings_page().partition("\n## ")[0]
