@@ -112,7 +112,7 @@ WRONG = {
     "a namespace that cannot be": (
         "leader-election-namespace",
         "Kube_System",
-        "expected a name of lower-case letters, digits and -, at most 63 signs",
+        "expected a name of lower-case letters, digits and -, at most 63 characters",
     ),
     "a lease of a broken second": (
         "lease-duration",

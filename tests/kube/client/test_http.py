@@ -305,7 +305,7 @@ def test_a_token_that_no_header_can_carry_is_not_shown(token: str) -> None:
     async def story() -> None:
         with pytest.raises(Unavailable) as caught:
             await answer_of(plain(1), identity=Identity(token=token))
-        assert str(caught.value).endswith("the token holds signs that no header can carry")
+        assert str(caught.value).endswith("the token has characters that no header can carry")
 
     told(story())
 

@@ -151,7 +151,7 @@ def object_name(example: str, *, label: bool = False) -> Form:
         return value
 
     kinds = "letters, digits and -" if label else "letters, digits, - and ."
-    expected = f"a name of lower-case {kinds}, at most {longest} signs"
+    expected = f"a name of lower-case {kinds}, at most {longest} characters"
     return Form(metavar="NAME", expected=expected, example=example, read=read)
 
 

@@ -139,7 +139,7 @@ class HttpTransport:
         headers = {"Accept": "application/json", "User-Agent": self._user_agent}
         if identity.token:
             if not (identity.token.isascii() and identity.token.isprintable()):
-                raise Unavailable("the token holds signs that no header can carry")
+                raise Unavailable("the token has characters that no header can carry")
             headers["Authorization"] = f"Bearer {identity.token}"
         if request.body:
             headers["Content-Type"] = request.content_type
