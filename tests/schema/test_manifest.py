@@ -23,6 +23,11 @@ MISTAKES = [
         ('unknown field "spec.xyz". Known here: nodeRegistrationDelay, image.'),
     ),
     (
+        "a field of another place, which no guess explains",
+        a_window({"spec.duration": "4h"}),
+        'unknown field "spec.duration". Known here: ',
+    ),
+    (
         "a day",
         a_pool({"spec.template.spec.expireAfter": "1d"}),
         (

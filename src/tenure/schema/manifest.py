@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -23,6 +23,9 @@ from tenure.schema.structure.crd import CustomKind
 from tenure.schema.structure.fielderror import FieldError
 from tenure.schema.structure.shape import Unknown
 from tenure.schema.structure.validate import CustomResourceSchema, Json, schema_for
+
+#: How alike two names must be to be taken for one: a wrong guess sends the reader astray.
+_CLOSE: Final = 0.7
 
 
 class Excerpt(msgspec.Struct, frozen=True, gc=False):
@@ -100,7 +103,7 @@ def _covers(field: str, precise: str) -> bool:
 
 def _unknown_field(unknown: Unknown) -> SpecError:
     name = unknown.field.rpartition(".")[2]
-    close = get_close_matches(name, unknown.known, n=1)
+    close = get_close_matches(name, unknown.known, n=1, cutoff=_CLOSE)
     hint = f'Did you mean "{close[0]}"?' if close else f"Known here: {', '.join(unknown.known)}."
     return SpecError(unknown.field, _shown(unknown.value), KNOWN_FIELD, hint)
 
