@@ -61,7 +61,10 @@ WRONG = {
     ),
     "an instant that is none": (
         ["explain", "node/a", "--in", str(SHIPPED / "fifty-pods.yaml"), "--at", "1x"],
-        "--at: got '1x', expected a duration such as 1h30m or 2d",
+        (
+            "--at: got '1x', expected a duration such as 1h30m or 2d. "
+            "The units are d, h, m, s, ms, us and ns; for example 90s, 1h30m or 2d."
+        ),
     ),
     "an instant before the start": (
         [

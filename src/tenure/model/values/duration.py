@@ -22,6 +22,8 @@ from tenure.errors import SpecError
 from tenure.model.values.text import PARSED_MAX
 
 NEVER: Final = "Never"
+#: Where it is not clear what is meant.
+UNITS_HINT: Final = "The units are h, m, s, ms, us and ns; for example 30s, 15m, 1h30m or 720h."
 
 _MICROSECOND: Final = 1_000
 _MILLISECOND: Final = 1_000_000
@@ -192,7 +194,7 @@ def _hint(text: str) -> str:
         return f"Add a unit: {stripped}s, {stripped}m or {stripped}h."
     meant = read_loosely(stripped)
     if meant is None:
-        return "The units are h, m, s, ms, us and ns; for example 30s, 15m, 1h30m or 720h."
+        return UNITS_HINT
     return f"Use {compact(meant)}."
 
 

@@ -10,10 +10,11 @@ from datetime import timedelta
 from typing import Final
 
 from tenure.errors import SpecError
-from tenure.model.values.duration import parse_duration
+from tenure.model.values.duration import UNITS_HINT, parse_duration
 
 #: What is expected, in words.
 SPAN: Final = "a duration such as 1h30m or 2d"
+_UNITS: Final = "The units are d, h, m, s, ms, us and ns; for example 90s, 1h30m or 2d."
 _DAYS: Final = re.compile(r"([0-9]{1,4})d(.*)")
 _ZERO: Final = timedelta(0)
 
@@ -26,7 +27,7 @@ def parse_span(text: str, at: str) -> timedelta:
     try:
         span = days + parse_duration(rest, at).timedelta
     except SpecError as error:
-        hint = error.hint or "For example 90s, 1h30m or 2d."
+        hint = _UNITS if error.hint in ("", UNITS_HINT) else error.hint
         raise SpecError(at, text, SPAN, hint) from None
     if span < _ZERO:
         raise SpecError(at, text, "a duration that is not negative", "Leave the sign out.")
