@@ -46,3 +46,17 @@ def test_a_pending_pod_is_explained_with_the_claim_that_is_launched_for_it() -> 
     assert [one.reason for one in answer.verdicts] == [Reason.NOMINATED]
     assert {str(one.subject) for one in answer.around} == {f"NodeClaim/{claim}"}
     assert f"NodeClaim/{claim} (lifecycle)" in as_text(answer)
+
+
+def test_a_repair_that_falls_due_later_is_not_due_since_then() -> None:
+    pod = a_pod("report")
+    pod["metadata"]["annotations"] = {DO_NOT_DISRUPT: "1h"}
+    with Story(a_node_class(), a_pool(), pod) as story:
+        story.run(3 * MINUTE)
+        node = story.the(NODES)["metadata"]["name"]
+        story.kubelets.set_condition(node, "KWOKRebootRequired", "True", "Test")
+        story.run(45 * SECOND)
+        answer = explained(story, Question(NODES, node))
+    (drain,) = answer.timetables
+    assert "repair due at 2026-01-05T08:04:15Z" in drain.repair.unset
+    assert "due since" not in drain.repair.unset

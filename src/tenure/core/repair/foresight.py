@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Patch, Verdict
+from tenure.core.facts import Fact, sentence
 from tenure.core.gates.gates import Blocked, GateFacts, Operation, first_blocked
 from tenure.core.health.health import HealthView, Member
 from tenure.core.marks.deadline import ComingDeadline, Deadline
@@ -25,6 +26,7 @@ from tenure.core.reasons import Reason
 from tenure.core.repair.breakers import pool_breakers
 from tenure.core.repair.decider import view_of_claim
 from tenure.core.repair.evaluate import diagnose
+from tenure.core.repair.facts import RepairDueSince, ToleratedUntil
 from tenure.core.terminate.schedule import as_if_deleted
 from tenure.core.writes import subject_of
 from tenure.model.api.meta import later
@@ -86,7 +88,17 @@ def foresee(node: Node, snapshot: Snapshot, settings: Settings, now: datetime) -
             break
     if deadlines or unset is None:
         return Foresight(tuple(deadlines))
-    return Foresight(unset=unset.message, blocked=unset.reason in _BLOCKED)
+    return Foresight(
+        unset=sentence(_as_seen_at(now, one) for one in unset.facts),
+        blocked=unset.reason in _BLOCKED,
+    )
+
+
+def _as_seen_at(now: datetime, fact: Fact) -> Fact:
+    """What is due since an instant that is still to come falls due then."""
+    if isinstance(fact, RepairDueSince) and fact.since > now:
+        return ToleratedUntil(fact.policy, fact.since)
+    return fact
 
 
 def blocked_at(node: Node, snapshot: Snapshot, settings: Settings, at: datetime) -> Blocked | None:
