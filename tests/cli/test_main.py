@@ -57,7 +57,7 @@ WRONG = {
     ),
     "no name": (
         ["explain", "node", "--in", "a.yaml", "--at", "1m"],
-        "NAME: got '', expected the name of a Node",
+        "NAME: got '', expected the name of a Node. For example node/general-4nv74.",
     ),
     "an instant that is none": (
         ["explain", "node/a", "--in", str(SHIPPED / "fifty-pods.yaml"), "--at", "1x"],

@@ -23,6 +23,7 @@ _OWNERS: Final = frozenset(
     for word in ("deployment", "replicaset", "statefulset", "daemonset", "job", "cronjob")
     for plural in ("", "s")
 ) | {"deploy", "rs", "sts", "ds", "cj"}
+_EXAMPLES: Final = {r.NODES: "general-4nv74", r.NODE_CLAIMS: "general-4nv74", r.PODS: "web-1"}
 _HINT: Final = "For example claim/general-x7k2p or pod team-a/web-1."
 
 
@@ -46,7 +47,8 @@ class Question(msgspec.Struct, frozen=True):
         assert resource is not None
         before, _, name = rest.rpartition("/")
         if not name or (before and not resource.namespaced):
-            raise SpecError("NAME", rest, f"the name of a {resource.kind}", _HINT)
+            example = f"For example {kind}/{_EXAMPLES.get(resource, 'general')}."
+            raise SpecError("NAME", rest, f"the name of a {resource.kind}", example)
         given = before or namespace
         return cls(resource, name, given if resource.namespaced else "")
 
