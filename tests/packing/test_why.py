@@ -99,7 +99,7 @@ def refused(pod: Pod, *pools: PoolTemplate, **more: Any) -> Unplaced:
                 ]
             ),
             Why.NO_TYPE_MATCHES,
-            RequirementsContradict("size"),
+            RequirementsContradict("size", pool_alone=True),
             id="a pool that wants what cannot be",
         ),
         pytest.param(

@@ -154,9 +154,12 @@ class NoInstanceTypes(Fact, frozen=True):
 class RequirementsContradict(Fact, frozen=True):
     why: ClassVar[Why] = Why.NO_TYPE_MATCHES
     key: str
+    #: Whatever the pod requires.
+    pool_alone: bool = False
 
     def __str__(self) -> str:
-        return f"requirements of the NodePool and the pod on {self.key} exclude each other"
+        whose = "the NodePool" if self.pool_alone else "the NodePool and the pod"
+        return f"requirements of {whose} on {self.key} exclude each other"
 
 
 class NoTypeMatches(Fact, frozen=True):
@@ -332,6 +335,7 @@ _CAUSES: Final[tuple[Cause, ...]] = (
     ClaimInvalid("example.com/team.values[0]: got 'a b', expected a label value"),
     NoInstanceTypes(),
     RequirementsContradict("example.com/size"),
+    RequirementsContradict("example.com/size", pool_alone=True),
     NoTypeMatches(1, "kubernetes.io/arch In [riscv]"),
     NoTypeMatches(144, "kubernetes.io/arch In [riscv]"),
     HostPortTaken(9100, "TCP"),

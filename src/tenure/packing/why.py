@@ -165,7 +165,8 @@ def _no_type(catalogue: Catalogue, narrowing: Narrowing) -> Cause:
         return NoInstanceTypes()
     for _, requirement in sorted(narrowing.requirements.items()):
         if requirement.impossible:
-            return RequirementsContradict(requirement.key)
+            alone = catalogue.defined.allowed(requirement.key).impossible
+            return RequirementsContradict(requirement.key, pool_alone=alone)
         if not catalogue.matching(Requirements.of([requirement])):
             return NoTypeMatches(count, str(requirement))
     return NoTypeMatches(count, f"all of {narrowing.requirements}")

@@ -29,7 +29,15 @@ from tenure.core.reasons import Reason
 from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.names import INSTANCE_TYPE, NODEPOOL, REPLACED_BY
 from tenure.model.api.node import Node
-from tenure.model.api.pod import Container, PodSpec, ResourceRequirements
+from tenure.model.api.pod import (
+    Affinity,
+    Container,
+    LabelSelector,
+    PodAffinity,
+    PodAffinityTerm,
+    PodSpec,
+    ResourceRequirements,
+)
 from tenure.model.api.resource import (
     DAEMON_SETS,
     EVENTS,
@@ -41,6 +49,7 @@ from tenure.model.api.resource import (
 )
 from tenure.model.snapshot.snapshot import Change
 from tenure.packing.facts import (
+    ConstraintNotSupported,
     LimitReached,
     NoInstanceTypes,
     NoNodeFits,
@@ -271,6 +280,16 @@ def test_pools_that_may_not_launch_are_named_with_their_reason() -> None:
     verdict = verdict_on("web", broken, a_pending_pod())
     assert verdict.reason is Reason.FAILED_SCHEDULING
     assert verdict.facts == (NoPool(), PoolClosed("broken", PoolStatic()))
+
+
+def test_a_pod_for_which_no_pool_could_launch_hears_of_none() -> None:
+    term = PodAffinityTerm(topology_key="kubernetes.io/hostname", label_selector=LabelSelector())
+    affinity = Affinity(
+        pod_affinity=PodAffinity(required_during_scheduling_ignored_during_execution=(term,))
+    )
+    pod = a_pending_pod(spec={"affinity": affinity})
+    verdict = verdict_on("web", a_pool("broken", replicas=2), a_pool(), pod)
+    assert [type(fact) for fact in verdict.facts] == [ConstraintNotSupported]
 
 
 def test_a_pod_that_names_its_pool_hears_nothing_of_other_pools() -> None:

@@ -55,6 +55,7 @@ from tenure.model.snapshot.derived import NOTHING_KEPT, Derived
 from tenure.model.snapshot.observations import ClaimRefusal
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate, Problem
+from tenure.packing.facts import Why
 from tenure.packing.result import Packing, PlannedClaim, Unplaced
 
 #: Placement has one key, the whole cluster: all pods compete for the same capacity.
@@ -62,6 +63,9 @@ CLUSTER: Final = "cluster"
 
 #: What is observed about the pods that are placed together.
 BATCH: Final = Subject("Batch", CLUSTER)
+
+#: The pod itself is the reason, whichever pools there are.
+_NO_POOL_MATTERS: Final = frozenset({Why.CONSTRAINT_NOT_MODELLED, Why.UNREADABLE})
 
 _WATCHED: Final = frozenset({PODS, NODES, NODE_CLAIMS, NODE_POOLS, DAEMON_SETS, LIMIT_RANGES})
 
@@ -176,6 +180,8 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
 
     def why(self, unplaced: Unplaced, now: datetime) -> tuple[Fact, ...]:
         """Why the pod fits nowhere, with the pools that launch nothing and those that do not exist."""
+        if unplaced.why in _NO_POOL_MATTERS:
+            return unplaced.facts
         closed = self.closed_at(now)
         if (named := unplaced.named) is None:
             return (*unplaced.facts, *(PoolClosed(*each) for each in closed.items()))
