@@ -27,7 +27,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.kinds import decode
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
-from tenure.model.snapshot.unreadable import why_unreadable
+from tenure.model.snapshot.unreadable import unreadable_object
 from tenure.providers.kwok.repairs import kwok_statements
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tests.core.build import (
@@ -109,7 +109,7 @@ class Bystanders:
             about = f"{resource.kind} {item.key} {raw[:RAW_MAX]!r}"
             found += self._turn([self._tables.put(resource, item)], about)
             if (why := self._tables.unreadable.get((resource, item.key))) is not None:
-                found.append(Finding(why_unreadable(why), f"{resource.kind} {item.key}"))
+                found.append(Finding(str(unreadable_object(why)), f"{resource.kind} {item.key}"))
         if item is not None:
             gone = self._tables.remove(resource, item.key)
             found += self._turn([gone], f"{resource.kind} {item.key}, gone")

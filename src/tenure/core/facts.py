@@ -19,6 +19,7 @@ import msgspec
 
 from tenure.model.api.meta import format_time
 from tenure.model.values.fact import Fact, sentence
+from tenure.model.values.unreadable import UnreadableObject
 
 __all__ = ["EXAMPLES", "Fact", "NodeClassNotServed", "Quoted", "RetriedAt", "sentence"]
 
@@ -101,9 +102,18 @@ def _parts(value: object) -> Iterator[object]:
 AT: Final = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 THEN: Final = datetime(2026, 3, 2, 12, 15, tzinfo=UTC)
 
+
+def unreadable(kind: str, name: str, field: str = "spec") -> UnreadableObject:
+    """For examples, too."""
+    return UnreadableObject(kind, name, field, expected="object", got="str")
+
+
 EXAMPLES: Final[tuple[Fact, ...]] = (
     Quoted("Cannot evict pod as it would violate the pod's disruption budget"),
     RetriedAt(AT),
     NodeClassNotServed("EC2NodeClass", "karpenter.k8s.aws"),
     Joined((Quoted("The API server is busy"), RetriedAt(AT))),
+    UnreadableObject("Pod", "default/web-1", "spec.priority", expected="int", got="str"),
+    UnreadableObject("Node", "node-1", error="Invalid RFC3339 encoded datetime"),
+    UnreadableObject("NodePool", "general", error="KeyError: 'zone'", decoded=True),
 )

@@ -15,7 +15,7 @@ from tenure.model.api.meta import FOR_EVER, format_time, later
 from tenure.model.api.node import Node
 from tenure.model.api.pod import Pod
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
+from tenure.model.snapshot.unreadable import is_unreadable, unreadable_object
 from tenure.safety.times import span_of
 
 #: What a protection with a duration counts from; the other value of the setting is ``start``.
@@ -46,7 +46,7 @@ def protected_until(pod: Pod, *, cap: str | None = None, clock: str = CREATION) 
 def why_protected(pod: Pod, until: datetime) -> str:
     """The protection in words."""
     if is_unreadable(pod):
-        return why_unreadable(pod)
+        return str(unreadable_object(pod))
     end = "for ever" if until == FOR_EVER else f"until {format_time(until)}"
     value = shown(pod.annotations.get(names.DO_NOT_DISRUPT, ""))
     return f'{names.DO_NOT_DISRUPT}: "{value}" protects it {end}'

@@ -25,7 +25,7 @@ from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.cloud.instance import Instance
 from tenure.model.snapshot.observations import Observations, OrphanSighting, TerminationAnswer
 from tenure.model.snapshot.snapshot import Change
-from tenure.model.snapshot.unreadable import UNKNOWN, stand_in, why_unreadable
+from tenure.model.snapshot.unreadable import UNKNOWN, stand_in, unreadable_object
 from tests.core.build import (
     FOREIGN,
     LAUNCHED,
@@ -226,7 +226,7 @@ def test_an_instance_is_no_garbage_while_its_node_cannot_be_read(provider_id: st
     node = stand_in(found, "Expected `str`", field="spec")
     verdict = verdict_on(node, **OLD)
     assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
-    assert verdict.facts == (OrphanUnreadable("uid-a", ago(120), why_unreadable(node)),)
+    assert verdict.facts == (OrphanUnreadable("uid-a", ago(120), unreadable_object(node)),)
 
 
 def test_the_pods_and_the_node_of_an_orphan_concern_it() -> None:

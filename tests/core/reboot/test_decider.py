@@ -49,7 +49,7 @@ from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import RebootAnswer
 from tenure.model.snapshot.snapshot import Change
-from tenure.model.snapshot.unreadable import UNKNOWN, stand_in, why_unreadable
+from tenure.model.snapshot.unreadable import UNKNOWN, stand_in, unreadable_object
 from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     FOREIGN,
@@ -498,7 +498,7 @@ def test_an_instance_is_not_rebooted_under_a_pod_that_cannot_be_read(claim: Node
     pod = stand_in(a_pod("odd"), "Expected `int`", field="spec.priority")
     verdict = on_claim(claim, the_node(CLOSED), pod, now=ahead(86_400))
     assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
-    assert verdict.facts == (RebootUnreadable(why_unreadable(pod)),)
+    assert verdict.facts == (RebootUnreadable(unreadable_object(pod)),)
     finished = stand_in(a_pod("odd", phase="Succeeded"), "Expected `int`")
     assert on_claim(claim, the_node(CLOSED), finished).action is not None
 
@@ -785,7 +785,7 @@ ODD = stand_in(a_pod("odd"), "Expected `int`", field="spec.priority")
 def test_a_pod_that_cannot_be_read_holds_the_replacement_of_a_failed_reboot() -> None:
     verdict = on_claim(rebooting(*failed()), the_node(), ODD)
     assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
-    why = ReplacementUnsafe(why_unreadable(ODD))
+    why = ReplacementUnsafe(unreadable_object(ODD))
     assert verdict.facts == (RebootFailure("no such rack"), why)
 
 

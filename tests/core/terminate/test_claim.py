@@ -29,6 +29,7 @@ from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot.observations import InspectionAnswer, TerminationAnswer
 from tenure.model.snapshot.snapshot import Change
 from tenure.model.snapshot.unreadable import stand_in
+from tenure.model.values.unreadable import UnreadableObject
 from tests.core.build import (
     FOREIGN,
     LAUNCHED,
@@ -237,7 +238,7 @@ def test_an_unreadable_pod_blocks_termination_also_where_nothing_is_drained() ->
     pod = stand_in(a_pod("odd"), "Expected `int`", field="spec.priority")
     verdict = verdict_on(claim, node, pod)
     assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
-    why = "Pod default/odd cannot be read: Expected `int` at spec.priority"
+    why = UnreadableObject("Pod", "default/odd", "spec.priority", error="Expected `int`")
     assert verdict.facts == (InstanceKept(why, "a", "cloud://a"),)
     finished = stand_in(a_pod("odd", phase="Failed"), "Expected `int`")
     assert isinstance(verdict_on(claim, node, finished).action, Terminate)

@@ -38,6 +38,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import EvictionAnswer
 from tenure.model.snapshot.snapshot import Change
 from tenure.model.snapshot.unreadable import stand_in
+from tenure.model.values.unreadable import UnreadableObject
 from tests.core.build import (
     FOREIGN,
     NOW,
@@ -387,11 +388,11 @@ def test_an_answer_about_a_pod_concerns_the_drain_of_its_node(
 
 
 def test_a_pdb_that_cannot_be_read_allows_no_eviction_and_says_so() -> None:
-    budget = stand_in(a_pdb(), "Expected `int`", field="spec.minAvailable")
-    why = PdbUnreadable(
-        "PodDisruptionBudget default/web cannot be read: Expected `int` at spec.minAvailable"
+    pdb = stand_in(a_pdb(), "Expected `int`, got `str`", field="spec.minAvailable")
+    odd = UnreadableObject(
+        "PodDisruptionBudget", "default/web", "spec.minAvailable", expected="int", got="str"
     )
-    verdict = verdict_on(a_pod(conditions=[condition("Ready")]), budget)
+    verdict = verdict_on(a_pod(conditions=[condition("Ready")]), pdb)
     assert (verdict.reason, verdict.action) == (Reason.BLOCKED_BY_UNREADABLE, None)
-    assert verdict.facts == (why,)
-    assert [blocker.fact for blocker in verdict.blockers] == [why]
+    assert verdict.facts == (PdbUnreadable(odd),)
+    assert [blocker.fact for blocker in verdict.blockers] == [PdbUnreadable(odd)]

@@ -23,7 +23,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.snapshot.unreadable import why_unreadable
+from tenure.model.snapshot.unreadable import unreadable_object
 from tenure.schema.advice import advice_for, foreign_class, missing_statuses
 from tenure.schema.findings import Code, Finding
 from tenure.schema.problems import problems_of
@@ -50,7 +50,7 @@ def remarks_on_cluster(snapshot: Snapshot, now: datetime) -> tuple[list[Remark],
 
 def _unreadable(snapshot: Snapshot) -> Iterator[Remark]:
     for (resource, key), item in sorted(snapshot.unreadable().items(), key=lambda one: one[0][1]):
-        finding = Finding(Code.INVALID, "", why_unreadable(item))
+        finding = Finding(Code.INVALID, "", str(unreadable_object(item)))
         yield Remark(about=f"{resource.kind}/{key}", finding=finding)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeVar
 
@@ -21,7 +20,7 @@ from tenure.model.api.pod import Pod
 from tenure.model.api.taints import untolerated
 from tenure.model.api.workload import PodDisruptionBudget, PodTemplate
 from tenure.model.matching.requirements import Requirements, pod_alternatives
-from tenure.model.snapshot.unreadable import problem_and_field
+from tenure.model.snapshot.unreadable import expected_and_got, problem_and_field
 from tenure.sim.apiserver.objects.tree import dig, without_nulls
 
 #: Where the pods of a workload are described; an empty path is the object itself.
@@ -44,8 +43,6 @@ _REPLICAS: Final = {
 }
 #: Maps whose values are amounts of a resource.
 _AMOUNTS: Final = frozenset({"requests", "limits", "overhead"})
-#: How the decoder says that a value has another type than it must have.
-_EXPECTED: Final = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
 _TYPE_WORDS: Final = {
     "str": "text",
     "int": "a whole number",
@@ -136,12 +133,12 @@ def converted(value: Any, type_: type[T], path: str = "") -> T:
 
 
 def _in_words(problem: str) -> str:
-    found = _EXPECTED.fullmatch(problem)
-    if found is None:
+    expected, got = expected_and_got(problem)
+    if not expected:
         return problem
     wanted, got = (
         " or ".join(_TYPE_WORDS.get(one, one) for one in said.split(" | "))
-        for said in found.groups()
+        for said in (expected, got)
     )
     return f"got {got}, expected {wanted}"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import AT, THEN, Fact
+from tenure.core.facts import AT, THEN, Fact, unreadable
 from tenure.model.api.meta import format_time
+from tenure.model.values.unreadable import UnreadableObject
 
 # -- launch ----------------------------------------------------------------------------------
 
@@ -216,7 +217,7 @@ class NodeNotOurs(Fact, frozen=True):
 
 
 class NodeStateUnknown(Fact, frozen=True):
-    why: str
+    why: UnreadableObject
 
     def __str__(self) -> str:
         return f"{self.why}; so the state of the Node is unknown"
@@ -327,8 +328,8 @@ class OrphanInUse(Fact, frozen=True):
 class OrphanUnreadable(Fact, frozen=True):
     claim_uid: str
     since: datetime
-    #: Names the Node and the field.
-    why: str
+    #: Its Node.
+    why: UnreadableObject
 
     def __str__(self) -> str:
         return (
@@ -390,7 +391,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     Initialized(AT, claim="general-4nv74"),
     Cordoned(),
     NodeNotOurs(),
-    NodeStateUnknown("NodeClaim general-4nv74 cannot be read: spec"),
+    NodeStateUnknown(unreadable("NodeClaim", "general-4nv74")),
     ProviderIdShared(("general-4nv74", "general-26szh")),
     HashVersionOld("v2", "v3"),
     TemplateChanged("general", "123", "456"),
@@ -400,7 +401,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     Orphaned("4f9c", AT, THEN),
     OrphanInUse("4f9c", AT, ("node-1",), ("default/web-1", "default/web-2"), 3, False),
     OrphanInUse("4f9c", AT, ("node-1",), ("default/web-1",), 0, True),
-    OrphanUnreadable("4f9c", AT, "Node node-1 cannot be read: Expected `str`"),
+    OrphanUnreadable("4f9c", AT, unreadable("Node", "node-1")),
     InstanceNotListed("aws:///zone-a/i-1", AT),
     ListTooEarly(),
     NodeStillReady(),

@@ -49,7 +49,7 @@ from tenure.model.cloud.instance import Instance
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import OrphanSighting, TerminationAnswer
 from tenure.model.snapshot.snapshot import Change, Snapshot
-from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable, why_unreadable
+from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable, unreadable_object
 
 INSTANCE = "Instance"
 #: How many pods a message names.
@@ -152,7 +152,7 @@ def _orphan(view: InstanceView, settings: Settings, now: datetime) -> Verdict:
         recheck_at = old_at if seen_twice else None
         return _say(instance, Reason.ORPHAN_SUSPECTED, suspected, recheck_at=recheck_at)
     if answer is None and (bad := next(filter(is_unreadable, view.nodes), None)):
-        unreadable = OrphanUnreadable(instance.claim_uid, sighting.first_at, why_unreadable(bad))
+        unreadable = OrphanUnreadable(instance.claim_uid, sighting.first_at, unreadable_object(bad))
         return _say(instance, Reason.BLOCKED_BY_UNREADABLE, unreadable)
     if answer is None and (pods := [pod for pod in view.pods if blocks_drain(pod, now)]):
         return _in_use(view, pods)

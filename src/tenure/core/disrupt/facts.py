@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
-from tenure.core.facts import AT, Fact, counted, sentence
+from tenure.core.facts import AT, Fact, counted, sentence, unreadable
 from tenure.core.provision.facts import CheapestFit, ClaimRefused
 from tenure.model.api.meta import format_time
 from tenure.model.values.duration import Duration
+from tenure.model.values.unreadable import UnreadableObject
 
 # -- where its pods would be scheduled -------------------------------------------------------
 
@@ -230,9 +231,7 @@ class ReplacementLate(Fact, frozen=True):
 
 
 class ReplacementUnreadable(Fact, frozen=True):
-    """``why`` names object and field."""
-
-    why: str
+    why: UnreadableObject
     by: datetime
 
     def __str__(self) -> str:
@@ -313,7 +312,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ReplacementGone("general-26szh"),
     ReplacementTerminating("general-26szh"),
     ReplacementLate("general-26szh", AT),
-    ReplacementUnreadable("NodeClaim general-26szh cannot be read: status", AT),
+    ReplacementUnreadable(unreadable("NodeClaim", "general-26szh", "status"), AT),
     ToleratedAgain(AT),
     MoreReplacements(("general-26szh",)),
     TerminatingWithin(),

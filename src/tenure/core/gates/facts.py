@@ -154,15 +154,6 @@ class DrainUnbounded(Fact, frozen=True):
         return f"no grace period bounds the drain of Node {self.node}"
 
 
-class ObjectUnreadable(Fact, frozen=True):
-    """``why`` names object and field."""
-
-    why: str
-
-    def __str__(self) -> str:
-        return self.why
-
-
 def _counted(names: tuple[str, ...], what: str) -> str:
     verb = "1 is" if len(names) == 1 else f"{len(names)} are"
     return f"{verb} {what} ({_some(names)})"
@@ -209,5 +200,4 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     OthersFirst(),
     BlockedByObject("Pod", "default/web-1", Protection("true", FOR_EVER), more=2),
     DrainUnbounded("node-1"),
-    ObjectUnreadable("Pod default/web-1 cannot be read: spec.containers"),
 )

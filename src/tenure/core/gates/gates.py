@@ -29,7 +29,6 @@ from tenure.core.gates.facts import (
     BlockedByObject,
     ClaimWithoutPool,
     DrainUnbounded,
-    ObjectUnreadable,
     OthersFirst,
     PoolPauses,
     RepairRulesUnusable,
@@ -360,7 +359,7 @@ NEEDS: Final[Mapping[Gate, tuple[str, ...]]] = {
 
 def veto_on(thing: Node | NodeClaim, veto: Protection) -> Fact:
     """What is said of a ``karpenter.sh/do-not-repair`` that has not ended."""
-    if veto.problem:
-        return ObjectUnreadable(veto.problem)
+    if veto.problem is not None:
+        return veto.problem
     subject = subject_of(thing)
     return RepairVetoed(subject.kind, subject.name, veto.value, veto.until)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from tenure.core.decision import Blocker, Subject
-from tenure.core.gates.facts import ObjectUnreadable
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.deadline import grace_period
 from tenure.core.protect.protection import protection_of, protection_on
@@ -17,7 +16,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
-from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
+from tenure.model.snapshot.unreadable import is_unreadable, unreadable_object
 
 
 def blockers_of(
@@ -71,4 +70,4 @@ def _of_pods(drain: DrainView, settings: Settings, now: datetime) -> Iterator[Bl
 
 
 def _unreadable(pod: Pod) -> Blocker:
-    return Blocker(subject=Subject.of(PODS.kind, pod), fact=ObjectUnreadable(why_unreadable(pod)))
+    return Blocker(subject=Subject.of(PODS.kind, pod), fact=unreadable_object(pod))

@@ -25,6 +25,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.window import MaintenanceWindow
+from tenure.model.values.unreadable import UnreadableObject
 from tenure.schema.problems import in_words
 from tenure.schema.semantics.repair import block_problems
 
@@ -62,7 +63,7 @@ class HealthView(msgspec.Struct, frozen=True, kw_only=True):
     #: The members that may get a verdict.
     members: tuple[Member, ...] = ()
     #: By claim: which unreadable object blocks its repair.
-    unreadable: Mapping[str, str] = {}
+    unreadable: Mapping[str, UnreadableObject] = {}
     #: Where nodes of several pools are unhealthy at once.
     domains: Domains = NOTHING
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import AT, Fact
+from tenure.core.facts import AT, Fact, unreadable
 from tenure.core.protect.protection import UNREADABLE, Protection
 from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
@@ -50,7 +50,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     Protection("4h", AT),
     Protection("forever", FOR_EVER, unreadable=True),
     Protection("true", AT, capped_by="12h"),
-    Protection("", FOR_EVER, problem="Pod default/web-1 cannot be read: spec.containers"),
+    Protection("", FOR_EVER, problem=unreadable("Pod", "default/web-1", "spec.containers")),
     ProtectionEnded("4h", AT),
     ProtectionEnded("true", AT, capped_by="12h"),
     DurationBegins(DO_NOT_DISRUPT, "4h"),

@@ -31,8 +31,9 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
+from tenure.model.snapshot.unreadable import is_unreadable, unreadable_object
 from tenure.model.values.duration import parse_duration
+from tenure.model.values.unreadable import UnreadableObject
 
 #: Values of the setting: what a protection with a duration counts from.
 CREATION, START = "creation", "start"
@@ -62,15 +63,15 @@ class Protection(Fact, frozen=True):
     unreadable: bool = False
     #: The pool's ``maxPodProtection``, where that is what ends it.
     capped_by: str = ""
-    #: Why the annotation cannot be read; empty if it can.
-    problem: str = ""
+    #: The object itself, where it cannot be read: so it may be protected.
+    problem: UnreadableObject | None = None
 
     @property
     def ends_at(self) -> datetime | None:
         return self.until if self.until != FOR_EVER else None
 
     def __str__(self) -> str:
-        if self.problem:
+        if self.problem is not None:
             return f"{self.problem}; so nothing is taken away from it"
         said = f'{DO_NOT_DISRUPT}: "{self.value}"'
         if self.unreadable:
@@ -99,7 +100,7 @@ def protection_of(pod: Pod, *, cap: str | None = None, clock: str = CREATION) ->
 
 def _unread(thing: ApiObject) -> Protection:
     """What cannot be read may be protected, so it is."""
-    return Protection("", FOR_EVER, problem=why_unreadable(thing))
+    return Protection("", FOR_EVER, problem=unreadable_object(thing))
 
 
 def since_key(annotation: str) -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import AT, THEN, Fact, NodeClassNotServed, counted
+from tenure.core.facts import AT, THEN, Fact, NodeClassNotServed, counted, unreadable
 from tenure.core.health.domains import ZONE
 from tenure.core.health.facts import Domain, Outage
 from tenure.core.pool.facts import NodesOfNoUse
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import LAUNCHED_FOR, NODEPOOL
 from tenure.model.cloud.offering import format_price
+from tenure.model.values.unreadable import UnreadableObject
 
 #: How many DaemonSets a message names.
 DAEMON_SETS_NAMED: Final = 5
@@ -223,10 +224,10 @@ class DaemonSetsTooLarge(Fact, frozen=True):
 
 
 class PoolUnreadable(Fact, frozen=True):
-    problem: str
+    why: UnreadableObject
 
     def __str__(self) -> str:
-        return self.problem
+        return str(self.why)
 
 
 class PoolDeleting(Fact, frozen=True):
@@ -328,7 +329,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ZoneNotAvoided("zone-a", _OUTAGE),
     LaunchServed(),
     DaemonSetsTooLarge(("kube-system/agent", "kube-system/log")),
-    PoolUnreadable("NodePool general cannot be read: spec.weight"),
+    PoolUnreadable(unreadable("NodePool", "general", "spec.weight")),
     PoolDeleting(),
     PoolMatchesNoType(144, "EC2NodeClass default"),
     PoolWithoutOfferings(),

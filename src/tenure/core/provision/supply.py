@@ -50,7 +50,7 @@ from tenure.model.snapshot.amounts import ALLOCATABLE
 from tenure.model.snapshot.derived import Derivation, Derived
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
+from tenure.model.snapshot.unreadable import is_unreadable, unreadable_object
 from tenure.model.values.quantity import fits, maximum, parse_resources, readable_amounts, subtract
 from tenure.model.values.same import Same
 from tenure.packing.demand.problem import NEW_NODE_LABELS, NODES, ExistingNode, PoolTemplate
@@ -247,7 +247,7 @@ def closed_because(pool: NodePool, snapshot: Snapshot) -> Closed | None:
     if not is_our_pool(pool, snapshot):
         return NodeClassNotServed(ref.kind, ref.group)
     if is_unreadable(pool):
-        return PoolUnreadable(why_unreadable(pool))
+        return PoolUnreadable(unreadable_object(pool))
     if pool.deleting:
         return PoolDeleting()
     if pool.static:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from tenure.core.facts import AT, THEN, Fact
+from tenure.core.facts import AT, THEN, Fact, unreadable
 from tenure.model.api.meta import format_time
 from tenure.model.values.duration import Duration
+from tenure.model.values.unreadable import UnreadableObject
 
 #: How many pods a sentence names.
 _NAMED: Final = 3
@@ -103,9 +104,7 @@ class EvictedForReboot(Fact, frozen=True):
 
 
 class RebootUnreadable(Fact, frozen=True):
-    """``why`` names the object that cannot be read, and the field."""
-
-    why: str
+    why: UnreadableObject
 
     def __str__(self) -> str:
         return f"no reboot: {self.why}"
@@ -214,9 +213,7 @@ class StaysAfterFailure(Fact, frozen=True):
 
 
 class ReplacementUnsafe(Fact, frozen=True):
-    """``why`` names the object that cannot be read, and the field."""
-
-    why: str
+    why: UnreadableObject
 
     def __str__(self) -> str:
         return f"not replaced: {self.why}"
@@ -263,9 +260,7 @@ class DrainBoundOfReboot(Fact, frozen=True):
 
 
 class DeadlineUnsafe(Fact, frozen=True):
-    """``why`` names the object that cannot be read, and the field."""
-
-    why: str
+    why: UnreadableObject
 
     def __str__(self) -> str:
         return f"no deadline is set: {self.why}"
@@ -293,7 +288,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     DrainOver("node-1"),
     DrainOver("node-1", ("default/web-1", "default/web-2")),
     EvictedForReboot("node-1"),
-    RebootUnreadable("Pod default/web-1 cannot be read: spec.containers"),
+    RebootUnreadable(unreadable("Pod", "default/web-1", "spec.containers")),
     AskingForReboot("cloud://i-1"),
     AskingForReboot("cloud://i-1", "throttled", AT),
     RebootAccepted("cloud://i-1"),
@@ -307,12 +302,12 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     RebootFailure("the cloud refuses the reboot: instance i-1 has no power controller"),
     ReplacedAfterFailure("general-4nv74"),
     StaysAfterFailure("general-4nv74"),
-    ReplacementUnsafe("Pod default/web-1 cannot be read: spec.containers"),
+    ReplacementUnsafe(unreadable("Pod", "default/web-1", "spec.containers")),
     RebootTaintLeftOver("node-1"),
     RebootMarksLeftOver("general-4nv74"),
     RebootMarksLeftOver("general-4nv74", deleting=True),
     FailureForgotten("node-1"),
     RebootEndedByDeletion("general-4nv74"),
     DrainBoundOfReboot(timedelta(seconds=45)),
-    DeadlineUnsafe("Pod default/web-1 cannot be read: spec.containers"),
+    DeadlineUnsafe(unreadable("Pod", "default/web-1", "spec.containers")),
 )

@@ -96,6 +96,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import RebootAnswer
+from tenure.model.values.unreadable import UnreadableObject
 
 #: How long the cloud is asked, from the first call on that left; delays of our own do not count.
 ISSUE_MAX: Final = timedelta(minutes=5)
@@ -163,8 +164,8 @@ class RebootSteps:
         settled = later(self._since, self._settings.drain_min)
         ends = None if bound is None else max(later(self._since, bound), settled)
         if bound == timedelta() or (ends is not None and self._now >= ends):
-            if self._view.unreadable:
-                yield self._blocked()
+            if (why := self._view.unreadable) is not None:
+                yield self._blocked(why)
                 return
             staying = [item.pod.key for item in drain.pods if not left_alone(item.pod)]
             yield self._noted(node, tuple(staying), None)
@@ -225,8 +226,8 @@ class RebootSteps:
             return self._failed(PROVIDER_ERROR, why)
         if self._node is None:
             return self._no_node(self._marked_at())
-        if self._view.unreadable:
-            return self._blocked()
+        if (odd := self._view.unreadable) is not None:
+            return self._blocked(odd)
         failed = (answer.failure, later(answer.at, ISSUE_MAX)) if answer is not None else ("", None)
         asking = AskingForReboot(self._claim.provider_id, *failed)
         reboot = Reboot(
@@ -237,8 +238,8 @@ class RebootSteps:
         )
         return self._say(Reason.REBOOT_REQUESTED, asking, action=reboot)
 
-    def _blocked(self) -> Verdict:
-        return self._say(Reason.BLOCKED_BY_UNREADABLE, RebootUnreadable(self._view.unreadable))
+    def _blocked(self, why: UnreadableObject) -> Verdict:
+        return self._say(Reason.BLOCKED_BY_UNREADABLE, RebootUnreadable(why))
 
     def _accepted(self, message: str) -> Action | None:
         wanted = [

@@ -12,6 +12,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.snapshot.observations import RebootAnswer
+from tenure.model.values.unreadable import UnreadableObject
 
 
 class RebootView(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,8 +25,8 @@ class RebootView(msgspec.Struct, frozen=True, kw_only=True):
     #: The pods of the Node, as long as they are evicted.
     drain: DrainView | None = None
     answer: RebootAnswer | None = None
-    #: A pod of the Node that has not finished and cannot be read, and why; empty where there is none.
-    unreadable: str = ""
+    #: A pod of the Node that has not finished and cannot be read; None where there is none.
+    unreadable: UnreadableObject | None = None
 
     @property
     def node(self) -> Node | None:

@@ -31,6 +31,7 @@ from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POO
 from tenure.model.settings import Settings
 from tenure.model.snapshot.derived import Derivation
 from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.values.unreadable import UnreadableObject
 
 #: Keys of claims without a pool; a pool's name cannot contain a slash.
 _ALONE: Final = "claim/"
@@ -159,11 +160,11 @@ def _member(claim: NodeClaim, snapshot: Snapshot) -> Member:
 
 def _unreadable(
     members: Iterable[Member], pool: NodePool | None, snapshot: Snapshot
-) -> dict[str, str]:
+) -> dict[str, UnreadableObject]:
     """Of its pool, the claim, its Nodes and their pods, the first that cannot be read."""
     if not snapshot.unreadable():
         return {}  # Nearly always.
-    found: dict[str, str] = {}
+    found: dict[str, UnreadableObject] = {}
     for member in members:
         if why := in_the_way(member.claim, member.nodes, pool, snapshot):
             found[member.claim.name] = why

@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from tenure.core.facts import AT, THEN, Fact
+from tenure.core.facts import AT, THEN, Fact, unreadable
 from tenure.core.health.facts import Policy, PoolPolicy, ProviderPolicy
 from tenure.core.health.readiness import Stage
 from tenure.model.api.meta import format_time
 from tenure.model.cloud.repairs import RepairAction
 from tenure.model.values.duration import Duration, compact
+from tenure.model.values.unreadable import UnreadableObject
 
 # -- unhealthy conditions --------------------------------------------------------------------
 
@@ -155,9 +156,7 @@ class NodeFound(Fact, frozen=True):
 
 
 class NotTouched(Fact, frozen=True):
-    """``why`` names the object that cannot be read, and the field."""
-
-    why: str
+    why: UnreadableObject
 
     def __str__(self) -> str:
         return f"neither repaired nor terminated: {self.why}"
@@ -273,7 +272,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NodeLost("node-1", AT),
     LostUntil(AT),
     NodeFound("node-1"),
-    NotTouched("Pod default/web-1 cannot be read: spec.containers"),
+    NotTouched(unreadable("Pod", "default/web-1", "spec.containers")),
     ProbeChosen("general-4nv74", ("zone=test-zone-a",)),
     RepairedAsProbe(("zone=test-zone-a", "image=ami-1")),
     RepairPlanned(RepairAction.REPLACE),

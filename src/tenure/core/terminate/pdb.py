@@ -30,7 +30,7 @@ from tenure.model.api.meta import find_condition
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import POD_DISRUPTION_BUDGETS
 from tenure.model.api.workload import PodDisruptionBudget
-from tenure.model.snapshot.unreadable import is_unreadable, why_unreadable
+from tenure.model.snapshot.unreadable import is_unreadable, unreadable_object
 
 
 class Allowances:
@@ -104,7 +104,7 @@ def refusal(
     ``first``: pods that would be evicted before.
     """
     if is_unreadable(pdb):
-        return PdbUnreadable(why_unreadable(pdb))
+        return PdbUnreadable(unreadable_object(pdb))
     status, setting = pdb.status, setting_of(pdb)
     if never_allows(pdb):
         return PdbNeverAllows(pdb.key, setting, status.expected_pods)

@@ -61,6 +61,7 @@ from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import EvictionAnswer
 from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable
+from tenure.model.values.unreadable import UnreadableObject
 
 #: A pod that still exists this long after its grace period will not terminate by itself.
 STUCK_AFTER: Final = timedelta(minutes=1)
@@ -97,7 +98,7 @@ class DrainView(msgspec.Struct, frozen=True, kw_only=True):
     #: The pool's ``maxPodProtection``.
     cap: str | None = None
     #: Why no pod is evicted: the Node or its claim cannot be read; empty where both can.
-    unreadable: str = ""
+    unreadable: UnreadableObject | None = None
     attachments: tuple[Attachment, ...] = ()
 
 

@@ -45,6 +45,7 @@ from tenure.model.cloud.instance import Instance
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import InspectionAnswer, TerminationAnswer
 from tenure.model.snapshot.unreadable import first_unreadable, is_unreadable
+from tenure.model.values.unreadable import UnreadableObject
 
 
 class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +62,7 @@ class TerminationView(msgspec.Struct, frozen=True, kw_only=True):
     #: The cloud's answer about this one instance.
     inspection: InspectionAnswer | None = None
     #: Which of the claim and its Nodes cannot be read, and why.
-    unreadable: str = ""
+    unreadable: UnreadableObject | None = None
     #: The pods of its Nodes that cannot be read, also where none is drained.
     unreadable_pods: tuple[Pod, ...] = ()
     #: The unfinished pods that are bound to the claim's Node although that Node is gone.

@@ -25,8 +25,9 @@ from tenure.model.snapshot.unreadable import (
     Unreadable,
     first_unreadable,
     is_unreadable,
-    why_unreadable,
+    unreadable_object,
 )
+from tenure.model.values.unreadable import UnreadableObject
 
 
 class UnreadableView(msgspec.Struct, frozen=True):
@@ -59,7 +60,7 @@ class UnreadableDecider:
         found = view.stand_in
         assert isinstance(found, Unreadable)
         reason = Reason.EVALUATION_FAILED if found.decoded else Reason.OBJECT_UNREADABLE
-        fact = CannotBeRead(view.kind, why_unreadable(found))
+        fact = CannotBeRead(unreadable_object(found))
         subject = Subject.of(view.kind, found)
         return (Verdict(concern=Concern.OBJECT, subject=subject, reason=reason, facts=(fact,)),)
 
@@ -71,14 +72,14 @@ def in_the_way(
     snapshot: Snapshot,
     *,
     pods: bool = True,
-) -> str:
-    """Which unreadable object blocks the disruption of these; empty if all can be read.
+) -> UnreadableObject | None:
+    """Which unreadable object blocks the disruption of these; None if all can be read.
 
     The pods are those on the Nodes, and those whose Node cannot be read. Finished pods do not block.
     ``pods`` is false for a drain, which continues with the other pods.
     """
     if not snapshot.unreadable():
-        return ""  # Nearly always.
+        return None  # Nearly always.
     nodes = tuple(nodes)
     there = [pod for node in nodes for pod in snapshot.pods_on(node.name).values()]
     there += snapshot.pods_nowhere().values()

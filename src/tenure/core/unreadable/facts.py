@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenure.core.facts import Fact
+from tenure.core.facts import Fact, unreadable
+from tenure.model.values.unreadable import UnreadableObject
 
 _CONSEQUENCE: Final = {
     "Pod": "its Node is neither disrupted, repaired nor drained of it before a deadline",
@@ -18,26 +19,23 @@ _CONSEQUENCE: Final = {
 
 
 class CannotBeRead(Fact, frozen=True):
-    """``why`` names object and field."""
-
-    kind: str
-    why: str
+    why: UnreadableObject
 
     def __str__(self) -> str:
-        return f"{self.why}; {_CONSEQUENCE.get(self.kind, 'it is left alone')}"
+        return f"{self.why}; {_CONSEQUENCE.get(self.why.kind, 'it is left alone')}"
 
 
 class NothingWritten(Fact, frozen=True):
-    """``why`` names the object that an action would have written to."""
+    """The object that an action would have written to."""
 
-    why: str
+    why: UnreadableObject
 
     def __str__(self) -> str:
         return f"{self.why}, so nothing is written to it"
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
-    *(CannotBeRead(kind, f"{kind} web-1 cannot be read: spec") for kind in _CONSEQUENCE),
-    CannotBeRead("DaemonSet", "DaemonSet kube-system/agent cannot be read: spec.template"),
-    NothingWritten("Node node-1 cannot be read: status.conditions"),
+    *(CannotBeRead(unreadable(kind, "web-1")) for kind in _CONSEQUENCE),
+    CannotBeRead(unreadable("DaemonSet", "kube-system/agent", "spec.template")),
+    NothingWritten(unreadable("Node", "node-1", "status.conditions")),
 )

@@ -23,7 +23,7 @@ from tenure.core.reasons import Reason
 from tenure.core.unreadable.facts import NothingWritten
 from tenure.model.api.resource import BY_KIND, PODS, Resource
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.snapshot.unreadable import why_unreadable
+from tenure.model.snapshot.unreadable import unreadable_object
 
 #: The reasons that verdicts on an unreadable object may have; all others would be guesses.
 _ALLOWED: Final = frozenset(
@@ -58,7 +58,7 @@ def _without_write(verdict: Verdict, snapshot: Snapshot) -> Verdict:
     found = snapshot.unreadable().get(target) if target is not None else None
     if found is None:
         return verdict
-    why = NothingWritten(why_unreadable(found))
+    why = NothingWritten(unreadable_object(found))
     return msgspec.structs.replace(
         verdict,
         reason=Reason.BLOCKED_BY_UNREADABLE,

@@ -39,11 +39,13 @@ from tenure.model.api.workload import (
     VolumeAttachment,
     VolumeAttachmentSpec,
 )
+from tenure.model.values.unreadable import UnreadableObject
 
 T = TypeVar("T", bound=ApiObject)
 
 #: Of a message of the decoder: ``Expected `int`, got `str` - at `$.spec.weight` ``.
 _AT: Final = re.compile(r" - at `(?:key in )?\$\.?([^`]*)`$")
+_EXPECTED: Final = re.compile("Expected `([^`]*)`, got `([^`]*)`")
 
 #: Stands for the name of a Node, or a provider id, that an object has and that cannot be read.
 UNKNOWN: Final = "?"
@@ -65,7 +67,7 @@ class Unreadable:
 
     __slots__ = ()
 
-    #: What is wrong, for a sentence.
+    #: What is wrong, in the words of the decoder or of the error.
     problem: str
     #: Where, if that is known.
     field: str
@@ -95,11 +97,19 @@ def stand_in(item: T, problem: str, *, field: str = "", decoded: bool = False) -
     return cast("T", made)
 
 
-def why_unreadable(item: ApiObject) -> str:
-    """For a sentence about another object: which one cannot be read, and why."""
-    verb = "read" if is_undecoded(item) else "evaluated"
-    kind = item.kind or type_of(item).__name__
-    return f"{kind} {item.key} cannot be {verb}: {problem_of(item)}"
+def unreadable_object(item: ApiObject) -> UnreadableObject:
+    """For a verdict about this object or another: which one cannot be read, and why."""
+    assert isinstance(item, Unreadable)
+    expected, got = expected_and_got(item.problem)
+    return UnreadableObject(
+        kind=item.kind or type_of(item).__name__,
+        name=item.key,
+        field=item.field,
+        expected=expected,
+        got=got,
+        error="" if expected else item.problem,
+        decoded=item.decoded,
+    )
 
 
 def placed(resource: Resource, raw: Any) -> Any:
@@ -133,16 +143,22 @@ def problem_of(item: ApiObject) -> str:
     return f"{item.problem} at {item.field}" if item.field else item.problem
 
 
-def first_unreadable(things: Iterable[ApiObject | None]) -> str:
-    """Which of them cannot be read, and why; empty where all can."""
+def first_unreadable(things: Iterable[ApiObject | None]) -> UnreadableObject | None:
+    """Which of them cannot be read, and why; None where all can."""
     found = next((one for one in things if one is not None and is_unreadable(one)), None)
-    return why_unreadable(found) if found is not None else ""
+    return unreadable_object(found) if found is not None else None
 
 
 def problem_and_field(error: str) -> tuple[str, str]:
     """What the decoder says, and the field that it names; empty where it names none."""
     found = _AT.search(error)
     return (error[: found.start()], found[1]) if found is not None else (error, "")
+
+
+def expected_and_got(problem: str) -> tuple[str, str]:
+    """The types that the decoder names; empty where the problem is another one."""
+    found = _EXPECTED.fullmatch(problem)
+    return (found[1], found[2]) if found is not None else ("", "")
 
 
 # -- the identity ----------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POO
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import first_unreadable
+from tenure.model.values.unreadable import UnreadableObject
 from tenure.safety import actions
 from tenure.safety.departure import (
     PLANNED,
@@ -77,7 +78,7 @@ def veto(
     return untagged or actions.live_termination(_claim(action.claim_uid, snapshot))
 
 
-def _unreadable(action: Action, snapshot: Snapshot, now: datetime) -> str:
+def _unreadable(action: Action, snapshot: Snapshot, now: datetime) -> UnreadableObject | None:
     """What the action is about and cannot be read; a deadline that is over holds all the same."""
     match action:
         case Patch() | Delete():
@@ -92,9 +93,9 @@ def _unreadable(action: Action, snapshot: Snapshot, now: datetime) -> str:
         case Terminate() | Reboot():
             claim = _claim(action.claim_uid, snapshot)
             if claim is None or _is_gone(claim, snapshot):
-                return ""
+                return None
             return _unreadable_instance(claim, snapshot, now)
-    return ""
+    return None
 
 
 def _is_gone(claim: NodeClaim, snapshot: Snapshot) -> bool:
@@ -103,10 +104,12 @@ def _is_gone(claim: NodeClaim, snapshot: Snapshot) -> bool:
     return (answer is not None and answer.gone) or claim.uid in snapshot.observations.vanished
 
 
-def _unreadable_instance(claim: NodeClaim, snapshot: Snapshot, now: datetime) -> str:
+def _unreadable_instance(
+    claim: NodeClaim, snapshot: Snapshot, now: datetime
+) -> UnreadableObject | None:
     deadline = deadline_of(claim)
     if deadline is not None and later(deadline, LAST_MINUTE) <= now:
-        return ""
+        return None
     nodes = snapshot.nodes_with_provider(claim.provider_id).values()
     unreadable = unreadable_parts(claim, nodes)
     return unreadable or first_unreadable(awaited_pods(nodes, snapshot, now))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import AT, THEN, Fact
+from tenure.core.facts import AT, THEN, Fact, unreadable
 from tenure.core.marks.deadline import Deadline
 from tenure.core.terminate.facts.termination import instance_of
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import TERMINATION_TIMESTAMP
+from tenure.model.values.unreadable import UnreadableObject
 
 
 class MustBeDrained(Fact, frozen=True):
@@ -48,18 +49,14 @@ class DeadlineUnreadable(Fact, frozen=True):
 
 
 class TerminationWaits(Fact, frozen=True):
-    """``why`` names the object that cannot be read."""
-
-    why: str
+    why: UnreadableObject
 
     def __str__(self) -> str:
         return f"{self.why}; draining and termination wait until that object can be read or is gone"
 
 
 class TerminationWaitsForDeadline(Fact, frozen=True):
-    """``why`` names the object that cannot be read."""
-
-    why: str
+    why: UnreadableObject
     deadline: datetime
     #: When the instance is terminated.
     end: datetime
@@ -72,9 +69,8 @@ class TerminationWaitsForDeadline(Fact, frozen=True):
 
 
 class InstanceKept(Fact, frozen=True):
-    """``why`` names the pod that cannot be read."""
-
-    why: str
+    #: A pod.
+    why: UnreadableObject
     claim: str
     provider_id: str = ""
 
@@ -83,7 +79,7 @@ class InstanceKept(Fact, frozen=True):
         return f"{self.why}; so {what} is not terminated until that object can be read or is gone"
 
 
-_BAD: Final = "Node node-1 cannot be read: status.conditions"
+_BAD: Final = unreadable("Node", "node-1", "status.conditions")
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
     MustBeDrained("NodeClaim", "general-4nv74", Deadline(AT, "terminationGracePeriod 15m")),
@@ -93,5 +89,5 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     DeadlineUnreadable("tomorrow"),
     TerminationWaits(_BAD),
     TerminationWaitsForDeadline(_BAD, AT, THEN),
-    InstanceKept("Pod default/web-1 cannot be read: spec", "general-4nv74", "cloud://i-1"),
+    InstanceKept(unreadable("Pod", "default/web-1"), "general-4nv74", "cloud://i-1"),
 )

@@ -9,10 +9,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from tenure.core.facts import AT, THEN, Fact, counted, some
+from tenure.core.facts import AT, THEN, Fact, counted, some, unreadable
 from tenure.core.marks.deadline import Deadline
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import DISRUPTED_TAINT
+from tenure.model.values.unreadable import UnreadableObject
 
 # -- pods that the drain does not wait for ---------------------------------------------------
 
@@ -134,9 +135,8 @@ class TierWaits(Fact, frozen=True):
 
 
 class NoEvictions(Fact, frozen=True):
-    """``why`` names the Node or claim that cannot be read."""
-
-    why: str
+    #: The Node or its claim.
+    why: UnreadableObject
     node: str
 
     def __str__(self) -> str:
@@ -165,9 +165,7 @@ class TryingNow(Fact, frozen=True):
 
 
 class PdbUnreadable(Fact, frozen=True):
-    """``why`` names the PDB."""
-
-    why: str
+    why: UnreadableObject
 
     def __str__(self) -> str:
         return f"{self.why}; so it allows no eviction"
@@ -246,10 +244,10 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     Evicting("node-1"),
     EvictionAgreed(),
     TierWaits("critical pods", "plain pods"),
-    NoEvictions("NodeClaim general-4nv74 cannot be read: spec", "node-1"),
+    NoEvictions(unreadable("NodeClaim", "general-4nv74"), "node-1"),
     TriedFirst("default/web-2"),
     TryingNow(),
-    PdbUnreadable("PodDisruptionBudget default/web cannot be read: spec.selector"),
+    PdbUnreadable(unreadable("PodDisruptionBudget", "default/web", "spec.selector")),
     PdbNeverAllows("default/web", "minAvailable 1", 1),
     PdbAllowsNoMore("default/web", "maxUnavailable 1", 8, 8, 7, evicted=("default/web-1",)),
     PdbAllowsNoMore("default/web", "maxUnavailable 1", 8, 8, 7, first=("default/web-1",)),
