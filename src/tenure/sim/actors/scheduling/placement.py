@@ -20,6 +20,7 @@ from tenure.sim.apiserver.objects.tree import Obj, dig
 
 _BALANCED: Final = ("cpu", "memory")
 _NO_LABELS: Final[Mapping[str, str]] = {}
+_NO_PODS: Final[Mapping[str, Place]] = {}
 
 
 class NodeState:
@@ -102,6 +103,8 @@ class Placement:
         #: Nodes that exist or that pods name.
         self._known: dict[str, NodeState] = {}
         self._places: dict[str, Place] = {}
+        #: The same, by node; a node without pods is not in it.
+        self._by_node: dict[str, dict[str, Place]] = {}
         #: How often a node or what is on it has changed.
         self.changes = 0
         #: Which change was the last of each node; the latest stands last.
@@ -115,9 +118,9 @@ class Placement:
             if state.source is not None:
                 yield state
 
-    def on(self, node: str) -> dict[str, Place]:
-        """The pods on a node, by key; all pods are looked through."""
-        return {pod: place for pod, place in self._places.items() if place.node.name == node}
+    def on(self, node: str) -> Mapping[str, Place]:
+        """The pods on a node, by key."""
+        return self._by_node.get(node, _NO_PODS)
 
     def put_node(self, node: Obj) -> NodeState | None:
         """The node's new state; None when nothing that scheduling reads has changed."""
@@ -150,7 +153,8 @@ class Placement:
         _count(cls.kin.placed, node, +1)
         if leaving:
             _count(cls.kin.leaving, node, +1)
-        self._places[pod] = Place(state, cls, leaving)
+        self._places[pod] = place = Place(state, cls, leaving)
+        self._by_node.setdefault(node, {})[pod] = place
         return state
 
     def remove(self, pod: str) -> NodeState | None:
@@ -159,6 +163,9 @@ class Placement:
         if place is None:
             return None
         state = place.node
+        del self._by_node[state.name][pod]
+        if not self._by_node[state.name]:
+            del self._by_node[state.name]
         state.take(place.cls, -1)
         self._note_change(state)
         _count(place.cls.kin.placed, state.name, -1)

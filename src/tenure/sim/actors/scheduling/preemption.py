@@ -97,8 +97,8 @@ class Preemption:
         allowed: dict[str, int] = {}
         budgets = self._budgets()
         for key, place in self._placement.on(node.name).items():
-            pod = self._pod(key)
-            if pod is None or place.cls.priority >= cls.priority:
+            pod = self._pod(key) if place.cls.priority < cls.priority else None
+            if pod is None:
                 continue
             found.append(
                 Victim(
