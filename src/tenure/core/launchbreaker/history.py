@@ -30,7 +30,7 @@ from tenure.core.launchbreaker.ledger import (
     marked_served,
     read_launched_for,
 )
-from tenure.core.launchbreaker.owners import family_of, namespace_of, owner_of, revision_of
+from tenure.core.launchbreaker.owners import OWNER, family_of, namespace_of, owner_of, revision_of
 from tenure.core.marks.command import has_reason, is_replaced
 from tenure.core.marks.ownership import LOST, is_our_pool, missing_after
 from tenure.core.marks.timeout import has_timed_out
@@ -287,17 +287,16 @@ def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
     taken_by: frozenset[str] = frozenset()
     if since is not None:
         namespace = namespace_of(one.owner)
-        pods = snapshot.pods_on(node.name).values() if node is not None else ()
-        near = [pod for pod in pods if pod.namespace == namespace]
-        there = [pod for pod in near if owner_of(pod) == one.owner]
-        mates = [snapshot.pods.get(f"{namespace}/{name}") for name in one.names]
-        settled = [pod for pod in [*there, *mates] if pod is not None and pod.spec.node_name]
-        if not served and not any(pod.active or has_used_its_node(pod) for pod in settled):
+        found = (snapshot.pods.get(f"{namespace}/{name}") for name in one.names)
+        mates = [pod for pod in found if pod is not None]
+        if (
+            not served
+            and not any(map(_has_settled, mates))
+            and not _settled_on(node, one, snapshot)
+        ):
             deserted = since
-            waiting = tuple(pod.uid for pod in mates if pod is not None and not pod.spec.node_name)
-            taken_by = frozenset(owner_of(p) for p in pods if p.active and not p.daemon) - {
-                one.owner
-            }
+            waiting = tuple(pod.uid for pod in mates if not pod.spec.node_name)
+            taken_by = _others_on(node, one.owner, snapshot)
     return PastLaunch(
         owner=one.owner,
         claim=claim.name,
@@ -311,6 +310,23 @@ def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
         missing_after=missing_after(claim, observations.vanished.get(claim.uid)),
         wasted=not served and was_wasted(claim, observations.terminations.get(claim.uid)),
     )
+
+
+def _settled_on(node: Node | None, one: For, snapshot: Snapshot) -> bool:
+    """Whether a pod of the owner has, on the Node."""
+    pods = snapshot.pods_on(node.name).values() if node is not None else ()
+    owner = snapshot.derived.of
+    return any(_has_settled(pod) and owner(OWNER, pod) == one.owner for pod in pods)
+
+
+def _has_settled(pod: Pod) -> bool:
+    return bool(pod.spec.node_name) and (pod.active or has_used_its_node(pod))
+
+
+def _others_on(node: Node | None, owner: str, snapshot: Snapshot) -> frozenset[str]:
+    """The owners of other pods that run there; DaemonSet pods run everywhere."""
+    pods = snapshot.pods_on(node.name).values() if node is not None else ()
+    return frozenset(owner_of(pod) for pod in pods if pod.active and not pod.daemon) - {owner}
 
 
 def has_used_its_node(pod: Pod) -> bool:

@@ -26,6 +26,7 @@ from typing import Final
 
 from tenure.model.api.meta import controller_of
 from tenure.model.api.pod import Pod
+from tenure.model.snapshot.derived import Derivation
 
 #: Label with a hash → what the ReplicaSet that is named after it belongs to.
 _HASHES: Final = {"pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout"}
@@ -58,6 +59,9 @@ def owner_of(pod: Pod) -> str:
     elif kind == "Job" and (found := _OF_CRON_JOB.fullmatch(name)):
         kind, name = "CronJob", found["name"]
     return f"{_short(kind, _KIND)}/{meta.namespace}/{_short(name, _NAME)}"
+
+
+OWNER: Final = Derivation("owner", owner_of)
 
 
 def revision_of(pod: Pod) -> str:

@@ -66,7 +66,7 @@ def nodes_with_capacity(snapshot: Snapshot) -> list[ExistingNode]:
     found: list[ExistingNode] = []
     for name, node in sorted(snapshot.nodes.items()):
         claim, pods = snapshot.claim_of(node), snapshot.pods_on(name).values()
-        if not _takes_none(node, claim, pods):
+        if not _takes_none(node, claim, snapshot):
             found.append(derived.of(_EXISTING, node, claim, tuple(pods), derived))
     coming = (claim for _, claim in sorted(snapshot.claims.items()))
     return found + [
@@ -89,7 +89,7 @@ def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
             derived=snapshot.derived,
         )
         for name, node in sorted(snapshot.nodes.items())
-        if _takes_none(node, snapshot.claim_of(node), snapshot.pods_on(name).values())
+        if _takes_none(node, snapshot.claim_of(node), snapshot)
     ]
 
 
@@ -120,8 +120,13 @@ def _is_closed(node: Node, claim: NodeClaim | None) -> bool:
     return node.deleting or node.spec.unschedulable or (claim is not None and claim.deleting)
 
 
-def _takes_none(node: Node, claim: NodeClaim | None, pods: Iterable[Pod]) -> bool:
-    return _is_closed(node, claim) or any(is_unreadable(pod) for pod in pods if not pod.finished)
+def _takes_none(node: Node, claim: NodeClaim | None, snapshot: Snapshot) -> bool:
+    if _is_closed(node, claim):
+        return True
+    if not snapshot.unreadable():
+        return False  # Nearly always.
+    pods = snapshot.pods_on(node.name).values()
+    return any(is_unreadable(pod) for pod in pods if not pod.finished)
 
 
 def _unfinished(pods: Iterable[Pod]) -> list[Pod]:
