@@ -29,7 +29,9 @@ from tenure.model.api.names import (
 )
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import NodePool
+from tenure.ports.outcome import OK
 from tenure.providers.kwok.repairs import kwok_statements
+from tenure.runtime.telemetry.metrics import Metrics
 from tests.core.build import (
     DISRUPTED,
     a_claim,
@@ -48,6 +50,7 @@ from tests.core.build import (
 from tests.core.disrupt.retired import BOTH, REASON, RETIRE, NotRetired, Retired, RetiredMethod
 
 ANY = {"budgets": [{"nodes": "100%"}]}
+_CREATED = "karpenter_nodeclaims_created_total"
 BIG = {"cpu": "3", "memory": "1Gi"}
 
 
@@ -88,6 +91,15 @@ def test_its_replacement_is_launched_first() -> None:
     assert told.facts == (Retired("node-a"), ReplacementsCreated((created.name,)))
     watched = about(found, "NodePool/general")
     assert watched.facts == (NodesWatched("retired", ("a",)),)
+
+
+def test_its_replacement_is_counted_by_its_reason() -> None:
+    (verdict,) = [one for one in verdicts(*full()) if isinstance(one.action, Create)]
+    metrics = Metrics()
+    metrics.acted(verdict, OK, None)
+    created = [line for line in metrics.render().decode().splitlines() if _CREATED in line]
+    (counted,) = [line for line in created if line.endswith(" 1.0")]
+    assert 'reason="retired"' in counted
 
 
 def test_the_command_has_its_reason() -> None:

@@ -39,9 +39,6 @@ _DISRUPTED: Final = {
     Reason.NODE_LOST: "node_lost",
 }
 
-#: Verdicts that create a claim for another reason than pods that wait.
-_CREATED: Final = {Reason.NEEDED_AS_REPLACEMENT: "unhealthy"}
-
 #: Outcomes of actions that never left.
 _UNSENT: Final = (Ended.VETOED, Ended.HELD)
 
@@ -107,7 +104,8 @@ class Metrics:
             return
         if isinstance(action, Create) and action.resource == NODE_CLAIMS:
             pool = action.body["metadata"]["labels"].get(NODEPOOL, "")
-            why = _CREATED.get(verdict.reason, "provisioned")
+            # A replacement is counted by the reason of its method, any other claim is for pods.
+            why = _snake_case(action.disrupts_for) or "provisioned"
             self.claims_created.labels(why, pool, "false").inc()
         elif verdict.commits is not None:
             self._disrupted(verdict.commits, claim)
