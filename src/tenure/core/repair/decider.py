@@ -78,7 +78,22 @@ def view_of_claim(claim: NodeClaim, snapshot: Snapshot) -> HealthView | None:
 
 
 def health_of(name: str, snapshot: Snapshot) -> HealthView | None:
-    """The claims of a pool of which there may be something to say; None if there are none."""
+    """The claims of a pool of which there may be something to say; None if there are none.
+
+    Repair and disruption both ask for it in the same turn.
+    """
+    known = snapshot.once(_healths)
+    if name not in known:
+        known[name] = _health_of(name, snapshot)
+    return known[name]
+
+
+def _healths(_: Snapshot) -> dict[str, HealthView | None]:
+    """By pool, filled as they are asked for."""
+    return {}
+
+
+def _health_of(name: str, snapshot: Snapshot) -> HealthView | None:
     pool, rules = snapshot.pools.get(name), rules_of(name, snapshot)
     members = tuple(_members(name, rules, snapshot))
     if not members:
