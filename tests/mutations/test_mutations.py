@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tenure.ports.outcome import Ended
 from tenure.runtime.executor import executor
 from tenure.sim.check.rules import RULES
 from tenure.sim.world import World
@@ -71,8 +72,7 @@ def _broken(patch: pytest.MonkeyPatch, mutation: Mutation) -> World:
 
 
 def vetoes(world: World) -> list[str]:
-    outcomes = (entry.outcome for entry in world.history.entries)
-    return [outcome for outcome in outcomes if outcome.startswith("vetoed")]
+    return [e.outcome for e in world.history.entries if e.ended is Ended.VETOED]
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)

@@ -61,7 +61,7 @@ def acts(world: World, subject: str = "", action: str = "") -> list[Entry]:
     return [
         entry
         for entry in world.history.entries
-        if entry.outcome and subject in entry.subject and action in entry.action
+        if entry.ended is not None and subject in entry.subject and action in entry.action
     ]
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_POOLS, PODS
+from tenure.ports.outcome import Ended
 from tenure.sim.cloud.cloud import CloudTimings
 from tenure.sim.infrastructure import InfrastructureOptions
 from tenure.sim.scenario.dsl import Story
@@ -20,7 +22,7 @@ TOO_SHORT = {"readinessTTL": "5s"}
 def launched(story: Story) -> int:
     """How many NodeClaims were created; names come again once their claim is gone."""
     entries = story.history.entries
-    return sum((e.reason, e.outcome) == ("NeededForPods", "ok") for e in entries)
+    return sum((e.reason, e.ended) == (Reason.NEEDED_FOR_PODS, Ended.OK) for e in entries)
 
 
 @pytest.mark.parametrize("crashes", [False, True])

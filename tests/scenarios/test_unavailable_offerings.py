@@ -30,7 +30,7 @@ def test_a_claim_that_no_instance_type_can_hold_marks_nothing_as_sold_out() -> N
         (said,) = {
             entry.message
             for entry in story.history.entries
-            if entry.reason == Reason.INSUFFICIENT_CAPACITY and not entry.outcome
+            if entry.reason == Reason.INSUFFICIENT_CAPACITY and entry.ended is None
         }
         assert "it requests 1k cpu, the largest instance type of KWOKNodeClass/default has" in said
         assert not story.controller.observations.node_classes.dry_offerings

@@ -67,7 +67,7 @@ def scene_of(world: World) -> EvaluatedCluster:
 
 def last_word(world: World, subject: str) -> str:
     """What was last said of an object that is gone; empty when it was never heard of."""
-    said = [e for e in world.history.entries if e.subject == subject and not e.outcome]
+    said = [e for e in world.history.entries if e.subject == subject and e.ended is None]
     if not said:
         return ""
     entry = said[-1]

@@ -92,7 +92,7 @@ class Chronicle:
 
     def _on_entry(self, entry: Entry) -> None:
         kind, _, name = entry.subject.partition("/")
-        if entry.source != "tenure" or entry.outcome:
+        if entry.source != "tenure" or entry.ended is not None:
             return
         if kind == "NodeClaim" and (why := _WHY.get(entry.reason)) is not None:
             self._departures.setdefault(name, Departure(name=name, why=why, asked_at=entry.at))

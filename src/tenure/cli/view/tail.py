@@ -101,7 +101,7 @@ class Tail:
     def _news(self, entry: Entry) -> bool:
         """A verdict (not its outcome) with a reason that was not told of this subject yet."""
         news = (entry.subject, entry.reason)
-        if entry.outcome or entry.reason not in TOLD or news in self._told:
+        if entry.ended is not None or entry.reason not in TOLD or news in self._told:
             return False
         kind = entry.subject.partition("/")[0]
         if kind != _SPEAKER.get(Reason(entry.reason), kind):

@@ -78,7 +78,11 @@ class Story(World):
         """Tenure's reasons for a subject (a glob), in order, repetitions left out."""
         said: list[str] = []
         for entry in self.history.entries:
-            if entry.source != "tenure" or entry.outcome or not fnmatchcase(entry.subject, subject):
+            if (
+                entry.source != "tenure"
+                or entry.ended is not None
+                or not fnmatchcase(entry.subject, subject)
+            ):
                 continue
             if said[-1:] != [entry.reason]:
                 said.append(entry.reason)
@@ -89,5 +93,7 @@ class Story(World):
         return [
             entry.at
             for entry in self.history.entries
-            if entry.reason == reason and not entry.outcome and fnmatchcase(entry.subject, subject)
+            if entry.reason == reason
+            and entry.ended is None
+            and fnmatchcase(entry.subject, subject)
         ]
