@@ -33,7 +33,6 @@ from tenure.errors import (
     NotFound,
     OutOfCapacity,
     ProviderError,
-    SpecError,
     Throttled,
     TooManyRequests,
 )
@@ -47,7 +46,6 @@ from tenure.model.cloud.market import Market, Offer
 from tenure.model.cloud.notice import Notice
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.cloud.repairs import RepairStatement
-from tenure.model.values.duration import parse_duration
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.cloud import no_notices
 from tenure.ports.provider import Surroundings
@@ -62,7 +60,13 @@ from tenure.providers.kwok.instances import (
     node_name,
     read_instance,
 )
-from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES, KWOKNodeClass, image_drift, image_of
+from tenure.providers.kwok.nodeclass import (
+    KWOK_NODE_CLASSES,
+    KWOKNodeClass,
+    image_drift,
+    image_of,
+    registration_delay,
+)
 from tenure.providers.kwok.repairs import kwok_statements
 
 _CLASS: Final = msgspec.json.Decoder(KWOKNodeClass)
@@ -115,7 +119,7 @@ class KwokCloud:
 
     async def _launch(self, request: LaunchRequest) -> KwokInstance | None:
         node_class = await self._node_class(request.node_class)
-        delay = _registration_delay(node_class)
+        delay = registration_delay(node_class)
         offer = self._buy(request)
         now = self._clock.now()
         node = manifest(request, offer, image=node_class.spec.image or "", now=now)
@@ -273,14 +277,6 @@ class KwokCloud:
             return read_instance(await self._api.get(NODES, name))
         except NotFound:
             return None
-
-
-def _registration_delay(node_class: KWOKNodeClass) -> timedelta:
-    at = f"KWOKNodeClass/{node_class.name} spec.nodeRegistrationDelay"
-    try:
-        return parse_duration(node_class.spec.node_registration_delay or "0s", at).timedelta
-    except SpecError as error:
-        raise Misconfigured(str(error)) from error
 
 
 def _gone(provider_id: str) -> InstanceGone:

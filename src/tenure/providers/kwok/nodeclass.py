@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Annotated, Final
 
-from tenure.errors import SpecError
+from tenure.errors import Misconfigured, SpecError
 from tenure.model.api import fields
 from tenure.model.api.fields import described, duration
 from tenure.model.api.meta import ApiObject, Condition, Wire, condition_status
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.resource import Resource
 from tenure.model.cloud.drift import Drift
+from tenure.model.values.duration import parse_duration
 from tenure.providers.kwok.labels import GROUP
 from tenure.schema.semantics.spans import span_problems
 from tenure.schema.structure.crd import AGE, Column, CustomKind, condition_path
@@ -74,6 +76,18 @@ class KWOKNodeClass(ApiObject, frozen=True, kw_only=True):
     @property
     def ready(self) -> bool:
         return condition_status(self.status.conditions, "Ready") == "True"
+
+
+def registration_delay(node_class: KWOKNodeClass) -> timedelta:
+    """How long after the launch, or after its boot, a node of this class appears.
+
+    Raises ``Misconfigured`` for a value that cannot be read.
+    """
+    at = f"KWOKNodeClass/{node_class.name} spec.nodeRegistrationDelay"
+    try:
+        return parse_duration(node_class.spec.node_registration_delay or "0s", at).timedelta
+    except SpecError as error:
+        raise Misconfigured(str(error)) from error
 
 
 def node_class_problems(node_class: NodeClass) -> Iterator[SpecError]:

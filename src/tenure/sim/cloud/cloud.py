@@ -30,7 +30,6 @@ from tenure.errors import (
     Misconfigured,
     OutOfCapacity,
     ProviderError,
-    SpecError,
     Throttled,
 )
 from tenure.model.api.meta import ApiObject, find_condition
@@ -41,9 +40,14 @@ from tenure.model.cloud.market import Market, Offer
 from tenure.model.cloud.notice import Notice, NoticeKind
 from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.cloud.repairs import RepairStatement
-from tenure.model.values.duration import parse_duration
 from tenure.model.values.quantity import format_resources
-from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES, KWOKNodeClass, image_drift, image_of
+from tenure.providers.kwok.nodeclass import (
+    KWOK_NODE_CLASSES,
+    KWOKNodeClass,
+    image_drift,
+    image_of,
+    registration_delay,
+)
 from tenure.providers.kwok.repairs import kwok_statements
 from tenure.sim.actors.nodestatus import BootedInstance
 from tenure.sim.apiserver.store.store import Store
@@ -254,11 +258,11 @@ class SimulatedCloud:
         if (running := self._running_for.get(request.claim_uid)) is not None:
             return self._instances[running]
         node_class = self._node_class(request)
-        registration_delay = _registration_delay(node_class)
+        delay = registration_delay(node_class)
         if strikes(self._faults.current.launch_failure_rate, self._random):
             raise ProviderError("the embedded cloud could not start the instance: InternalError")
         instance = self._start(request, self._buy(request), node_class)
-        self._boot_later(instance, request, registration_delay)
+        self._boot_later(instance, request, delay)
         return instance
 
     def _node_class(self, request: LaunchRequest) -> KWOKNodeClass:
@@ -378,12 +382,3 @@ class SimulatedCloud:
         if instance is None:
             raise InstanceGone(f"there is no instance {provider_id}")
         return instance
-
-
-def _registration_delay(node_class: KWOKNodeClass) -> timedelta:
-    """How much longer than its boot a node of this class takes to appear."""
-    at = f"KWOKNodeClass/{node_class.name} spec.nodeRegistrationDelay"
-    try:
-        return parse_duration(node_class.spec.node_registration_delay or "0s", at).timedelta
-    except SpecError as error:
-        raise Misconfigured(str(error)) from error
