@@ -1,6 +1,6 @@
-"""Which cluster to look at: the options that ``explain`` and ``plan`` share, and what they mean.
+"""Which cluster or scenario to look at: the options that ``explain`` and ``plan`` share.
 
-They are settings of ``tenure run`` by the same names. Whatever else ``run`` reads from the
+Those of a cluster are settings of ``tenure run`` by the same names. Whatever else ``run`` reads from the
 environment and from its file counts here too, so that a look evaluates as the replica does.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 
@@ -53,6 +53,55 @@ def cluster_options(command: C) -> C:
             help=f"{setting.reason} [default: {setting.default_words}]",
         )(command)
     return command
+
+
+class Played(NamedTuple):
+    """Which moment of which scenario is looked at instead of a cluster."""
+
+    scenario: Path
+    moment: str
+    #: None: the scenario's own.
+    seed: int | None
+
+
+def scenario_options(command: C) -> C:
+    """Adds ``--in``, ``--at`` and ``--seed``; see ``played_instead``."""
+    options = (
+        click.option(
+            "--in",
+            "scenario",
+            type=click.Path(path_type=Path),
+            metavar="SCENARIO",
+            help="Play this scenario instead of looking at a cluster.",
+        ),
+        click.option(
+            "--at",
+            "moment",
+            metavar="TIME",
+            help="Of the scenario: 5m1s after the start, 2d, or an RFC 3339 instant.",
+        ),
+        click.option(
+            "--seed", type=click.IntRange(min=0), help="Another seed than the scenario's."
+        ),
+    )
+    for add in reversed(options):
+        command = add(command)
+    return command
+
+
+def played_instead(
+    scenario: Path | None, moment: str | None, seed: int | None, cluster: Given
+) -> Played | None:
+    """The scenario to play; None where a cluster is looked at."""
+    if scenario is None:
+        if moment is not None or seed is not None:
+            flag = "--seed" if moment is None else "--at"
+            raise click.UsageError(f"{flag} goes with --in; a cluster is evaluated as it is now")
+        return None
+    no_cluster(cluster)
+    if moment is None:
+        raise click.UsageError("--in needs --at, as in --at 5m")
+    return Played(scenario, moment, seed)
 
 
 def no_cluster(given: Given, instead: str = "a scenario") -> None:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.cli.cluster.options import Given, cluster_options, no_cluster, reached_and_seen
+from tenure.cli.cluster.options import (
+    Given,
+    Played,
+    cluster_options,
+    played_instead,
+    reached_and_seen,
+    scenario_options,
+)
 
 if TYPE_CHECKING:
     from tenure.cli.cluster.evaluated import EvaluatedCluster
@@ -32,23 +39,10 @@ Exit codes: 0 answered, 1 no such object, or the cluster cannot be read, 2 bad i
 @click.command(epilog=EPILOG)
 @click.argument("what", nargs=-1, required=True, metavar="KIND/NAME | KIND NAME")
 @cluster_options
-@click.option(
-    "--in",
-    "scenario",
-    type=click.Path(path_type=Path),
-    metavar="SCENARIO",
-    help="Play this scenario instead of looking at a cluster.",
-)
-@click.option(
-    "--at",
-    "moment",
-    metavar="TIME",
-    help="Of the scenario: 5m1s after the start, 2d, or an RFC 3339 instant.",
-)
+@scenario_options
 @click.option(
     "--namespace", "-n", default="", help="Of a pod. [default: the context's, else default]"
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Another seed than the scenario's.")
 @click.option(
     "--json", "as_json", is_flag=True, help="The governing verdict as JSON; the others under also."
 )
@@ -73,15 +67,10 @@ def explain(
     from tenure.cli.cluster.question import Question
 
     question = Question.parse(what, namespace)
-    if scenario is None:
-        if moment is not None or seed is not None:
-            flag = "--seed" if moment is None else "--at"
-            raise click.UsageError(f"{flag} goes with --in; a cluster is evaluated as it is now")
+    scene = played_instead(scenario, moment, seed, cluster)
+    if scene is None:
         return _on_cluster(question, cluster, as_json)
-    no_cluster(cluster)
-    if moment is None:
-        raise click.UsageError("--in needs --at, as in --at 5m")
-    return _in_scenario(question, scenario, moment, seed, as_json)
+    return _in_scenario(question, scene, as_json)
 
 
 def _on_cluster(question: Question, cluster: Given, as_json: bool) -> int:
@@ -99,13 +88,11 @@ def _on_cluster(question: Question, cluster: Given, as_json: bool) -> int:
     return _answer(question, reading.evaluated, as_json, reading.last_word)
 
 
-def _in_scenario(
-    question: Question, scenario: Path, moment: str, seed: int | None, as_json: bool
-) -> int:
+def _in_scenario(question: Question, scene: Played, as_json: bool) -> int:
     from tenure.cli.cluster.embedded import last_word, played
 
     question = question.in_namespace()
-    with played(scenario, moment, seed) as (world, evaluated):
+    with played(*scene) as (world, evaluated):
         return _answer(question, evaluated, as_json, last_word(world, str(question)))
 
 

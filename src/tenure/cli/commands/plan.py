@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tenure.cli.cluster.options import Given, cluster_options, no_cluster, reached_and_seen
+from tenure.cli.cluster.options import (
+    Given,
+    Played,
+    cluster_options,
+    played_instead,
+    reached_and_seen,
+    scenario_options,
+)
 
 if TYPE_CHECKING:
     from tenure.cli.cluster.evaluated import EvaluatedCluster
@@ -29,20 +36,7 @@ Exit codes: 0 planned, whatever there is to do, 1 the cluster cannot be read, 2 
 
 @click.command(epilog=EPILOG)
 @cluster_options
-@click.option(
-    "--in",
-    "scenario",
-    type=click.Path(path_type=Path),
-    metavar="SCENARIO",
-    help="Play this scenario instead of looking at a cluster.",
-)
-@click.option(
-    "--at",
-    "moment",
-    metavar="TIME",
-    help="Of the scenario: 5m1s after the start, 2d, or an RFC 3339 instant.",
-)
-@click.option("--seed", type=click.IntRange(min=0), help="Another seed than the scenario's.")
+@scenario_options
 @click.option("--json", "as_json", is_flag=True, help="Every verdict, as one JSON object.")
 def plan(
     scenario: Path | None, moment: str | None, seed: int | None, as_json: bool, **cluster: Any
@@ -53,15 +47,10 @@ def plan(
     launch, evict, end or write next; then what it would leave alone, for which reason,
     held by what, and until when.
     """
-    if scenario is None:
-        if moment is not None or seed is not None:
-            flag = "--seed" if moment is None else "--at"
-            raise click.UsageError(f"{flag} goes with --in; a cluster is evaluated as it is now")
+    scene = played_instead(scenario, moment, seed, cluster)
+    if scene is None:
         return _on_cluster(cluster, as_json)
-    no_cluster(cluster)
-    if moment is None:
-        raise click.UsageError("--in needs --at, as in --at 5m")
-    return _in_scenario(scenario, moment, seed, as_json)
+    return _in_scenario(scene, as_json)
 
 
 def _on_cluster(cluster: Given, as_json: bool) -> int:
@@ -83,12 +72,12 @@ def _on_cluster(cluster: Given, as_json: bool) -> int:
     return _tell(reading.evaluated, setting, as_json)
 
 
-def _in_scenario(scenario: Path, moment: str, seed: int | None, as_json: bool) -> int:
+def _in_scenario(scene: Played, as_json: bool) -> int:
     from tenure.cli.cluster.embedded import played
     from tenure.cli.plan.text import Setting
 
-    with played(scenario, moment, seed) as (_, evaluated):
-        return _tell(evaluated, Setting(where=str(scenario)), as_json)
+    with played(*scene) as (_, evaluated):
+        return _tell(evaluated, Setting(where=str(scene.scenario)), as_json)
 
 
 def _tell(evaluated: EvaluatedCluster, setting: Setting, as_json: bool) -> int:
