@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
 from tenure.core.gates.podblockers import blockers_of
+from tenure.core.gates.reasons import TRAITS, Disruption
 from tenure.core.protect.decider import SINCE
 from tenure.core.terminate.drain import drain_until
 from tenure.model.api.names import DO_NOT_DISRUPT

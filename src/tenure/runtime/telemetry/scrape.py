@@ -18,8 +18,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from tenure.core.decision import Concern
-from tenure.core.disrupt.methods.reasons import TRAITS
 from tenure.core.gates.budgets import consuming, fleet_of, limit
+from tenure.core.gates.reasons import TRAITS
 from tenure.core.health.outage import domains_in, pool_health_of
 from tenure.core.launchbreaker.ledger import ledger_of
 from tenure.core.launchbreaker.poolrecord import open_owners

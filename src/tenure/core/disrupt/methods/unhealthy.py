@@ -16,9 +16,9 @@ from typing import Any, Final
 from tenure.core.decision import Commitment
 from tenure.core.disrupt.facts import NodeRecovered, RepairNotAsked
 from tenure.core.disrupt.method import Candidate, Due, Validation, Watch
-from tenure.core.disrupt.methods.reasons import TRAITS, Disruption
 from tenure.core.facts import Fact
 from tenure.core.gates.gates import Gate, GateFacts, Operation, first_blocked
+from tenure.core.gates.reasons import TRAITS, Disruption
 from tenure.core.gates.traits import Traits
 from tenure.core.health.health import Member, examine
 from tenure.core.health.readiness import Stage, boot_of, initialization_ttl
