@@ -109,6 +109,18 @@ def test_a_window_that_closes_during_a_drain_does_not_stop_it() -> None:
         story.store.create(MAINTENANCE_WINDOWS, a_window())
         story.run(5 * MINUTE)
         assert is_gone(story, claim)
+        assert "DisruptionBlocked" not in story.reasons(f"NodeClaim/{claim}"), "nothing is blocked"
+        assert not warned(story, "terminating already"), "by its own repair"
+
+
+def test_a_blocked_repair_is_an_event_on_the_node_as_well() -> None:
+    with Story(*a_cluster(a_deployment()), a_window()) as story:
+        story.run(5 * MINUTE)
+        node, claim = becomes_unhealthy(story)
+        story.run(5 * MINUTE)
+        blocked = [e for e in story.store.list(EVENTS) if e["reason"] == "DisruptionBlocked"]
+        named = {(e["involvedObject"]["kind"], e["involvedObject"]["name"]) for e in blocked}
+        assert named == {("Node", node), ("NodeClaim", claim)}
 
 
 def test_a_window_does_not_stop_a_deletion_by_a_user() -> None:

@@ -75,6 +75,11 @@ def is_replaced(claim: NodeClaim) -> bool:
     return names.REPLACED_BY in claim.annotations
 
 
+def is_commanded(claim: NodeClaim) -> bool:
+    """Whether a command disrupts it: also while it terminates by that, and while it waits."""
+    return names.DISRUPTION_REASON in claim.annotations
+
+
 def is_replacement(claim: NodeClaim) -> bool:
     return names.REPLACES in claim.annotations
 

@@ -36,7 +36,7 @@ from tenure.core.health.domains import Probe
 from tenure.core.health.health import Health, HealthView, Member, examine
 from tenure.core.health.readiness import TIMEOUTS, Boot, Stage
 from tenure.core.health.rules import FORCEFUL, UnhealthyCondition
-from tenure.core.marks.command import is_replaced, is_replacement
+from tenure.core.marks.command import is_commanded, is_replaced, is_replacement
 from tenure.core.marks.deadline import deadline_of, hurried_until, hurry, stamp_of
 from tenure.core.marks.ownership import LOST, claim_status
 from tenure.core.marks.reboot import MOST, changes_at, is_spared, recent
@@ -73,17 +73,8 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.cloud.repairs import RepairAction
 from tenure.model.settings import Settings
 
-_ALSO_OF_NODES: Final = frozenset(
-    {
-        Reason.UNHEALTHY,
-        Reason.REPAIRING,
-        Reason.REPAIR_DUE,
-        Reason.REPAIR_BLOCKED,
-        Reason.REPAIR_VETOED,
-        Reason.READINESS_TIMEOUT,
-        Reason.INITIALIZATION_TIMEOUT,
-    }
-)
+#: Of the claim alone: the Node is gone, or other verdicts say the same of it.
+_OF_CLAIMS: Final = frozenset({Reason.NODE_LOST, Reason.BOOTING, Reason.STALE_DEADLINE})
 
 #: What a forceful end is for; all else that ends by force is a time-out.
 _GROUNDS: Final = {
@@ -172,7 +163,7 @@ class _Evaluation:
             return
         yield verdict
         node = member.node if not member.shared else None
-        if node is not None and verdict.reason in _ALSO_OF_NODES:
+        if node is not None and verdict.reason not in _OF_CLAIMS:
             yield also_of(node, verdict)
 
     def _lost(self, member: Member) -> Verdict | None:
@@ -257,10 +248,22 @@ class _Evaluation:
         due = [i for i in dated if i.due_at is not None and i.due_at <= self._now]
         if not due:
             return self._tolerated(member, min(dated, key=_order))
-        next_due = min((i.due_at for i in dated if i.due_at and i.due_at > self._now), default=None)
+        coming = [one for one in dated if one not in due]
+        if claim.deleting and is_commanded(claim) and not self._hurries(claim, due):
+            # Its own repair, or another command, drains it: there is nothing to block or to begin.
+            return self._tolerated(member, min(coming, key=_order)) if coming else None
+        next_due = min((one.due_at for one in coming if one.due_at is not None), default=None)
         if claim.deleting:
             return no_later(self._terminating(member, due), next_due)
         return no_later(self._repair(member, self._cause(claim, due)), next_due)
+
+    def _hurries(self, claim: NodeClaim, due: list[UnhealthyCondition]) -> bool:
+        """Whether what is due brings the deadline of a terminating claim forward."""
+        replacing = [one for one in due if one.action is RepairAction.REPLACE]
+        if any(one.mode == FORCEFUL for one in replacing):
+            return True
+        bounds = (one.bound for one in replacing if one.bound is not None)
+        return hurry(claim, min(bounds, default=None), self._now) is not None
 
     def _tolerated(self, member: Member, first: UnhealthyCondition) -> Verdict:
         assert first.due_at is not None, "it counts"
@@ -346,17 +349,18 @@ class _Evaluation:
     def _forceful(
         self, member: Member, reason: Reason, why: tuple[Fact, ...], operation: Operation
     ) -> Verdict:
-        """The gates are asked before each of its writes: the stamp, and the deletion."""
-        facts = self._breakers.facts(member)
-        if (blocked := self._gated(operation, facts, why)) is not None:
-            return blocked
+        """The gates are asked before each of its writes: the stamp, and the deletion. Once it
+        terminates and its deadline is over, there is no write left."""
+        facts, deadline = self._breakers.facts(member), deadline_of(member.claim)
+        over = deadline is not None and deadline.at <= self._now
+        if not over and (blocked := self._gated(operation, facts, why)) is not None:
+            return no_later(blocked, deadline.at if deadline is not None else None)
         counted = operation is not Operation.BOOT_TIMEOUT
         probe = self._breakers.probe(member) if counted else None
         ground = _GROUNDS.get(reason, Ground.TIME_OUT)
         action = force(member, self._now, ground, reason.value, probe)
         verdict = _say(member.claim, reason, *why, *_as_probe(probe), action=action)
-        stamp, deadline = stamp_of(member.claim), deadline_of(member.claim)
-        known = (stamp, deadline.at if deadline is not None else None)
+        known = (stamp_of(member.claim), deadline.at if deadline is not None else None)
         ahead = [at for at in known if at is not None and at > self._now]
         return no_later(verdict, self._breakers.changes_at if counted else None, *ahead)
 
