@@ -12,8 +12,9 @@ through hit by hit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -27,14 +28,15 @@ _MINUTE: Final = timedelta(minutes=1)
 _MOMENT: Final = timedelta(microseconds=1)
 #: Clocks are set by less.
 _CLOCK_CHANGE_MAX: Final = timedelta(hours=3)
-#: Weekdays, month ends and changes of the clocks come together in every way within so many years,
-#: but for leap days, which are counted instead. Who finds no end in that time finds none.
-_YEARS: Final = 41
+#: How far ahead an end is searched: so many years, and so many days of the schedule, which may have
+#: few in a year. A period that goes on for longer is looked at again then.
+_YEARS: Final = 2
 _DAYS_AT_LEAST: Final = 100
-#: Where every day matches, each year is like the other.
-_YEARS_OF_EQUAL_DAYS: Final = 3
+#: Years in which weekdays and leap days fall in every way.
+_CALENDARS: Final = (2072, 2112)
+_WITHOUT_CLOCK_CHANGES: Final = frozenset({"UTC", "Etc/UTC", "Etc/GMT", "GMT", "Zulu"})
 #: How many periods are followed to find the end of several calendars that take turns.
-_TURNS: Final = 2000
+_TURNS: Final = 100
 
 
 class Phase(msgspec.Struct, frozen=True):
@@ -57,7 +59,8 @@ class Recurrence(msgspec.Struct, frozen=True):
         hit = self.cron.next_after(earlier(now, self.lasts), self.zone)
         if hit is None or hit > now:
             return Phase(False, hit)
-        return Phase(True, _end(self, hit))
+        end = _end(self, hit)
+        return Phase(True, end.at, end.exact)
 
 
 class Dates(msgspec.Struct, frozen=True):
@@ -88,6 +91,8 @@ def phase_of_any(parts: Iterable[Recurrence | Dates], now: datetime) -> Phase:
         if turns > _TURNS:
             return Phase(True, at, exact=False)
         at = max(ends)
+        if not all(phase.exact for _, phase in known if phase.on):
+            return Phase(True, at, exact=False)
         due = [part for part, phase in known if _is_over(phase, at)]
         turns += len(due)
         known = [(part, part.phase(at) if _is_over(phase, at) else phase) for part, phase in known]
@@ -100,36 +105,32 @@ def _is_over(phase: Phase, at: datetime) -> bool:
 # -- the end of an active period -------------------------------------------------------------
 
 
-@lru_cache(maxsize=4096)
-def _end(recurrence: Recurrence, hit: datetime) -> datetime | None:
-    """Of the active period with this hit; None: it never ends."""
-    if _plainly_endless(recurrence) or _endless_from(recurrence, hit.year):
-        return None
-    return _found_end(recurrence, hit)
+class _End(msgspec.Struct, frozen=True):
+    #: None: it never ends.
+    at: datetime | None
+    #: Otherwise it does not end before that.
+    exact: bool = True
 
 
 @lru_cache(maxsize=4096)
-def _endless_from(recurrence: Recurrence, year: int) -> bool:
-    """Asked once a year: that there is no end takes the longest to find out."""
-    first = recurrence.cron.next_after(datetime(year, 1, 1, tzinfo=UTC), recurrence.zone)
-    return first is not None and _found_end(recurrence, first) is None
-
-
-def _found_end(recurrence: Recurrence, hit: datetime) -> datetime | None:
+def _end(recurrence: Recurrence, hit: datetime) -> _End:
+    """Of the active period with this hit."""
+    if _plainly_endless(recurrence):
+        return _End(None)
     cron, lasts = recurrence.cron, recurrence.lasts
     shape = _shape(cron, lasts)
     last, first_day = hit, hit.astimezone(recurrence.zone).date()
-    years = _YEARS_OF_EQUAL_DAYS if shape.every_day else _YEARS
     for count, day in enumerate(cron.days_from(first_day)):
-        if day.year > first_day.year + years and count > _DAYS_AT_LEAST:
-            return None
+        if day.year > first_day.year + _YEARS and count > _DAYS_AT_LEAST:
+            # Where every day matches, each year is like the other.
+            return _End(None) if shape.every_day else _End(later(last, lasts), exact=False)
         for hits in _runs(recurrence, shape, day):
             if hits[1] <= last:
                 continue  # Before the hit that we begin with.
             if hits[0] > later(last, lasts):
-                return later(last, lasts)
+                return _End(later(last, lasts))
             last = hits[1]
-    return later(last, lasts)
+    return _End(later(last, lasts))
 
 
 class _Shape(msgspec.Struct, frozen=True):
@@ -139,8 +140,9 @@ class _Shape(msgspec.Struct, frozen=True):
     #: period lasts.
     runs: tuple[tuple[int, int], ...]
     every_day: bool
-    #: Between two hits of one day, or of two days that follow each other.
+    #: Between two hits, and between two hits of one day.
     widest_gap: timedelta
+    gap_of_day: timedelta
 
 
 @lru_cache(maxsize=4096)
@@ -153,11 +155,23 @@ def _shape(cron: Cron, lasts: timedelta) -> _Shape:
             runs[-1] = (first, hit)
         else:
             runs.append((hit, hit))
-    following = [*hits[1:], hits[0] + 24 * 60]
-    widest = max(after - before for before, after in zip(hits, following, strict=True))
+    gap_of_day = max((after - before for before, after in pairwise(hits)), default=0)
+    between_days = _widest_days(cron) * 24 * 60 + hits[0] - hits[-1]
     all_days, all_weekdays = len(cron.days) == 31, len(cron.weekdays) == 7
     matching = (all_days or all_weekdays) if cron.either_day else (all_days and all_weekdays)
-    return _Shape(tuple(runs), matching and len(cron.months) == 12, widest * _MINUTE)
+    return _Shape(
+        runs=tuple(runs),
+        every_day=matching and len(cron.months) == 12,
+        widest_gap=max(gap_of_day, between_days) * _MINUTE,
+        gap_of_day=gap_of_day * _MINUTE,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _widest_days(cron: Cron) -> int:
+    """The most days from one matching day to the next, however weekdays and leap days fall."""
+    matching = cron.days_from(date(_CALENDARS[0], 1, 1), until=_CALENDARS[1])
+    return max(((after - before).days for before, after in pairwise(matching)), default=0)
 
 
 def _runs(recurrence: Recurrence, shape: _Shape, day: date) -> Iterator[tuple[datetime, datetime]]:
@@ -170,6 +184,14 @@ def _runs(recurrence: Recurrence, shape: _Shape, day: date) -> Iterator[tuple[da
             yield later(start, first * _MINUTE), later(start, last * _MINUTE)
         return
     hit = recurrence.cron.next_after(earlier(start, _MOMENT), zone)
+    # Between them the clock may be set: with so long a period that makes no gap.
+    if recurrence.lasts >= shape.gap_of_day + _CLOCK_CHANGE_MAX and hit is not None and hit < end:
+        begins = ends = hit
+        about = later(start, shape.runs[-1][1] * _MINUTE)
+        hit = recurrence.cron.next_after(max(begins, earlier(about, _CLOCK_CHANGE_MAX)), zone)
+        while hit is not None and hit < end:
+            ends, hit = hit, recurrence.cron.next_after(hit, zone)
+        yield begins, ends
     # A clock that is set back over midnight shows a time of this day again.
     while hit is not None and hit <= later(end, _CLOCK_CHANGE_MAX):
         yield hit, hit
@@ -185,7 +207,7 @@ def _plainly_endless(recurrence: Recurrence) -> bool:
     """Whether that is plain without looking at the calendar."""
     cron, lasts = recurrence.cron, recurrence.lasts
     shape = _shape(cron, lasts)
-    if not shape.every_day:
-        return False
-    every_minute = len(cron.hours) == 24 and len(cron.minutes) == 60
-    return lasts >= (_MINUTE if every_minute else shape.widest_gap + _CLOCK_CHANGE_MAX)
+    every_minute = shape.every_day and len(cron.hours) == 24 and len(cron.minutes) == 60
+    if every_minute or recurrence.zone.key in _WITHOUT_CLOCK_CHANGES:
+        return shape.widest_gap <= lasts
+    return shape.widest_gap + _CLOCK_CHANGE_MAX <= lasts
