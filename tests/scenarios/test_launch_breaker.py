@@ -358,6 +358,17 @@ def test_fifty_pods_that_no_node_helps_cost_three_times_their_nodes_and_twelve()
         assert launched(story) <= 3 * at_once + 12
 
 
+def test_the_limit_of_an_hour_does_not_close_the_breaker() -> None:
+    """The twelve nodes of an hour are launched together: the next follow exactly an hour later."""
+    with Story(*a_cluster(a_deployment(replicas=12, cpu="3")), options=QUICK) as story:
+        story.infrastructure.faults.set(node_taint=AGENT)
+        story.run(30 * MINUTE)
+        before = launched(story)
+        story.run(4 * HOUR)
+        assert launched(story) <= before + 4 * 12
+        assert conditions(story)["LaunchBreakerOpen"] == "True"
+
+
 def test_one_owners_trouble_is_not_anothers() -> None:
     tolerant = a_deployment("tolerant", replicas=5, tolerations=[{"operator": "Exists"}])
     with Story(*a_cluster(a_deployment()), options=QUICK) as story:

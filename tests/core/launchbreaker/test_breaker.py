@@ -377,7 +377,7 @@ def test_a_pod_that_has_run_for_ten_minutes_closes_it() -> None:
 
 def test_only_our_pools_that_launched_for_the_owner_remember_that_it_closed() -> None:
     text = remembered(decided(*launches(5, 3, 0.6), waiting()))
-    closes_at = ago(36) + timedelta(hours=1)
+    closes_at = ago(36) + timedelta(hours=2)
     others = [a_pool("other"), a_pool("foreign", ref=FOREIGN)]
     verdicts = decided(a_pool_that_remembers(text), *others, now=closes_at)
     assert [(v.subject.name, v.reason) for v in verdicts] == [
@@ -393,11 +393,14 @@ def test_what_a_foreign_pool_remembers_is_not_ours() -> None:
     assert not [v for v in verdicts if v.subject.kind == "NodePool"]
 
 
-def test_it_closes_when_nothing_was_launched_for_an_hour() -> None:
+def test_it_closes_when_nothing_was_launched_for_two_hours() -> None:
     text = remembered(decided(*launches(5, 3, 0.6), waiting()))
-    later = ago(36) + timedelta(hours=1)
-    verdicts = decided(a_pool_that_remembers(text), now=later)
-    assert on(verdicts, "NodePool").reason is Reason.LAUNCH_BREAKER_CLOSED
+    pool = a_pool_that_remembers(text)
+    last = ago(36)
+    hour = timedelta(hours=1)
+    assert on(decided(pool, now=last + hour), "NodePool").reason is Reason.LAUNCH_BREAKER_OPEN
+    closed = on(decided(pool, now=last + 2 * hour), "NodePool")
+    assert closed.reason is Reason.LAUNCH_BREAKER_CLOSED
 
 
 def generated(number: int) -> str:

@@ -10,7 +10,7 @@ are counted per owner:
 2. while it is open, the next launch is 1m after the last, then 2m, 4m, … 30m, and no more than 12
    nodes are launched in an hour;
 3. it closes when a pod of the owner that started since has run for 10m, or when nothing was
-   launched for the owner for an hour;
+   launched for the owner for two hours;
 4. of the launches for one owner in an hour at most 60, plus 4 for each of its pending pods, may be
    in vain: counted by rule 1, or their claims or Nodes deleted by others within 10m;
 5. for the owners of one family (their names differ only by a generated suffix) and for those of one
@@ -45,7 +45,7 @@ from tenure.core.launchbreaker.bounds import (
 from tenure.core.launchbreaker.history import REMEMBERED, History
 from tenure.core.launchbreaker.owners import family_of, namespace_of
 from tenure.core.launchbreaker.poolrecord import on_pool
-from tenure.core.launchbreaker.state import AHEAD_MAX, HOUR, RUNS_FOR, TIMES, State, state_of
+from tenure.core.launchbreaker.state import AHEAD_MAX, HOUR, QUIET, RUNS_FOR, TIMES, State, state_of
 from tenure.model.api.meta import earlier, later
 from tenure.model.settings import Settings
 from tenure.packing.result import Packing, PlannedClaim
@@ -208,7 +208,8 @@ def _instants(history: History, states: Iterable[State], limits: Iterable[Bound]
     for neighbours in history.neighbours.values():
         instants |= {earlier(one.at, AHEAD_MAX) for one in neighbours}
     for known in history.owners.values():
-        instants |= {later(one.at, span) for one in known.launches for span in (HOUR, REMEMBERED)}
+        spans = (HOUR, QUIET, REMEMBERED)
+        instants |= {later(one.at, span) for one in known.launches for span in spans}
         instants |= {earlier(one.at, AHEAD_MAX) for one in known.launches}
         if known.running_since is not None:
             instants.add(later(known.running_since, RUNS_FOR))

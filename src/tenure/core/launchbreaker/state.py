@@ -29,6 +29,9 @@ BACK_OFF_MAX: Final = timedelta(minutes=30)
 #: Nodes an hour while it is open.
 NODES_MAX: Final = 12
 HOUR: Final = timedelta(hours=1)
+#: It closes, too, when nothing was launched for this long. While pods are pending, the next launch is
+#: at most an hour after the last.
+QUIET: Final = timedelta(hours=2)
 #: A pod that has run for this long closes it.
 RUNS_FOR: Final = timedelta(minutes=10)
 #: A recorded launch that is further in the future than clocks may differ is ignored.
@@ -91,8 +94,8 @@ def state_of(
     taken = _taken(owner, launches, packing, history)
     returned = {claim: at for claim, at in returned.items() if claim not in taken}
     opened = opened or _opens(launches, returned)
-    if opened is not None and (not launches or later(launches[-1].at, HOUR) <= now):
-        closed, opened = later(launches[-1].at, HOUR) if launches else closed, None
+    if opened is not None and (not launches or later(launches[-1].at, QUIET) <= now):
+        closed, opened = later(launches[-1].at, QUIET) if launches else closed, None
         launches, returned = (), {}
     state = State(
         owner=owner,
