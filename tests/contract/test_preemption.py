@@ -11,6 +11,7 @@ from tests.contract.clusters import Cluster, is_ready
 
 #: Seconds in which nothing may happen, where nothing is to happen.
 QUIET = 3.0
+HELD = "example.com/held"
 #: Of the 16 CPUs that a node has.
 MOST = "12"
 
@@ -100,11 +101,15 @@ async def test_the_pod_says_which_node_it_waits_for(cluster: Cluster) -> None:
         fieldSelector="metadata.name=high",
         resourceVersion=listed.body["metadata"]["resourceVersion"],
     )
+    # It goes when the other has said so, and not before.
+    await cluster.patch(PODS, "low", {"metadata": {"finalizers": [HELD]}})
     await a_pod(cluster, "high", high)
-    nominated = set()
+    nominated = []
     while not (pod := (await watching.event())[1])["spec"].get("nodeName"):
-        nominated.add(pod["status"].get("nominatedNodeName", ""))
-    assert nominated == {"", node}
+        nominated.append(pod["status"].get("nominatedNodeName", ""))
+        if nominated[-1]:
+            await cluster.patch(PODS, "low", {"metadata": {"finalizers": None}})
+    assert (nominated[0], set(nominated)) == ("", {"", node})
 
 
 async def test_a_class_that_never_preempts_waits(cluster: Cluster) -> None:
