@@ -38,8 +38,9 @@ ADMINISTRATORS: Final = "system:masters"
 KWOK_LABEL: Final = "kwok.x-k8s.io/node=fake"
 #: Seconds that a node's Lease holds, as a kubelet writes it.
 HEARTBEAT: Final = 40
-#: After which a node without a heartbeat is Unknown, and takes no pods. An API server that is away,
-#: or a machine that is slow, keeps every node from its heartbeat: that is no story of ours.
+#: After which a node without a heartbeat, also without a first one, is Unknown, and takes no pods.
+#: An API server that is away, or a machine that is slow, keeps every node from its heartbeat: that
+#: is no story of ours.
 MONITOR_GRACE: Final = "30m"
 #: A key of etcd that no API server reads, as base64.
 FORGOTTEN: Final = base64.b64encode(b"testbed/forgotten").decode()
@@ -68,6 +69,8 @@ class ControlPlane:
         self._keeper = keeper
         self._authority = Authority(folder / "pki")
         self._api_command: list[str] = []
+        #: Whether a pod needs the account that a controller makes for each namespace.
+        self.accounts = False
         self._choose_ports()
 
     def _choose_ports(self) -> None:
@@ -112,7 +115,8 @@ class ControlPlane:
         names += ["kube-scheduler"] if scheduler else []
         names += ["kwok"] if kwok else []
         places = {name: str(place) for name, place in found(names).items()}
-        self._start_api(places, accounts=bool(ACCOUNTANTS & set(controllers)))
+        self.accounts = bool(ACCOUNTANTS & set(controllers))
+        self._start_api(places)
         if controllers:
             self._start_controllers(places["kube-controller-manager"], controllers)
         common = ["--kubeconfig", str(self.kubeconfig)]
@@ -127,11 +131,11 @@ class ControlPlane:
             ]
             self._order("kwok", [places["kwok"], *common, *kept])
 
-    def _start_api(self, places: Mapping[str, str], *, accounts: bool) -> None:
+    def _start_api(self, places: Mapping[str, str]) -> None:
         for tries_left in reversed(range(PORT_TRIES)):
             self._start_etcd(places["etcd"])
             self._api_command = self._api_server(places["kube-apiserver"])
-            if not accounts:  # Then pods must not need one.
+            if not self.accounts:  # Then pods must not need one.
                 self._api_command.append("--disable-admission-plugins=ServiceAccount")
             try:
                 self.start_api_server()
@@ -230,6 +234,7 @@ class ControlPlane:
             f"--controllers={','.join(controllers)}", f"--root-ca-file={self._ca}",
             f"--service-account-private-key-file={self._service_account_key}",
             f"--node-monitor-grace-period={MONITOR_GRACE}",
+            f"--node-startup-grace-period={MONITOR_GRACE}",
         ])  # fmt: skip
 
     @property

@@ -15,7 +15,7 @@ from tenure.model.api.resource import NAMESPACES, Resource
 from tenure.model.snapshot.kinds import decode
 from testbed.controlplane import ControlPlane
 from testbed.manifests import MANIFEST
-from tests.real.cluster import LOOK_EVERY, PATIENCE, patient
+from tests.real.cluster import LOOK_EVERY, PATIENCE, SERVICE_ACCOUNTS, admits_pods, patient
 
 Json = dict[str, Any]
 NAMESPACE: Final = "tenure"
@@ -30,7 +30,7 @@ RESOURCES: Final = {
     resource.kind: resource
     for resource in (
         NAMESPACES,
-        Resource("", "v1", "ServiceAccount", "serviceaccounts", True),
+        SERVICE_ACCOUNTS,
         Resource(_RBAC, "v1", "ClusterRole", "clusterroles", False),
         Resource(_RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", False),
         Resource(_RBAC, "v1", "Role", "roles", True),
@@ -45,11 +45,12 @@ def shipped() -> Iterator[Json]:
 
 
 def install_account(plane: ControlPlane) -> None:
-    asyncio.run(_install(plane.kubeconfig))
+    asyncio.run(_install(plane))
 
 
-async def _install(kubeconfig: Path) -> None:
-    async with patient(kubeconfig) as client:
+async def _install(plane: ControlPlane) -> None:
+    async with patient(plane.kubeconfig) as client:
+        await admits_pods(plane, client, "default")
         for manifest in shipped():
             if (resource := RESOURCES.get(manifest["kind"])) is not None:
                 if resource == NAMESPACES:

@@ -27,6 +27,7 @@ from testbed.controlplane import ControlPlane
 CRDS: Final = Resource(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", False
 )
+SERVICE_ACCOUNTS: Final = Resource("", "v1", "ServiceAccount", "serviceaccounts", True)
 #: Seconds between two looks at something that has no watch.
 LOOK_EVERY: Final = 0.05
 #: Seconds after which what has to happen counts as never happening; an idle machine needs a tenth.
@@ -66,6 +67,18 @@ async def _install(kubeconfig: Path) -> None:
             await client.create(CRDS, crd)
         for resource in (NODE_POOLS, NODE_CLAIMS, MAINTENANCE_WINDOWS, KWOK_NODE_CLASSES):
             await _served(client, resource)
+
+
+async def admits_pods(plane: ControlPlane, client: Client, namespace: str) -> None:
+    """Until pods can be created there: each needs an account, which a controller makes in time."""
+    async with asyncio.timeout(PATIENCE):
+        while plane.accounts:
+            try:
+                await client.get(SERVICE_ACCOUNTS, "default", namespace)
+            except NotFound:
+                await asyncio.sleep(LOOK_EVERY)
+            else:
+                return
 
 
 async def _served(client: Client, resource: Resource) -> None:

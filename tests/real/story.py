@@ -13,7 +13,7 @@ import msgspec
 
 from tenure.core.decision import Verdict
 from tenure.core.reasons import Reason
-from tenure.errors import AlreadyExists, TenureError
+from tenure.errors import AlreadyExists, TenureError, Unavailable
 from tenure.kube.client.client import Client
 from tenure.model.api.resource import DEPLOYMENTS, NAMESPACES, NODE_CLAIMS, NODES, PODS, Resource
 from tenure.model.settings import Settings
@@ -28,7 +28,7 @@ from testbed.controlplane import ControlPlane
 from tests.builders import Manifest
 from tests.real.account import PROVIDER_NAMESPACE, account
 from tests.real.cluster import PATIENCE as PATIENCE
-from tests.real.cluster import connected, patient
+from tests.real.cluster import admits_pods, connected, patient
 
 Json = dict[str, Any]
 LOOK_EVERY: Final = 0.1
@@ -59,6 +59,11 @@ class Story:
         self.recorder = Recorder()
         self.errors: list[TenureError] = []
         self.cloud: KwokCloud
+
+    @property
+    def faults(self) -> list[TenureError]:
+        """What went wrong, but for answers that a busy machine gives too late: they are asked again."""
+        return [error for error in self.errors if not isinstance(error, Unavailable)]
 
     async def apply(self, *manifests: Manifest) -> None:
         for manifest in manifests:
@@ -110,6 +115,7 @@ async def tenure_at_work(
         namespace_ = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         with suppress(AlreadyExists):
             await client.create(NAMESPACES, namespace_)
+        await admits_pods(plane, client, namespace)
         story = Story(client, namespace, settings.cluster_name)
         surroundings = Surroundings(
             api=Client(transport),

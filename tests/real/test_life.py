@@ -117,7 +117,7 @@ async def _life(cluster: ControlPlane) -> None:
         await _delete_and_drain(story, claims[0])
         await _nothing_is_left_of_it(story, claims[0])
         await story.scale_to_zero("web")
-    assert story.errors == []
+    assert story.faults == []
     assert set(LIFE) <= story.recorder.reasons
 
 

@@ -15,7 +15,7 @@ from tenure.sim.apiserver.objects.kinds import BY_KIND
 from testbed.controlplane import ControlPlane
 from tests.builders import Manifest
 from tests.real.cluster import PATIENCE as PATIENCE
-from tests.real.cluster import patient
+from tests.real.cluster import admits_pods, patient
 
 Json = dict[str, Any]
 LOOK_EVERY: Final = 0.1
@@ -70,6 +70,7 @@ async def users_at(plane: ControlPlane, namespace: str) -> AsyncIterator[Users]:
     async with patient(plane.kubeconfig) as client:
         manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         await client.create(NAMESPACES, manifest)
+        await admits_pods(plane, client, namespace)
         yield Users(client, namespace)
 
 
