@@ -38,6 +38,12 @@ SETTINGS: Final = Settings(
     lease_renew_deadline=timedelta(seconds=4),
     lease_retry=timedelta(milliseconds=500),
 )
+#: For a story that no machine is too slow for to tell before such a Lease is over.
+LONG: Final = Settings(
+    lease_namespace=NAMESPACE,
+    lease_duration=timedelta(minutes=5),
+    lease_retry=SETTINGS.lease_retry,
+)
 DURATION: Final = SETTINGS.lease_duration.total_seconds()
 LOOK_EVERY: Final = 0.05
 ACT_EVERY: Final = 0.05
@@ -72,7 +78,9 @@ class Way:
 
 
 class Replica:
-    def __init__(self, name: str, way: Way, lease: HttpTransport, take_over: bool) -> None:
+    def __init__(
+        self, name: str, way: Way, lease: HttpTransport, settings: Settings, *, take_over: bool
+    ) -> None:
         self.name = name
         self.way = way
         self.said: list[str] = []
@@ -82,7 +90,7 @@ class Replica:
         self.elector = Elector(
             client=Client(lease),
             clock=SystemClock(),
-            settings=SETTINGS,
+            settings=settings,
             identity=name,
             take_over=take_over,
             say=self.said.append,
@@ -129,7 +137,9 @@ class LeaseSetup:
         self._plane = plane
         self._stack = stack
 
-    async def replica(self, name: str, *, take_over: bool = False) -> Replica:
+    async def replica(
+        self, name: str, *, take_over: bool = False, settings: Settings = SETTINGS
+    ) -> Replica:
         way = Way(self._plane.port)
         server = await asyncio.start_server(way.carry, "127.0.0.1", 0)
         await self._stack.enter_async_context(server)
@@ -137,7 +147,8 @@ class LeaseSetup:
         access = load_access(account(self._plane))
         access = msgspec.structs.replace(access, server=f"https://127.0.0.1:{port}")
         lease = HttpTransport(access, credentials_for(access, SystemClock()))
-        replica = Replica(name, way, await self._stack.enter_async_context(lease), take_over)
+        transport = await self._stack.enter_async_context(lease)
+        replica = Replica(name, way, transport, settings, take_over=take_over)
         users = load_access(self._plane.kubeconfig)
         work = HttpTransport(
             users, credentials_for(users, SystemClock()), fence=replica.elector.fence

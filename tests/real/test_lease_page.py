@@ -16,14 +16,13 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from tenure.kube.client.client import Client
 from tenure.runtime.clock.system import SystemClock
 from testbed.controlplane import ControlPlane
 from testbed.manifests import rendered
 from tests.folders import ROOT
 from tests.kube.karpenter import NAME, Karpenter, lease_of
 from tests.real.account import account, install_account
-from tests.real.cluster import connected
+from tests.real.cluster import patient
 from tests.real.leasereplicas import without_leases
 from tests.real.process import Process, tenure_run
 from tests.real.programs import run, said
@@ -85,15 +84,15 @@ class Move:
         """As it starts and stops."""
 
         async def done() -> None:
-            async with connected(self._plane.kubeconfig) as transport:
-                await entry(Karpenter(Client(transport), SystemClock(), WHERE))
+            async with patient(self._plane.kubeconfig) as client:
+                await entry(Karpenter(client, SystemClock(), WHERE))
 
         asyncio.run(done())
 
     def holder(self) -> str:
         async def seen() -> str:
-            async with connected(self._plane.kubeconfig) as transport:
-                return (await lease_of(Client(transport), WHERE)).spec.holder_identity
+            async with patient(self._plane.kubeconfig) as client:
+                return (await lease_of(client, WHERE)).spec.holder_identity
 
         return asyncio.run(seen())
 
@@ -110,8 +109,8 @@ def move(cluster: ControlPlane, tmp_path: Path) -> Iterator[Move]:
 
 def _forget_leases(plane: ControlPlane) -> None:
     async def forget() -> None:
-        async with connected(plane.kubeconfig) as transport:
-            await without_leases(Client(transport))
+        async with patient(plane.kubeconfig) as client:
+            await without_leases(client)
 
     asyncio.run(forget())
 
