@@ -22,7 +22,7 @@ from tenure.providers.kwok.nodeclass import KWOK_KIND
 from testbed.controlplane import ControlPlane
 from testbed.manifests import CHART
 from tests.real.account import NAMESPACE, account
-from tests.real.cluster import connected
+from tests.real.cluster import patient
 from tests.real.process import PATIENCE
 from tests.real.programs import KUBECTL, run, said
 from tests.real.webhooking import (
@@ -43,8 +43,6 @@ KIND: Final = "validatingwebhookconfiguration"
 CA: Final = b64encode(
     make_authority("theirs", now=datetime.now(UTC), valid=DAY).cert.encode()
 ).decode()
-#: Seconds; by far enough for an API server to hear of a new authority. We give it five minutes.
-HEARD: Final = 2.0
 
 
 @pytest.fixture
@@ -194,8 +192,8 @@ def test_certificates_are_renewed_while_they_are_used_and_no_object_passes_unrev
 
 async def _rotation(here: Site) -> None:
     calendar = Calendar()
-    async with connected(account(here.plane)) as transport:
-        webhook = _webhook(Client(transport), calendar, here.port)
+    async with patient(account(here.plane)) as client:
+        webhook = _webhook(client, calendar, here.port)
         # An authority of which a third is left in a few minutes, and a server that it signed.
         for days in (243.4, 180, 120, 60, 5):
             calendar.behind = days * DAY
@@ -209,7 +207,7 @@ async def _rotation(here: Site) -> None:
         await webhook.look()
         assert len(split(await asyncio.to_thread(lambda: here.trust))) == 2, "old and new"
         assert await asyncio.to_thread(here.certificate) == before, "known first, used later"
-        await asyncio.sleep(HEARD)
+        await asyncio.to_thread(here.heard)
         calendar.behind = timedelta()
         await webhook.look()
         assert await asyncio.to_thread(here.certificate) != before
@@ -217,7 +215,7 @@ async def _rotation(here: Site) -> None:
         await webhook.close()
 
         # Another replica in its place: every connection is a new one.
-        heir = _webhook(Client(transport), calendar, here.port)
+        heir = _webhook(client, calendar, here.port)
         await heir.look()
         assert SENTENCE in await asyncio.to_thread(here.refused, BAD)
         await heir.close()

@@ -6,6 +6,7 @@ import json
 import random
 import socket
 import ssl
+import time
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ import yaml
 
 from testbed.controlplane import ControlPlane
 from tests.real.account import NAMESPACE, account, shipped
-from tests.real.process import Process, tenure_run
+from tests.real.process import PATIENCE, Process, tenure_run
 from tests.real.programs import KUBECTL, run, said
 from tests.schema.objects import an_object
 
@@ -36,6 +37,35 @@ def a_window(cron: str = "0 6 * * 1-5", name: str = "sample") -> Json:
     return {**window, "metadata": {"name": name}}
 
 
+#: Asks where nothing answers about objects with this label, and refuses them therefore.
+MARKER: Final[Json] = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "marker"},
+    "webhooks": [
+        {
+            "name": "marker.example.com",
+            "clientConfig": {"url": "https://127.0.0.1:1/"},
+            "rules": [
+                {
+                    "apiGroups": [""],
+                    "apiVersions": ["v1"],
+                    "resources": ["configmaps"],
+                    "operations": ["CREATE"],
+                }
+            ],
+            "objectSelector": {"matchLabels": {"example.com/marked": "yes"}},
+            "failurePolicy": "Fail",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+    ],
+}
+MARKED: Final[Json] = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "marked", "labels": {"example.com/marked": "yes"}},
+}
 BAD: Final = a_window("61 * * * *")
 PROBE: Final = a_window("61 * * * *", "probe")
 
@@ -90,6 +120,15 @@ class Site:
     def conditions(self, *what: str) -> dict[str, Json]:
         status = self.get(*what).get("status", {})
         return {each["type"]: each for each in status.get("conditions", [])}
+
+    def heard(self) -> None:
+        """Until the API server goes by every configuration that was written before: it hears of
+        them in their order, so one that is written last shows that."""
+        self.apply(MARKER)
+        deadline = time.monotonic() + PATIENCE
+        while self.passes(MARKED):
+            assert time.monotonic() < deadline, "the API server does not hear of configurations"
+        self.kubectl("delete", f"{MARKER['kind']}/marker".lower())
 
     # -- as an API server --------------------------------------------------------------
 
