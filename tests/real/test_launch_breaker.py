@@ -52,7 +52,10 @@ async def _preempting_daemon(cluster: ControlPlane, *, daemon_first: bool) -> No
         for known in (DAEMONS_FIRST, LIMITS):
             with suppress(AlreadyExists):
                 await story.apply(known)
-        await story.apply(*a_cluster(*both))
+        # Both are known before anything can be launched, however slow the machine is.
+        await story.apply(*both)
+        await story.until(PODS, bool, "there")
+        await story.apply(*a_cluster())
         await story.until(PODS, _both_run, "running")
         await asyncio.sleep(QUIET)
         assert _both_run(await story.all(PODS))

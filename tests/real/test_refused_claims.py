@@ -37,7 +37,10 @@ def test_a_pod_that_no_new_node_satisfies_waits_alone(cluster: ControlPlane) -> 
 async def _beside(cluster: ControlPlane, odd: dict[str, Any], *, both_run: bool) -> None:
     expected = ["odd", "web"] if both_run else ["web"]
     async with tenure_at_work(cluster, "refused", settings=SETTINGS) as story:
-        await story.apply(*a_cluster(a_deployment("odd", **odd), a_deployment("web")))
+        # Both are there before anything can be launched: so one decision is about both.
+        await story.apply(a_deployment("odd", **odd), a_deployment("web"))
+        await story.until(PODS, lambda pods: len(pods) == 2, "there")
+        await story.apply(*a_cluster())
         await story.until(
             PODS,
             lambda pods: sorted(p["metadata"]["labels"]["app"] for p in running(pods)) == expected,
