@@ -8,13 +8,14 @@ from typing import Final
 
 import msgspec
 
+from tenure.kube.client.http import Limits
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS, Resource
 from tenure.ports.transport import Request
 from testbed.controlplane import ControlPlane, control_plane
 from tests.builders import a_deployment
 from tests.fuzz.objects import fuzzed
-from tests.real.cluster import connected, install_crds
+from tests.real.cluster import ANSWER, connected, install_crds
 from tests.real.deadlines import Leaving, a_marked_pod, a_place, in_place, tell
 from tests.real.users import Json, is_true, names
 
@@ -46,13 +47,16 @@ async def mended(leaving: Leaving, resource: Resource, thing: Json) -> None:
     even from Tenure: it is replaced as a whole."""
     meta = thing["metadata"]
     where, name = meta.get("namespace", ""), meta["name"]
-    now = msgspec.json.decode(await leaving.users.client.get(resource, name, where))
-    told = now["status"]["conditions"]
-    now["status"]["conditions"] = [c for c in told if c["type"] != BEYOND["type"]]
     path = resource.path(where, name, "status")
-    body = msgspec.json.encode(now)
-    async with connected(leaving.scene.plane.kubeconfig) as transport:
-        answer = await transport.request(Request(method="PUT", path=path, body=body))
+    async with connected(leaving.scene.plane.kubeconfig, Limits(answer=ANSWER)) as transport:
+        while True:
+            now = msgspec.json.decode(await leaving.users.client.get(resource, name, where))
+            told = now["status"]["conditions"]
+            now["status"]["conditions"] = [c for c in told if c["type"] != BEYOND["type"]]
+            body = msgspec.json.encode(now)
+            answer = await transport.request(Request(method="PUT", path=path, body=body))
+            if answer.status != 409:  # Another client wrote in between: try again on its version.
+                break
     assert answer.status == 200, answer.body
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tenure.cli.main import run
-from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, POD_DISRUPTION_BUDGETS, PODS
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from testbed.controlplane import ControlPlane, control_plane
 from tests.builders import a_cluster, a_deployment, a_pdb, a_pod
@@ -81,6 +81,11 @@ async def _agrees(cluster: ControlPlane, folder: Path, printed: Printed) -> None
             web, budget = a_deployment("web", replicas=2), a_pdb("web", maxUnavailable=0)
             await users.apply(*a_cluster(web, budget, a_pod("huge", cpu="900")))
             await users.until(PODS, lambda pods: len(running(pods)) == 2, "running")
+            await users.until(
+                POD_DISRUPTION_BUDGETS,
+                lambda budgets: all(b["status"].get("expectedPods") == 2 for b in budgets),
+                "counted",
+            )
             (claim, *_) = await users.all(NODE_CLAIMS)
             await users.delete(NODE_CLAIMS, claim)
             tenure.until_said("verdict", concern="termination", reason="FailedDraining")

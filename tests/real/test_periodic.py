@@ -60,7 +60,7 @@ def test_a_window_says_that_it_is_valid_and_whether_it_is_active(
 ) -> None:
     apply(cluster, [WINDOW])
     with tenure_run(account(cluster), tmp_path, *FLAGS) as tenure:
-        valid = ("--for=condition=Valid=True", "maintenancewindow/night", "--timeout=60s")
+        valid = ("--for=condition=Valid=True", "maintenancewindow/night", "--timeout=240s")
         said(cluster.kubeconfig, "kubectl", "wait", *valid)
         path = "jsonpath={.status.conditions[?(@.type=='Active')].status} {.status.nextChange}"
         shown = said(cluster.kubeconfig, "kubectl", "get", "maintenancewindow/night", "-o", path)
@@ -75,7 +75,7 @@ def test_a_node_removed_with_its_finalizer_deletes_its_claim(
 ) -> None:
     apply(cluster, a_cluster(a_deployment("web")))
     with tenure_run(account(cluster), tmp_path, *FLAGS, "--garbage-period=1s") as tenure:
-        available = ("--for=condition=Available", "deployment/web", "--timeout=90s")
+        available = ("--for=condition=Available", "deployment/web", "--timeout=240s")
         said(cluster.kubeconfig, "kubectl", "wait", *available)
         [claim] = listed(cluster, "nodeclaims")
         [node] = listed(cluster, "nodes")
