@@ -38,7 +38,7 @@ SETTINGS: Final = Settings(
     lease_renew_deadline=timedelta(seconds=4),
     lease_retry=timedelta(milliseconds=500),
 )
-#: For a story that no machine is too slow for to tell before such a Lease is over.
+#: No machine is so slow that this one is over before its story is.
 LONG: Final = Settings(
     lease_namespace=NAMESPACE,
     lease_duration=timedelta(minutes=5),
