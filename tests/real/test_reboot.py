@@ -10,6 +10,7 @@ from tenure.model.api.resource import NODE_CLAIMS, PODS
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment
 from tests.real import unhealthy as nodehealth
+from tests.real.audit import Order
 from tests.real.chronicle import Chronicle, has_taint, is_leaving, says, version_of
 from tests.real.deadlines import Leaving, tell
 from tests.real.unhealthy import a_graceful_pool, boots_of
@@ -38,7 +39,7 @@ def test_a_node_is_rebooted_in_place_twice_and_then_replaced(
                 await rebooted(leaving, chronicle, claim)
                 assert len(boots_of(chronicle, node)) == boots
                 await leaving.scene.all_run(3)
-            assert leaving.audit.orders("held") == [], "no eviction was tried"
+            assert orders_to(leaving, "held-") == [], "no eviction was tried"
             await leaving.scene.in_order(claims=1, ever=1)
 
             await nodehealth.say(leaving.users, claim, "KWOKRebootRequired", "True")
@@ -109,7 +110,7 @@ def test_the_deletion_of_a_claim_ends_its_reboot_and_forces_no_pod_off(
             is_closed = has_taint(REBOOTING_TAINT)
             await chronicle.first(node, lambda it: not is_closed(it), "its taint", after=ended)
             await leaving.event("FailedDraining", names([node])[0], "/held-")
-            assert leaving.audit.orders("held") == [], "no pod was evicted for it"
+            assert orders_to(leaving, "held-") == [], "no pod was evicted for it"
             assert len(boots_of(chronicle, node)) == 1
 
             await nodehealth.say(leaving.users, claim, "KWOKUnhealthy", "True")
@@ -118,6 +119,10 @@ def test_the_deletion_of_a_claim_ends_its_reboot_and_forces_no_pod_off(
             await leaving.scene.all_run(1)
 
     tell(cluster, tmp_path, "ended", story)
+
+
+def orders_to(leaving: Leaving, prefix: str) -> list[Order]:
+    return [order for order in leaving.audit.orders() if order.name.startswith(prefix)]
 
 
 async def rebooted(leaving: Leaving, chronicle: Chronicle, claim: Json) -> None:
