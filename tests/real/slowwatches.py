@@ -14,10 +14,11 @@ from pathlib import Path
 from aiohttp import web
 
 from tenure.kube.client.credentials import credentials_for
-from tenure.kube.client.http import HttpStream, HttpTransport
+from tenure.kube.client.http import HttpStream, HttpTransport, Limits
 from tenure.kube.client.kubeconfig import load_access
 from tenure.ports.transport import JSON, Request
 from tenure.runtime.clock.system import SystemClock
+from tests.real.cluster import ANSWER
 
 #: Of an answer's headers, what a client goes by.
 HEADERS = ("Content-Type", "Retry-After")
@@ -93,7 +94,8 @@ async def _read(stream: HttpStream, queue: asyncio.Queue[tuple[float, bytes]]) -
 async def slow_watches(kubeconfig: Path, folder: Path) -> AsyncIterator[tuple[SlowWatches, Path]]:
     """The transport, and the kubeconfig of who goes through it, for as long as the block lasts."""
     access = load_access(kubeconfig)
-    async with HttpTransport(access, credentials_for(access, SystemClock())) as server:
+    credentials, limits = credentials_for(access, SystemClock()), Limits(answer=ANSWER)
+    async with HttpTransport(access, credentials, limits=limits) as server:
         transport = SlowWatches(server)
         app = web.Application(client_max_size=2**24)
         app.router.add_route("*", "/{path:.*}", transport.serve)

@@ -16,12 +16,12 @@ from testbed.controlplane import ControlPlane
 from tests.builders import Manifest, a_cluster, a_deployment, a_node_class, a_pool
 from tests.real.account import NAMESPACE, PROVIDER_NAMESPACE, account
 from tests.real.process import Process, tenure_run
+from tests.real.scene import SHORT_LEASE
 from tests.real.users import Json, Users, is_true, names, running, users_at
 
 FLAGS: Final = (
     f"--leader-election-namespace={NAMESPACE}",
     *("--drain-min=1s", "--termination-poll=1s"),
-    *("--lease-duration=7s", "--lease-renew-deadline=2s", "--lease-retry-period=500ms"),
 )
 PODS_WANTED: Final = 10
 
@@ -52,14 +52,14 @@ async def _killed(cluster: ControlPlane, folder: Path) -> None:
             a_pool(),
             a_deployment("web", replicas=PODS_WANTED, cpu="500m", memory="256Mi"),
         )
-        with tenure_run(kubeconfig, folder, *FLAGS, name="first") as first:
+        with tenure_run(kubeconfig, folder, *FLAGS, *SHORT_LEASE, name="first") as first:
             claims = await users.until(
                 NODE_CLAIMS, lambda claims: any(map(is_true("Launched"), claims)), "launched"
             )
             first.kill()
             assert await users.all(NODES) == [], "not due yet"
             assert await waiting(users)
-        with tenure_run(kubeconfig, folder, *FLAGS, name="second"):
+        with tenure_run(kubeconfig, folder, *FLAGS, *SHORT_LEASE, name="second"):
             await users.until(PODS, all_run, "all running")
             after = await users.until(
                 NODE_CLAIMS, lambda claims: all(map(is_true("Ready"), claims)), "ready"
@@ -141,6 +141,10 @@ async def _as_karpenter_left_it(client: Client) -> None:
     await client.create(NODES, karpenters_node())
 
 
+def _takes_pods(node: Json) -> bool:
+    return is_true("Ready")(node) and not node["spec"].get("taints")
+
+
 def looks_for_garbage(tenure: Process) -> float:
     """By which Karpenter's node is no instance of ours."""
     _, page = tenure.get("/metrics")
@@ -158,6 +162,7 @@ async def _taken_over(cluster: ControlPlane, folder: Path) -> None:
     async with users_at(cluster, "taken") as users:
         await users.apply(*a_cluster())
         await _as_karpenter_left_it(users.client)
+        await users.until(NODES, lambda nodes: all(map(_takes_pods, nodes)), "open to pods")
         await users.apply(a_deployment("web", replicas=PODS_WANTED, cpu="500m", memory="256Mi"))
         with tenure_run(account(cluster), folder, *FLAGS, "--garbage-period=1s") as tenure:
             tenure.until_leading()
