@@ -25,8 +25,9 @@ from tenure.core.gates.traits import Traits
 from tenure.core.health.facts import CircuitBreakerOpen, Domain, FirstProbe
 from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import drain_until
+from tenure.core.windows.parsed import ParsedWindow
 from tenure.model.api.names import DO_NOT_REPAIR
-from tenure.model.api.window import ACTIONS, MaintenanceWindow
+from tenure.model.api.window import ACTIONS
 from tests.core.build import NOW, SETTINGS, a_claim, a_node, a_pod, a_pool, ahead
 from tests.snapshots import snapshot_with
 
@@ -34,9 +35,7 @@ OFF = msgspec.structs.replace(SETTINGS, node_repair=False)
 
 CLAIM, NODE = a_claim(annotations={DO_NOT_REPAIR: "true"}), a_node()
 #: With neither schedules nor dates it is always active.
-FREEZE = msgspec.convert(
-    {"metadata": {"name": "freeze"}, "spec": {"actions": list(ACTIONS)}}, MaintenanceWindow
-)
+FREEZE = ParsedWindow(name="freeze", blocks=True, actions=frozenset(ACTIONS))
 POOL = a_pool(disruption={"budgets": [{"nodes": "0"}]})
 SNAPSHOT = snapshot_with(CLAIM, NODE, POOL, a_pod(protected="true"))
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
+from tenure.core.recurrence import Phase, phase_of_any
+from tenure.core.windows import parsed, windows
 from tenure.core.windows.facts import (
     InvalidWindowBlocks,
     OutsideAllowWindows,
     WindowBlocks,
     WindowsUnlisted,
 )
-from tenure.core.windows.windows import (
-    REPAIR,
-    closed_by,
-    windows_change_at,
-    windows_for_commands,
-    windows_naming,
-)
+from tenure.core.windows.parsed import ParsedWindow, parse_window
+from tenure.core.windows.windows import REPAIR, windows_for_commands, windows_naming
 from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.resource import MAINTENANCE_WINDOWS
 from tenure.model.api.window import MaintenanceWindow
@@ -39,6 +37,16 @@ def a_window(name: str = "w", cron: str = "0 6 * * 1-5", **spec: Any) -> Mainten
     usual = {"schedules": [{"cron": cron, "duration": "8h"}], "actions": ["Drift"]}
     raw = {"metadata": {"name": name, "uid": f"uid-{name}"}, "spec": usual | spec}
     return msgspec.convert(raw, MaintenanceWindow)
+
+
+def closed_by(given: Iterable[MaintenanceWindow | ParsedWindow], *asked: Any) -> Any:
+    return windows.closed_by(
+        [one if isinstance(one, ParsedWindow) else parse_window(one) for one in given], *asked
+    )
+
+
+def windows_change_at(given: Iterable[MaintenanceWindow], now: datetime) -> datetime | None:
+    return windows.windows_change_at(map(parse_window, given), now)
 
 
 def test_an_active_block_window_forbids_it_until_its_end() -> None:
@@ -165,3 +173,24 @@ def test_windows_that_cannot_be_listed_forbid_every_command_and_no_forceful_repa
         assert found == (WindowsUnlisted(why), None)
     assert windows_naming(REPAIR, snapshot) == ()
     assert windows_for_commands(DRIFT, snapshot_with()) == ()
+
+
+def test_a_window_is_parsed_once_per_version_and_its_phase_found_once_per_instant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And not once per node that is to be disrupted."""
+    asked: list[datetime] = []
+
+    def counted(parts: Any, now: datetime) -> Phase:
+        asked.append(now)
+        return phase_of_any(parts, now)
+
+    monkeypatch.setattr(parsed, "phase_of_any", counted)
+    snapshot = snapshot_with(a_window("once"))
+    first, second = windows_naming(DRIFT, snapshot), windows_naming(DRIFT, snapshot)
+    assert first[0] is second[0]
+    for at in (NOON + HOUR, NOON + 2 * HOUR):
+        for node in range(3):
+            windows.closed_by(second, a_node(f"n{node}"), DRIFT, at)
+            windows.windows_change_at(first, at)
+    assert asked == [NOON + HOUR, NOON + 2 * HOUR]

@@ -21,10 +21,10 @@ from tenure.core.health.rules import (
     unhealthy_conditions,
 )
 from tenure.core.marks.reboot import rebooted_at
+from tenure.core.windows.parsed import ParsedWindow
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
-from tenure.model.api.window import MaintenanceWindow
 from tenure.model.values.unreadable import UnreadableObject
 from tenure.schema.problems import in_words
 from tenure.schema.semantics.repair import block_problems
@@ -55,7 +55,7 @@ class HealthView(msgspec.Struct, frozen=True, kw_only=True):
     #: Why the pool's repair block is not used; empty when it is.
     broken: str = ""
     #: Maintenance windows that name ``Repair``.
-    windows: tuple[MaintenanceWindow, ...] = ()
+    windows: tuple[ParsedWindow, ...] = ()
     #: All Nodes that the breaker counts; of a claim without a pool, all of ours.
     count: PoolCount = PoolCount()
     #: For a claim without a pool: the other nodes that count.

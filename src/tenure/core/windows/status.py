@@ -1,6 +1,6 @@
 """Decide the status of a maintenance window: whether it is valid and active, and until when.
 
-What it forbids is asked elsewhere (``core/gates/windows.py``); here that is only shown.
+What it forbids is asked elsewhere (``windows``); here that is only shown.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tenure.core.facts import Fact
 from tenure.core.reasons import Reason
 from tenure.core.recurrence import Phase
 from tenure.core.windows.facts import WindowActive, WindowUnreadable
-from tenure.core.windows.windows import phase_of, requirements_of
+from tenure.core.windows.parsed import PARSED, ParsedWindow
 from tenure.model.api.meta import format_time
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODES
 from tenure.model.api.window import MaintenanceWindow
@@ -28,6 +28,7 @@ from tenure.schema.problems import in_words, problems_of
 
 class WindowView(msgspec.Struct, frozen=True):
     window: MaintenanceWindow
+    parsed: ParsedWindow
     #: How many Nodes it selects.
     nodes: int = 0
 
@@ -51,12 +52,13 @@ class WindowDecider:
         window = snapshot.windows.get(key)
         if window is None or is_unreadable(window):
             return None
-        wanted, nodes = requirements_of(window), snapshot.nodes.values()
-        matching = sum(all(one.matches(node.labels) for one in wanted) for node in nodes)
-        return WindowView(window, matching if wanted else len(nodes))
+        parsed, nodes = snapshot.derived.of(PARSED, window), snapshot.nodes.values()
+        if not parsed.requirements:
+            return WindowView(window, parsed, len(nodes))
+        return WindowView(window, parsed, sum(parsed.covers(node.labels) for node in nodes))
 
     def decide(self, view: WindowView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        window, phase = view.window, phase_of(view.window, now)
+        window, phase = view.window, view.parsed.phase(now)
         if message := in_words(problems_of(window)):
             valid = Wanted("Valid", "False", "Unreadable", message)
             patch = _patch(view, phase, valid)

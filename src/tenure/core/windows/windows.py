@@ -9,46 +9,39 @@ cannot be listed, no command begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Final
 
 from tenure.core.facts import Fact
-from tenure.core.recurrence import ALWAYS, Dates, Phase, Recurrence, phase_of_any
+from tenure.core.recurrence import Phase
 from tenure.core.windows.facts import (
     InvalidWindowBlocks,
     OutsideAllowWindows,
     WindowBlocks,
     WindowsUnlisted,
 )
-from tenure.errors import SpecError
-from tenure.model.api.meta import FOR_EVER, read_instant
+from tenure.core.windows.parsed import PARSED, REPAIR, ParsedWindow
+from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.node import Node
 from tenure.model.api.resource import MAINTENANCE_WINDOWS
-from tenure.model.api.window import (
-    ACTIONS,
-    DateRange,
-    MaintenanceWindow,
-    MaintenanceWindowSpec,
-    Schedule,
-)
-from tenure.model.matching.requirement import Requirement
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.snapshot.unreadable import is_undecoded, is_unreadable, problem_of, stand_in
-from tenure.model.values.cron import Cron, parse_zone
-from tenure.model.values.duration import parse_duration
-from tenure.schema.semantics.window import window_problems
 
-REPAIR: Final = frozenset({"Repair"})
-_ALL_BUT_REPAIR: Final = frozenset(ACTIONS) - REPAIR
+__all__ = [
+    "REPAIR",
+    "Windows",
+    "closed_by",
+    "windows_change_at",
+    "windows_for_commands",
+    "windows_naming",
+]
 
-Windows = tuple[MaintenanceWindow, ...]
+Windows = tuple[ParsedWindow, ...]
 
 
 def windows_naming(actions: frozenset[str], snapshot: Snapshot) -> Windows:
     """Those that may forbid one of the actions, by name."""
-    found = (window for _, window in sorted(snapshot.windows.items()))
-    return tuple(window for window in found if named_by(window) & actions)
+    found = (snapshot.derived.of(PARSED, one) for _, one in sorted(snapshot.windows.items()))
+    return tuple(window for window in found if window.actions & actions)
 
 
 def windows_for_commands(actions: frozenset[str], snapshot: Snapshot) -> Windows:
@@ -59,100 +52,56 @@ def windows_for_commands(actions: frozenset[str], snapshot: Snapshot) -> Windows
     found = windows_naming(actions, snapshot)
     if not (why := snapshot.unlisted(MAINTENANCE_WINDOWS)):
         return found
-    unknown = MaintenanceWindow(spec=MaintenanceWindowSpec(actions=tuple(sorted(actions))))
-    return (stand_in(unknown, why), *found)
+    return (ParsedWindow(name="", blocks=True, actions=actions, problem=why), *found)
 
 
 def closed_by(
-    windows: Iterable[MaintenanceWindow], node: Node, actions: frozenset[str], now: datetime
+    windows: Iterable[ParsedWindow], node: Node, actions: frozenset[str], now: datetime
 ) -> tuple[Fact, datetime | None] | None:
     """What forbids it now, and when that may differ; None if nothing does."""
     concerned = [
-        (window, phase_of(window, now))
+        (window, window.phase(now))
         for window in windows
-        if named_by(window) & actions and covers(window, node.labels)
+        if window.actions & actions and window.covers(node.labels)
     ]
     changes_at = _first(phase for _, phase in concerned)
     blocking = [
         (phase.changes_at or FOR_EVER, window.name, window)
         for window, phase in concerned
-        if _blocks(window, phase)
+        if window.blocks and phase.on
     ]
     if blocking:
         until, _, window = max(blocking, key=lambda one: one[:2])
-        named = tuple(sorted(actions & named_by(window)))
-        return _blocked_by(window, named, node, until), changes_at
+        return _blocked_by(window, _named(actions, [window]), node, until), changes_at
     allowing = [(window, phase) for window, phase in concerned if not window.blocks]
     if not allowing or any(phase.on for _, phase in allowing):
         return None
     opens = min((p.changes_at for _, p in allowing if p.changes_at is not None), default=FOR_EVER)
-    allowed = tuple(sorted(actions & {one for window, _ in allowing for one in named_by(window)}))
+    allowed = _named(actions, [window for window, _ in allowing])
     outside = OutsideAllowWindows(
         tuple(window.name for window, _ in allowing), allowed, node.name, opens
     )
     return outside, changes_at
 
 
+def _named(actions: frozenset[str], windows: Iterable[ParsedWindow]) -> tuple[str, ...]:
+    return tuple(sorted(actions & {one for window in windows for one in window.actions}))
+
+
 def _blocked_by(
-    window: MaintenanceWindow, actions: tuple[str, ...], node: Node, until: datetime
+    window: ParsedWindow, actions: tuple[str, ...], node: Node, until: datetime
 ) -> Fact:
-    if is_unreadable(window):
-        if not window.name:
-            return WindowsUnlisted(problem_of(window))
-        return InvalidWindowBlocks(window.name, problem_of(window), actions, node.name)
-    if (problem := next(window_problems(window), None)) is not None:
-        return InvalidWindowBlocks(window.name, str(problem), actions, node.name)
-    return WindowBlocks(window.name, actions, node.name, until)
+    if not window.problem:
+        return WindowBlocks(window.name, actions, node.name, until)
+    if not window.name:
+        return WindowsUnlisted(window.problem)
+    return InvalidWindowBlocks(window.name, window.problem, actions, node.name)
 
 
-def windows_change_at(windows: Iterable[MaintenanceWindow], now: datetime) -> datetime | None:
+def windows_change_at(windows: Iterable[ParsedWindow], now: datetime) -> datetime | None:
     """When the next of them becomes active, or stops to be."""
-    return _first(phase_of(window, now) for window in windows)
+    return _first(window.phase(now) for window in windows)
 
 
 def _first(phases: Iterable[Phase]) -> datetime | None:
     return min((one.changes_at for one in phases if one.changes_at is not None), default=None)
-
-
-def _blocks(window: MaintenanceWindow, phase: Phase) -> bool:
-    return window.blocks and phase.on
-
-
-def named_by(window: MaintenanceWindow) -> frozenset[str]:
-    named = frozenset(window.spec.actions)
-    understood = named and named <= frozenset(ACTIONS) and not is_undecoded(window)
-    return named if understood else named | _ALL_BUT_REPAIR
-
-
-def covers(window: MaintenanceWindow, labels: Mapping[str, str]) -> bool:
-    return all(one.matches(labels) for one in requirements_of(window))
-
-
-def requirements_of(window: MaintenanceWindow) -> tuple[Requirement, ...]:
-    """Of the labels of the Nodes that it selects; none: every Node."""
-    expressions = window.spec.selector.match_expressions
-    try:
-        return tuple(Requirement.of(one.key, one.operator, one.values) for one in expressions)
-    except SpecError:
-        return ()
-
-
-def phase_of(window: MaintenanceWindow, now: datetime) -> Phase:
-    if is_unreadable(window) or next(window_problems(window), None) is not None:
-        return Phase(window.blocks, None)
-    spec = window.spec
-    if not spec.schedules and not spec.dates:
-        return ALWAYS
-    return phase_of_any([*map(_recurrence, spec.schedules), *map(_dates, spec.dates)], now)
-
-
-def _recurrence(schedule: Schedule) -> Recurrence:
-    lasts = parse_duration(schedule.duration).timedelta
-    return Recurrence(Cron.parse(schedule.cron), lasts, parse_zone(schedule.time_zone or "UTC"))
-
-
-def _dates(dates: DateRange) -> Dates:
-    start, end = read_instant(dates.from_.upper()), read_instant(dates.until.upper())
-    assert start is not None, "it was validated"
-    assert end is not None, "it was validated"
-    return Dates(start, end)
