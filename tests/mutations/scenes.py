@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tenure.core.policy.deciders import deciders
 from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR, HOSTNAME
 from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.runtime.controller import Controller
 from tenure.sim.virtual.faults import Faults
 from tenure.sim.world import World
 from tests.builders import (
@@ -19,8 +21,27 @@ from tests.builders import (
     a_pdb,
     a_pool,
 )
+from tests.core.disrupt.retired import BOTH, RETIRE
 
 Scene = Callable[[World], bool]
+
+
+class TwoMethods(World):
+    """Tenure has a second method in its list: it replaces Nodes that a user has retired."""
+
+    def _new_controller(self) -> Controller:
+        return Controller(
+            transport=self.transport,
+            cloud=self.cloud_api,
+            clock=self.host_clock,
+            journal=self.history,
+            settings=self.options.settings,
+            random=self.environment.random_for("tenure"),
+            fence=self._fence,
+            choose=lambda settings: deciders(settings, BOTH),
+            report=self.errors.append,
+        )
+
 
 #: One pod on each node.
 APART = {
@@ -53,6 +74,16 @@ def _unhealthy(world: World, *names: str) -> None:
 
 def _veto(world: World, name: str) -> None:
     world.store.patch(NODES, "", name, {"metadata": {"annotations": {DO_NOT_REPAIR: "true"}}})
+
+
+def _freeze(action: str) -> Manifest:
+    """A window that is always active."""
+    return {
+        "apiVersion": "karpenter.sh/v1alpha1",
+        "kind": "MaintenanceWindow",
+        "metadata": {"name": "freeze"},
+        "spec": {"actions": [action]},
+    }
 
 
 def _boot(world: World, name: str) -> str:
@@ -98,14 +129,16 @@ def vetoed_repair(world: World) -> bool:
 
 def repair_in_a_block_window(world: World) -> bool:
     """A maintenance window blocks repair: the unhealthy node stays."""
-    window = {
-        "apiVersion": "karpenter.sh/v1alpha1",
-        "kind": "MaintenanceWindow",
-        "metadata": {"name": "freeze"},
-        "spec": {"actions": ["Repair"]},
-    }
-    first, *_ = _begin(world, window, nodes=2, repair={"terminationMode": "Graceful"})
+    first, *_ = _begin(world, _freeze("Repair"), nodes=2, repair={"terminationMode": "Graceful"})
     _unhealthy(world, first)
+    world.run(8 * MINUTE)
+    return not _is_gone(world, first)
+
+
+def retirement_in_a_drift_window(world: World) -> bool:
+    """A maintenance window blocks voluntary disruption: the node that is retired stays."""
+    first, *_ = _begin(world, _freeze("Drift"), nodes=2)
+    world.store.patch(NODES, "", first, {"metadata": {"annotations": {RETIRE: "yes"}}})
     world.run(8 * MINUTE)
     return not _is_gone(world, first)
 

@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from tenure.core.decision import DeletePod
+from tenure.core.gates.traits import Traits
 from tenure.core.writes import release
 from tenure.model.api.node import Node
 from tenure.model.api.resource import NODE_CLAIMS
@@ -32,6 +33,8 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True):
     #: The broken thing, from the original and the world it runs in.
     breaks: Callable[[Any, World], Any]
     scene: Scene
+    #: Where it is told.
+    world: type[World] = World
     #: Another point and how it is broken, where two deciders would have to fail.
     beside: tuple[str, Callable[[Any, World], Any]] | None = None
     #: What the guard says; empty: the guard cannot know.
@@ -107,6 +110,11 @@ def _as_if_closed(original: Any, world: World) -> Any:
     return view
 
 
+def _asks_for_repair(original: Any, world: World) -> Any:
+    repair = Traits(reason="Unhealthy", window_actions=frozenset({"Repair"}))
+    return lambda facts, *more: original(msgspec.structs.replace(facts, traits=repair), *more)
+
+
 def _yes(original: Any, world: World) -> Any:
     return property(lambda self: True)
 
@@ -154,6 +162,15 @@ MUTATIONS: Final = (
         breaks=always(None),
         scene=scenes.repair_in_a_block_window,
         guard="MaintenanceWindow freeze blocks Unhealthy",
+        checker="inside a window",
+    ),
+    Mutation(
+        name="every reason asks the windows for repair",
+        point="tenure.core.gates.gates:outside_windows",
+        breaks=_asks_for_repair,
+        scene=scenes.retirement_in_a_drift_window,
+        world=scenes.TwoMethods,
+        guard="MaintenanceWindow freeze blocks Retired",
         checker="inside a window",
     ),
     Mutation(

@@ -19,7 +19,9 @@ from tenure.sim.world import World
 from tests.mutations.scenes import Scene
 from tests.mutations.table import MUTATIONS, Mutation
 
-SCENES: list[Scene] = list(dict.fromkeys(one.scene for one in MUTATIONS))
+SCENES: list[tuple[Scene, type[World]]] = list(
+    dict.fromkeys((one.scene, one.world) for one in MUTATIONS)
+)
 
 
 def found(point: str) -> tuple[Any, str]:
@@ -60,7 +62,7 @@ def mutate(
 
 def _broken(patch: pytest.MonkeyPatch, mutation: Mutation) -> World:
     """The world after its story was told with a broken decider."""
-    world = World()
+    world = mutation.world()
     try:
         mutate(patch, mutation.point, mutation.breaks, world)
         if mutation.beside is not None:
@@ -75,9 +77,9 @@ def vetoes(world: World) -> list[str]:
     return [e.outcome for e in world.history.entries if e.ended is Ended.VETOED]
 
 
-@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
-def test_without_a_mutation_the_story_runs_clean(scene: Scene) -> None:
-    with World() as world:  # Fails where a checker reports something.
+@pytest.mark.parametrize(("scene", "kind"), SCENES, ids=lambda one: one.__name__)
+def test_without_a_mutation_the_story_runs_clean(scene: Scene, kind: type[World]) -> None:
+    with kind() as world:  # Fails where a checker reports something.
         assert scene(world)
         assert vetoes(world) == []
 

@@ -21,6 +21,7 @@ from tenure.core.marks.command import Command
 from tenure.core.marks.ownership import is_ours
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.window import ACTIONS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 
@@ -45,8 +46,15 @@ class NotRetired(Fact, frozen=True):
 class RetiredMethod:
     watched_as = "retired"
 
-    def __init__(self, *, needs_replacement: bool = True) -> None:
-        self.traits = Traits(reason=REASON, needs_replacement=needs_replacement)
+    def __init__(
+        self,
+        *,
+        needs_replacement: bool = True,
+        window_actions: frozenset[str] = frozenset(ACTIONS),
+    ) -> None:
+        self.traits = Traits(
+            reason=REASON, needs_replacement=needs_replacement, window_actions=window_actions
+        )
 
     def watch(self, snapshot: Snapshot) -> Iterable[Watch]:
         found: dict[str, list[tuple[NodeClaim, Node]]] = {}

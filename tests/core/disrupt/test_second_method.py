@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tenure.core.decision import Create, Delete, Verdict
@@ -20,6 +21,7 @@ from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.gates.facts import BudgetUse
 from tenure.core.reasons import Reason
+from tenure.core.windows.facts import WindowBlocks
 from tenure.model.api.meta import Condition
 from tenure.model.api.names import (
     DISRUPTION_REASON,
@@ -29,6 +31,7 @@ from tenure.model.api.names import (
 )
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import NodePool
+from tenure.model.api.window import MaintenanceWindow
 from tenure.ports.outcome import OK
 from tenure.providers.kwok.repairs import kwok_statements
 from tenure.runtime.telemetry.metrics import Metrics
@@ -180,6 +183,38 @@ def test_a_command_of_a_method_that_is_gone_is_rolled_back() -> None:
 def test_before_it_terminates_the_annotation_of_the_node_is_asked_again() -> None:
     told = on_claim(*going(node=closed(annotations={DO_NOT_DISRUPT: "true"})))
     assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
+
+
+# -- maintenance windows ---------------------------------------------------------------------
+
+#: A method that windows name as Drift.
+AS_DRIFT = Methods((*METHODS, RetiredMethod(window_actions=frozenset({"Drift"}))))
+
+
+def freeze(action: str) -> MaintenanceWindow:
+    """Always active: it has neither schedules nor dates."""
+    raw = {"metadata": {"name": "freeze"}, "spec": {"actions": [action]}}
+    return msgspec.convert(raw, MaintenanceWindow)
+
+
+@pytest.mark.parametrize(("action", "blocks"), [("Drift", True), ("Repair", False)])
+def test_the_window_that_names_its_action_blocks_it(action: str, blocks: bool) -> None:
+    told = on_claim(*full(), freeze(action), methods=AS_DRIFT)
+    assert (told.reason is Reason.DISRUPTION_BLOCKED) is blocks
+    assert (WindowBlocks("freeze", ("Drift",), "node-a") in told.facts) is blocks
+
+
+@pytest.mark.parametrize(("action", "blocks"), [("Drift", True), ("Repair", False)])
+def test_the_window_that_names_its_action_rolls_it_back(action: str, blocks: bool) -> None:
+    decider, window = ReplacementDecider(AS_DRIFT), freeze(action)
+    told = about(evaluated(decider, a_class(), a_pool(), *going(), window), "NodeClaim/a")
+    assert (told.reason is Reason.DISRUPTION_CANCELLED) is blocks
+    deleted = [
+        one
+        for one in verdicts(*going(), window, methods=AS_DRIFT)
+        if isinstance(one.action, Delete)
+    ]
+    assert bool(deleted) is not blocks
 
 
 # -- two methods -----------------------------------------------------------------------------
