@@ -18,7 +18,7 @@ from tenure.core.windows.facts import (
     WindowsUnlisted,
 )
 from tenure.core.windows.parsed import ParsedWindow, parse_window
-from tenure.core.windows.windows import REPAIR, windows_for_commands, windows_naming
+from tenure.core.windows.windows import REPAIR_ACTIONS, windows_for_commands, windows_naming
 from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.resource import MAINTENANCE_WINDOWS
 from tenure.model.api.window import MaintenanceWindow
@@ -86,9 +86,9 @@ def test_inside_of_an_allow_window_a_block_window_still_counts() -> None:
 
 def test_a_window_counts_for_the_actions_and_nodes_that_it_names() -> None:
     others = {"matchExpressions": [{"key": "team", "operator": "In", "values": ["db"]}]}
-    assert closed_by([a_window()], NODE, REPAIR, NOON) is None
+    assert closed_by([a_window()], NODE, REPAIR_ACTIONS, NOON) is None
     assert closed_by([a_window(selector=others)], NODE, DRIFT, NOON) is None
-    assert windows_naming(REPAIR, snapshot_with(a_window())) == ()
+    assert windows_naming(REPAIR_ACTIONS, snapshot_with(a_window())) == ()
     assert windows_naming(DRIFT, snapshot_with(a_window("b"), a_window("a")))[0].name == "a"
 
 
@@ -128,7 +128,7 @@ def test_a_window_that_cannot_be_understood_fails_safe(broken: dict[str, Any]) -
 def test_actions_that_cannot_be_read_are_all_but_repair() -> None:
     odd = a_window(actions=["Sleep"])
     assert closed_by([odd], NODE, DRIFT, NOON) is not None
-    assert closed_by([odd], NODE, REPAIR, NOON) is None
+    assert closed_by([odd], NODE, REPAIR_ACTIONS, NOON) is None
 
 
 def test_dates_beyond_the_calendar_count_as_its_first_and_last_instant() -> None:
@@ -145,7 +145,9 @@ def test_a_window_that_fails_a_decider_blocks_what_it_names(times: int) -> None:
     window = a_window(actions=["Repair"])
     for _ in range(times):
         window = stand_in(window, "AssertionError", decoded=True)
-    found = closed_by(windows_naming(REPAIR, snapshot_with(window)), NODE, REPAIR, NOON)
+    found = closed_by(
+        windows_naming(REPAIR_ACTIONS, snapshot_with(window)), NODE, REPAIR_ACTIONS, NOON
+    )
     assert found is not None
     assert isinstance(found[0], InvalidWindowBlocks)
     assert closed_by([window], NODE, DRIFT, NOON) is None
@@ -162,16 +164,16 @@ def test_a_window_that_cannot_be_decoded_names_all_but_repair_beside_what_can_be
         a_window(actions=["Repair"]), "Expected `str`", field="spec.schedules[0].cron"
     )
     assert closed_by([window], NODE, DRIFT, NOON) is not None
-    assert closed_by([window], NODE, REPAIR, NOON) is not None
+    assert closed_by([window], NODE, REPAIR_ACTIONS, NOON) is not None
 
 
 def test_windows_that_cannot_be_listed_forbid_every_command_and_no_forceful_repair() -> None:
     why = "the API server does not have this kind"
     snapshot = snapshot_with(unlisted={MAINTENANCE_WINDOWS: why})
-    for actions in (DRIFT, REPAIR):
+    for actions in (DRIFT, REPAIR_ACTIONS):
         found = closed_by(windows_for_commands(actions, snapshot), NODE, actions, NOON)
         assert found == (WindowsUnlisted(why), None)
-    assert windows_naming(REPAIR, snapshot) == ()
+    assert windows_naming(REPAIR_ACTIONS, snapshot) == ()
     assert windows_for_commands(DRIFT, snapshot_with()) == ()
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from tenure.cli.explain.scheduletext import columns
 from tenure.cli.view.instants import at_clock
-from tenure.core.disrupt.methods import REPAIR
+from tenure.core.disrupt.methods import GRACEFUL_REPAIR
 from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.facts import sentence
 from tenure.core.gates.fleet import fleet_of
@@ -125,7 +125,7 @@ def _blocked(
         node=node,
         pool=pool,
         pauses=tuple(pauses_of(snapshot.claims_of_pool(pool.name))),
-        traits=REPAIR.traits,
+        traits=GRACEFUL_REPAIR.traits,
         fleet=fleet_of(pool.name, snapshot),
         drain=drain_of(node, snapshot),
         bound=row.then.bound,
@@ -170,7 +170,7 @@ def _gates(
     facts = msgspec.structs.replace(
         gate_facts(claim, node, snapshot, settings, now),
         pauses=tuple(pauses_of(snapshot.claims_of_pool(claim.pool_name))),
-        traits=REPAIR.traits,
+        traits=GRACEFUL_REPAIR.traits,
         fleet=fleet_of(claim.pool_name, snapshot),
     )
     for gate in (one for one in Gate if one in _SHOWN):

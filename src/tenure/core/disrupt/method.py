@@ -23,7 +23,7 @@ import msgspec
 from tenure.core.decision import Commitment
 from tenure.core.disrupt.facts import NoSingleNode, UnknownReason
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import Gate, GateFacts, Operation, first_blocked
+from tenure.core.gates.gates import ROLLS_BACK, GateFacts, Operation, first_blocked
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.command import Command
 from tenure.core.unreadable.decider import in_the_way
@@ -165,7 +165,8 @@ class Methods:
         return UnderWay(command=command, facts=method.facts(command, snapshot), windows=windows)
 
     def validate(self, one: UnderWay, settings: Settings, now: datetime) -> Validation:
-        """For every command: without its one Node or a known reason nothing can be wanted."""
+        """For every command: without its one Node or a known reason nothing can be wanted, and some
+        gates roll it back."""
         command, method = one.command, self.of(one.command)
         if command.node is None:
             return Validation(unwanted=(NoSingleNode(command.claim.name, len(command.nodes)),))
@@ -175,9 +176,9 @@ class Methods:
         gates = GateFacts(
             claim=command.claim, node=command.node, traits=method.traits, windows=one.windows
         )
-        closed = first_blocked(validate.operation, gates, settings, now, only=(Gate.WINDOW,))
-        if closed is not None and not validate.unwanted:
-            return Validation(unwanted=closed.facts, windows_change_at=closed.until)
+        blocked = first_blocked(validate.operation, gates, settings, now, only=ROLLS_BACK)
+        if blocked is not None and not validate.unwanted:
+            return Validation(unwanted=blocked.facts, windows_change_at=blocked.until)
         at = windows_change_at(one.windows, now)
         return msgspec.structs.replace(validate, windows_change_at=at)
 

@@ -42,7 +42,7 @@ from tenure.core.health.facts import CircuitBreakerOpen
 from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
 from tenure.core.terminate.pods import DrainView
-from tenure.core.windows.windows import REPAIR, Windows, closed_by, windows_change_at
+from tenure.core.windows.windows import Windows, closed_by, windows_change_at
 from tenure.core.writes import subject_of
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.node import Node
@@ -117,8 +117,8 @@ LAST: Final = frozenset({Gate.LIMITS})
 #: Those that repair itself has the facts for; the pipeline asks the others.
 OF_REPAIR: Final = frozenset(_REPAIR)
 
-#: What a user says, and a window, which may be closed for days: it ends a command under way. Every
-#: other gate makes it wait.
+#: What a user says, and a window, which may block for days: a command under way is rolled back
+#: (``Methods.validate``). Every other gate makes it wait.
 ROLLS_BACK: Final = frozenset({Gate.OFF, Gate.VETO, Gate.WINDOW})
 
 
@@ -233,12 +233,10 @@ def vetoed(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | Non
 
 def outside_windows(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
     """A maintenance window forbids it now: a Block window is active, or no Allow window is."""
-    windows, node = facts.windows, facts.node
-    if isinstance(windows, UnsetType) or node is None:
-        return None
-    traits = facts.traits
-    actions = REPAIR if isinstance(traits, UnsetType) else traits.window_actions
-    if (found := closed_by(windows, node, actions, now)) is None:
+    windows, traits, node = facts.windows, facts.traits, facts.node
+    if isinstance(windows, UnsetType) or isinstance(traits, UnsetType) or node is None:
+        return None  # Windows select Nodes by their labels.
+    if (found := closed_by(windows, node, traits.window_actions, now)) is None:
         return None
     fact, until = found
     return Blocked(gate=Gate.WINDOW, reason=Reason.DISRUPTION_BLOCKED, facts=(fact,), until=until)
@@ -347,7 +345,7 @@ NEEDS: Final[Mapping[Gate, tuple[str, ...]]] = {
     Gate.OFF: (),
     Gate.RULES: (),
     Gate.VETO: (),
-    Gate.WINDOW: ("windows",),
+    Gate.WINDOW: ("windows", "traits"),
     Gate.OUTAGE: ("outage",),
     Gate.BREAKER: ("breaker",),
     Gate.PAUSE: ("pauses",),

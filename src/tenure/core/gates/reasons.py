@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from tenure.core.gates.traits import Traits
-from tenure.core.windows.windows import REPAIR
+from tenure.core.windows.windows import REPAIR_ACTIONS
 
 
 class Disruption(StrEnum):
@@ -30,7 +30,7 @@ TRAITS: Final = {
             not_ready_counts=False,
             node_protection_counts=False,
             eventual=True,
-            window_actions=REPAIR,
+            window_actions=REPAIR_ACTIONS,
         ),
         Traits(
             reason=Disruption.EMPTY,
@@ -45,3 +45,6 @@ TRAITS: Final = {
         ),
     )
 }
+
+#: Of graceful and forceful repair and of reboots.
+REPAIR_TRAITS: Final = TRAITS[Disruption.UNHEALTHY]

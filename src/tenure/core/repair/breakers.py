@@ -9,12 +9,13 @@ import msgspec
 
 from tenure.core.facts import Fact
 from tenure.core.gates.gates import GateFacts
+from tenure.core.gates.reasons import REPAIR_TRAITS
 from tenure.core.health.breaker import Breaker
 from tenure.core.health.domains import Domains, PoolHealth, Probe
 from tenure.core.health.facts import CircuitBreakerOpen
 from tenure.core.health.health import Health, HealthView, Member, examine, limit_of, unusable
 from tenure.core.health.outage import domains_in, domains_of, pool_health_of
-from tenure.core.windows.windows import REPAIR, Windows, windows_change_at, windows_naming
+from tenure.core.windows.windows import REPAIR_ACTIONS, Windows, windows_change_at, windows_naming
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -55,6 +56,7 @@ class Breakers:
             node=member.node,
             pool=pool,
             windows=self._view.windows,
+            traits=REPAIR_TRAITS,
             broken=self._view.broken,
             outage=outage,
             breaker=breaker_open(pool.name if pool is not None else "", self._breaker),
@@ -120,6 +122,7 @@ class PoolBreakers(msgspec.Struct, frozen=True, kw_only=True):
             node=node,
             pool=self.pool,
             windows=self.windows,
+            traits=REPAIR_TRAITS,
             broken=unusable(self.pool),
             outage=domains.outage_of(domains_of(claim, node)) if node is not None else (),
             breaker=breaker_open(claim.pool_name, self.health.breaker(now)),
@@ -134,7 +137,7 @@ def pool_breakers(name: str, view: HealthView | None, snapshot: Snapshot) -> Poo
         view=view,
         health=pool_health_of(name, snapshot),
         domains=domains_in(snapshot),
-        windows=windows_naming(REPAIR, snapshot),
+        windows=windows_naming(REPAIR_ACTIONS, snapshot),
     )
 
 

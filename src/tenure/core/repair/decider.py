@@ -22,7 +22,7 @@ from tenure.core.health.rules import Rules, rules_of
 from tenure.core.marks.ownership import LOST, is_our_node, is_ours
 from tenure.core.repair.evaluate import diagnose
 from tenure.core.unreadable.decider import in_the_way
-from tenure.core.windows.windows import REPAIR, windows_naming
+from tenure.core.windows.windows import REPAIR_ACTIONS, windows_naming
 from tenure.model.api.names import NODEPOOL
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -102,7 +102,7 @@ def _health_of(name: str, snapshot: Snapshot) -> HealthView | None:
         pool=pool,
         rules=rules,
         broken=unusable(pool),
-        windows=windows_naming(REPAIR, snapshot),
+        windows=windows_naming(REPAIR_ACTIONS, snapshot),
         count=count_nodes(name, rules, snapshot),
         unreadable=_unreadable(members, pool, snapshot),
         members=members,
@@ -200,7 +200,7 @@ def _view_of_one(snapshot: Snapshot, name: str) -> HealthView | None:
     return HealthView(
         pool=None,
         rules=rules,
-        windows=windows_naming(REPAIR, snapshot),
+        windows=windows_naming(REPAIR_ACTIONS, snapshot),
         count=PoolCount(sum(is_our_node(node, snapshot) for node in snapshot.nodes.values())),
         unreadable=_unreadable(members, None, snapshot),
         members=members,

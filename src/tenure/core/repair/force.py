@@ -6,6 +6,7 @@ Each of the two writes depends on the Node as it is right before the call: it ma
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
 
@@ -20,6 +21,9 @@ from tenure.model.api import names
 from tenure.model.api.meta import format_time
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import NODES
+
+#: How metrics count a repair, graceful or forceful.
+COUNTED_AS: Final = "unhealthy"
 
 
 def force(
@@ -44,7 +48,7 @@ def committed(verdict: Verdict, condition: str) -> Verdict:
     """A stamp can be taken off again; a deletion is a repair."""
     if not isinstance(verdict.action, Delete):
         return verdict
-    commits = Commitment(reason="unhealthy", condition=condition, bound=timedelta(0))
+    commits = Commitment(reason=COUNTED_AS, condition=condition, bound=timedelta(0))
     return msgspec.structs.replace(verdict, commits=commits)
 
 

@@ -23,8 +23,8 @@ from tenure.model.values.cron import Cron, parse_zone
 from tenure.model.values.duration import parse_duration
 from tenure.schema.semantics.window import window_problems
 
-REPAIR: Final = frozenset({"Repair"})
-_ALL_BUT_REPAIR: Final = frozenset(ACTIONS) - REPAIR
+REPAIR_ACTIONS: Final = frozenset({"Repair"})
+_ALL_BUT_REPAIR: Final = frozenset(ACTIONS) - REPAIR_ACTIONS
 #: More than the windows of a cluster, at the few instants of one turn.
 _PHASES_MAX: Final = 1024
 

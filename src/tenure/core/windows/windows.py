@@ -20,14 +20,14 @@ from tenure.core.windows.facts import (
     WindowBlocks,
     WindowsUnlisted,
 )
-from tenure.core.windows.parsed import PARSED, REPAIR, ParsedWindow
+from tenure.core.windows.parsed import PARSED, REPAIR_ACTIONS, ParsedWindow
 from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.node import Node
 from tenure.model.api.resource import MAINTENANCE_WINDOWS
 from tenure.model.snapshot.snapshot import Snapshot
 
 __all__ = [
-    "REPAIR",
+    "REPAIR_ACTIONS",
     "Windows",
     "closed_by",
     "windows_change_at",

@@ -14,10 +14,10 @@ from tenure.core.disrupt.method import Method, Methods
 from tenure.core.disrupt.methods.unhealthy import UnhealthyMethod
 
 #: Graceful repair is the shipped method of repair; ``explain`` shows its budgets.
-REPAIR: Final = UnhealthyMethod()
+GRACEFUL_REPAIR: Final = UnhealthyMethod()
 
 SHIPPED: Final[tuple[Method, ...]] = (
-    REPAIR,  # Unhealthy nodes first: their pods are at risk.
+    GRACEFUL_REPAIR,  # Unhealthy nodes first: their pods are at risk.
 )
 
 METHODS: Final = Methods(SHIPPED)

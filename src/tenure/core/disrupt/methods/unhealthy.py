@@ -4,7 +4,7 @@ Which those are is ``repair``'s to say. Forceful repairs do not come here: they 
 A reboot is committed by the pipeline, too, and carried out by ``reboot``.
 
 A command is still wanted while a condition of the Node means unhealthy, tolerated or not: one that
-changes its status meanwhile has not recovered. A veto, or switching node repair off, ends it.
+changes its status meanwhile has not recovered.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tenure.core.decision import Commitment
 from tenure.core.disrupt.facts import NodeRecovered, RepairNotAsked
 from tenure.core.disrupt.method import Candidate, Due, Validation, Watch
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import Gate, GateFacts, Operation, first_blocked
-from tenure.core.gates.reasons import TRAITS, Disruption
+from tenure.core.gates.gates import GateFacts, Operation
+from tenure.core.gates.reasons import REPAIR_TRAITS
 from tenure.core.gates.traits import Traits
 from tenure.core.health.health import Member, examine
 from tenure.core.health.readiness import Stage, boot_of, initialization_ttl
@@ -29,17 +29,15 @@ from tenure.core.repair.breakers import PoolBreakers, pool_breakers
 from tenure.core.repair.cause import merged
 from tenure.core.repair.decider import health_of
 from tenure.core.repair.evaluate import GracefulRepair, diagnose
+from tenure.core.repair.force import COUNTED_AS
 from tenure.model.api import names
 from tenure.model.cloud.repairs import RepairAction
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 
-#: What metrics say of a repair.
-_UNHEALTHY: Final = "unhealthy"
-
 
 class UnhealthyMethod:
-    traits: Final[Traits] = TRAITS[Disruption.UNHEALTHY]
+    traits: Final[Traits] = REPAIR_TRAITS
     watched_as: Final = "unhealthy or not up yet"
 
     # -- planning ----------------------------------------------------------------------
@@ -72,10 +70,6 @@ class UnhealthyMethod:
     ) -> Validation:
         unhealthy, overdue = _unhealthy(command, facts), _is_overdue(command, now)
         operation = Operation.GRACEFUL_TIMEOUT if overdue else Operation.GRACEFUL_REPAIR
-        gates = GateFacts(claim=command.claim, node=command.node)
-        blocked = first_blocked(operation, gates, settings, now, only=(Gate.OFF, Gate.VETO))
-        if blocked is not None:
-            return Validation(unwanted=blocked.facts)
         if not unhealthy and not overdue:
             return Validation(unwanted=(_recovered(command, facts),))
         due = [one for one in unhealthy if one.due_at is not None and one.due_at <= now]
@@ -84,7 +78,7 @@ class UnhealthyMethod:
         commits = Commitment(reason=Stage.INITIALIZATION, bound=bound)
         if due:
             cause = merged(due, (one.priority for one in facts.statements))
-            commits = Commitment(reason=_UNHEALTHY, condition=cause.condition, bound=bound)
+            commits = Commitment(reason=COUNTED_AS, condition=cause.condition, bound=bound)
         elif not overdue:
             at = min(one.due_at for one in unhealthy if one.due_at is not None)
             return Validation(due_at=at, operation=operation)
@@ -145,7 +139,7 @@ def _candidate(repair: GracefulRepair) -> Candidate:
         operation=repair.operation,
         gates=repair.gates,
         marks=repair.marks,
-        commits=Commitment(reason=_UNHEALTHY, condition=cause.condition, bound=cause.bound),
+        commits=Commitment(reason=COUNTED_AS, condition=cause.condition, bound=cause.bound),
     )
 
 
