@@ -252,6 +252,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     blockers: tuple[Blocker, ...] = ()
     action: Action | None = None
     recheck_at: datetime | None = None
+    #: The gate that blocks it (``core/gates``); empty: none does.
+    gate: str = ""
     #: The disruption that the action commits, where that is counted.
     commits: Commitment | None = None
 

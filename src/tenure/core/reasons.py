@@ -400,8 +400,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _WARNING,
     ),
     Reason.DISRUPTION_CANCELLED: ReasonInfo(
-        "There is no reason left to replace the node, or it is vetoed: the node stays and takes "
-        "pods again.",
+        "There is no reason left to replace the node, or its replacement was vetoed, switched off or "
+        "blocked by a maintenance window before it terminated: the node stays and takes pods again.",
         event=_NORMAL,
     ),
     Reason.DISRUPTION_FORGOTTEN: ReasonInfo(

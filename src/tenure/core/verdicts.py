@@ -24,6 +24,7 @@ def say(
     action: Action | None = None,
     recheck_at: datetime | None = None,
     blockers: tuple[Blocker, ...] = (),
+    gate: str = "",
 ) -> Verdict:
     return Verdict(
         concern=concern,
@@ -33,6 +34,7 @@ def say(
         action=action,
         recheck_at=recheck_at,
         blockers=blockers,
+        gate=gate,
     )
 
 

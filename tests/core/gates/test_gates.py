@@ -9,6 +9,8 @@ import pytest
 from msgspec import UNSET
 
 from tenure.core.disrupt.facts import PendingPodsFirst
+from tenure.core.gates.explained import EXPLAINED
+from tenure.core.gates.facts import BlockedUntil, PoolPauses
 from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.gates import (
     ASKED,
@@ -94,6 +96,29 @@ def test_a_gate_says_that_it_was_this_gate(gate: Gate) -> None:
     assert blocked is not None
     assert blocked.gate is gate
     assert blocked.facts
+
+
+def test_a_gate_says_until_when_where_that_is_known() -> None:
+    """Also one whose own facts have no instant, such as a budget with a schedule."""
+    noon = [{"nodes": "0", "schedule": "0 12 * * *", "duration": "20m"}]
+    facts = everything(pool=a_pool(disruption={"budgets": noon}))
+    blocked = first_blocked(Operation.VOLUNTARY, facts, SETTINGS, NOW, only={Gate.BUDGET})
+    assert blocked is not None
+    assert blocked.facts[-1] == BlockedUntil(ahead(20 * 60))
+    always = first_blocked(Operation.VOLUNTARY, everything(), SETTINGS, NOW, only={Gate.BUDGET})
+    assert always is not None
+    assert not any(isinstance(fact, BlockedUntil) for fact in always.facts)
+    paused = first_blocked(Operation.VOLUNTARY, everything(), SETTINGS, NOW, only={Gate.PAUSE})
+    assert paused is not None
+    assert paused.facts == (PoolPauses("general", "b", ahead(60)),), "it says so itself"
+
+
+@pytest.mark.parametrize("gate", Gate)
+def test_each_gate_says_what_it_means_and_what_to_do(gate: Gate) -> None:
+    """And not what the other gates with its reason code mean."""
+    said = [EXPLAINED[one] for one in Gate if one is not gate]
+    assert EXPLAINED[gate].advice not in {one.advice for one in said}
+    assert EXPLAINED[gate].meaning not in {one.meaning for one in said}
 
 
 def test_there_is_a_row_for_every_operation_and_a_function_for_every_gate() -> None:

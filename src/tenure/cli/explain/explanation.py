@@ -20,6 +20,7 @@ from tenure.cli.explain.repairtext import RepairOutlook, repair_outlook
 from tenure.cli.explain.scheduletext import DrainOutlook, drain_outlook
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import Fact
+from tenure.core.gates.explained import info_of
 from tenure.core.marks.deadline import requested_at
 from tenure.core.marks.ownership import is_our_node
 from tenure.core.provision.facts import CapacityTaken, Fits, SchedulerDisagrees
@@ -187,7 +188,7 @@ def _instance(thing: Node | NodeClaim) -> str:
 
 def needs_attention(verdict: Verdict) -> bool:
     """A verdict that a user should know of, as something does not go on by itself."""
-    info = REASONS[verdict.reason]
+    info = info_of(verdict)
     return info.advice != NO_ADVICE or info.event == "Warning" or bool(verdict.blockers)
 
 

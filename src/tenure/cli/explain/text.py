@@ -26,7 +26,8 @@ from tenure.core.decision import (
     Verdict,
 )
 from tenure.core.facts import told
-from tenure.core.reasons import NO_ADVICE, REASONS
+from tenure.core.gates.explained import info_of
+from tenure.core.reasons import NO_ADVICE
 from tenure.model.api.meta import format_time
 
 #: Verdicts on what an object stands on; a pool may have a thousand unhealthy Nodes.
@@ -97,13 +98,13 @@ def _nothing_to_decide(answer: Explanation) -> str:
 
 def _advice(verdict: Verdict) -> str:
     """What an operator can do about it; empty: nothing."""
-    advice = REASONS[verdict.reason].advice
+    advice = info_of(verdict).advice
     return "" if advice == NO_ADVICE else advice
 
 
 def _verdict_lines(verdict: Verdict, *, advised: bool) -> Iterator[str]:
     """``advised``: one of the verdicts asks for something, so that none may say "nothing to do"."""
-    info = REASONS[verdict.reason]
+    info = info_of(verdict)
     yield f"  verdict   {verdict.reason}: {verdict.message}"
     yield f"  meaning   {info.meaning}"
     for blocker in untold(verdict):

@@ -12,7 +12,8 @@ from tenure.cli.explain.text import action_words, untold, verdict_json
 from tenure.cli.plan.planning import Key, Plan, key_of, twins_of
 from tenure.cli.view.instants import dated, with_relative
 from tenure.core.decision import Concern, Verdict
-from tenure.core.reasons import REASONS, Reason
+from tenure.core.gates.explained import info_of
+from tenure.core.reasons import Reason
 from tenure.model.api.meta import format_time
 
 #: Lines for one reason.
@@ -88,11 +89,11 @@ def _settled(plan: Plan) -> Iterator[str]:
 
 
 def _heap(verdicts: Iterable[Verdict], twins: Mapping[Key, Verdict]) -> Iterator[str]:
-    groups: dict[Reason, list[Verdict]] = {}
+    groups: dict[tuple[Reason, str], list[Verdict]] = {}
     for verdict in verdicts:
-        groups.setdefault(verdict.reason, []).append(verdict)
-    for reason, members in groups.items():
-        yield f"  {reason}: {REASONS[reason].meaning}"
+        groups.setdefault((verdict.reason, verdict.gate), []).append(verdict)
+    for (reason, _), members in groups.items():
+        yield f"  {reason}: {info_of(members[0]).meaning}"
         lines = _alike(members)
         for same in lines[:SHOWN]:
             yield from _verdict(same[0], _who(same, twins))

@@ -189,6 +189,7 @@ class Execution:
             *found.facts,
             blockers=found.blockers,
             recheck_at=found.until,
+            gate=found.gate,
         )
 
     def _leaving(self, node: Node) -> LeavingNode:

@@ -155,6 +155,7 @@ class Planner:
             *blocked.facts,
             blockers=blocked.blockers,
             recheck_at=blocked.until,
+            gate=blocked.gate,
         )
 
     # -- what is done ------------------------------------------------------------------

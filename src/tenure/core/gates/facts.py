@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import ClassVar, Final
 
 from tenure.core.facts import AT, Fact
 from tenure.core.protect.protection import Protection
@@ -75,6 +75,17 @@ class NoBudget(Fact, frozen=True):
     def __str__(self) -> str:
         has = "no budget that applies now" if self.any else "no budgets"
         return f"NodePool {self.pool} has {has}"
+
+
+class BlockedUntil(Fact, frozen=True):
+    """When the gate may let it pass, where the gate's own facts do not say."""
+
+    at: datetime
+
+    news: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        return f"blocked until {format_time(self.at)} unless the cluster changes before"
 
 
 class BudgetUse(Fact, frozen=True, kw_only=True):
@@ -166,6 +177,7 @@ def _some(names: tuple[str, ...]) -> str:
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
     RepairSwitchedOff(),
+    BlockedUntil(AT),
     ClaimWithoutPool("general-4nv74"),
     RepairRulesUnusable("general", 'spec.repair.maxUnhealthy: "many" is not a number'),
     RepairVetoed("Node", "node-1", "true"),

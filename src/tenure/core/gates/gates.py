@@ -23,10 +23,11 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tenure.core.decision import Blocker
-from tenure.core.facts import Fact
+from tenure.core.facts import Fact, instants_of
 from tenure.core.gates.budgets import Allowance, allowance
 from tenure.core.gates.facts import (
     BlockedByObject,
+    BlockedUntil,
     ClaimWithoutPool,
     DrainUnbounded,
     OthersFirst,
@@ -122,6 +123,10 @@ OF_REPAIR: Final = frozenset(_REPAIR)
 ROLLS_BACK: Final = frozenset({Gate.OFF, Gate.VETO, Gate.WINDOW})
 
 
+#: When these may change, more nodes may count as unhealthy: that is no end.
+_NO_END: Final = frozenset({Gate.OUTAGE, Gate.BREAKER})
+
+
 class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What the gates read, of one node.
 
@@ -179,7 +184,17 @@ def first_blocked(
     if missing:
         raise AssertionError(f"gates for {operation} without {', '.join(sorted(missing))}")
     found = (GATES[gate](facts, settings, now) for gate in Gate if gate in asked)
-    return next((blocked for blocked in found if blocked is not None), None)
+    return next((_dated(blocked, now) for blocked in found if blocked is not None), None)
+
+
+def _dated(blocked: Blocked, now: datetime) -> Blocked:
+    """With until when, if that is known and the gate has not said so."""
+    until = blocked.until
+    if until is None or until <= now or blocked.gate in _NO_END:
+        return blocked
+    if any(instants_of(blocked.facts)):
+        return blocked
+    return msgspec.structs.replace(blocked, facts=(*blocked.facts, BlockedUntil(until)))
 
 
 def changes_at(operation: Operation, facts: GateFacts, now: datetime) -> datetime | None:

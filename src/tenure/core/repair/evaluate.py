@@ -140,7 +140,8 @@ class _Evaluation:
             # An outage says more than the breaker that it trips as well.
             outages = (one for one in self._blocked if one.gate is Gate.OUTAGE)
             blocked = next(outages, self._blocked[0])
-            yield _say(pool, Reason.REPAIR_BLOCKED, *blocked.facts, recheck_at=changes)
+            facts, gate = blocked.facts, blocked.gate
+            yield _say(pool, Reason.REPAIR_BLOCKED, *facts, recheck_at=changes, gate=gate)
 
     # -- one claim ---------------------------------------------------------------------
 
@@ -373,7 +374,7 @@ class _Evaluation:
         if blocked.reason is Reason.REPAIR_BLOCKED:
             self._blocked.append(blocked)
         told = (*why, *blocked.facts)
-        return _say(facts.claim, blocked.reason, *told, recheck_at=blocked.until)
+        return _say(facts.claim, blocked.reason, *told, recheck_at=blocked.until, gate=blocked.gate)
 
 
 def _operation(cause: Cause) -> Operation:

@@ -184,7 +184,7 @@ class RepairPlanned(Fact, frozen=True):
 
     def __str__(self) -> str:
         what = "rebooted" if self.action is RepairAction.REBOOT else "replaced gracefully"
-        return f"to be {what}"
+        return f"to be {what} once every gate allows it"
 
 
 class TerminatingAlready(Fact, frozen=True):
