@@ -60,16 +60,22 @@ class SpecError(TenureError):
         self.at, self.got, self.expected, self.hint = at, got, expected, hint
 
     def __str__(self) -> str:
-        found = "missing" if self.got is None else f"got {_quoted(self.got)}"
-        message = f"{self.at}: {found}, expected {self.expected}"
-        if self.expected == KNOWN_FIELD:
-            # As kubectl says it: the value of such a field is not what is wrong.
-            place, colon, field = self.at.rpartition(": ")
-            message = f'{place}{colon}unknown field "{field}"'
-        return f"{message}. {self.hint}" if self.hint else message
+        got = None if self.got is None else quoted(self.got)
+        return problem_sentence(self.at, got, self.expected, self.hint)
 
 
-def _quoted(got: object) -> str:
+def problem_sentence(at: str, got: str | None, expected: str, hint: str) -> str:
+    """``got``: quoted; None where it is missing."""
+    found = "missing" if got is None else f"got {got}"
+    message = f"{at}: {found}, expected {expected}"
+    if expected == KNOWN_FIELD:
+        # As kubectl says it: the value of such a field is not what is wrong.
+        place, colon, field = at.rpartition(": ")
+        message = f'{place}{colon}unknown field "{field}"'
+    return f"{message}. {hint}" if hint else message
+
+
+def quoted(got: object) -> str:
     return repr(shown(got)) if isinstance(got, str) else shown(repr(got))
 
 

@@ -19,6 +19,7 @@ import msgspec
 
 from tenure.model.api.meta import format_time
 from tenure.model.values.fact import Fact, sentence
+from tenure.model.values.problem import Problem
 from tenure.model.values.unreadable import UnreadableObject
 
 __all__ = ["EXAMPLES", "Fact", "NodeClassNotServed", "Quoted", "RetriedAt", "sentence"]
@@ -113,6 +114,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     RetriedAt(AT),
     NodeClassNotServed("EC2NodeClass", "karpenter.k8s.aws"),
     Joined((Quoted("The API server is busy"), RetriedAt(AT))),
+    Problem("spec.weight", "0", "a number from 1 to 100"),
     UnreadableObject("Pod", "default/web-1", "spec.priority", expected="int", got="str"),
     UnreadableObject("Node", "node-1", error="Invalid RFC3339 encoded datetime"),
     UnreadableObject("NodePool", "general", error="KeyError: 'zone'", decoded=True),

@@ -31,6 +31,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodepool import Budget, NodePool
 from tenure.model.values.cron import Cron, parse_zone
 from tenure.model.values.duration import parse_duration
+from tenure.model.values.problem import Problem, problems_from
 from tenure.schema.semantics.disruption import budget_problems
 
 __all__ = ["UNLIMITED", "Allowance", "PoolFleet", "allowance", "consuming", "fleet_of", "limit"]
@@ -86,12 +87,12 @@ def consuming(traits: Traits, fleet: PoolFleet) -> int:
     return _taken(fleet.all, traits)
 
 
-def _broken(budgets: Sequence[Budget]) -> str:
-    """What is wrong with the first that cannot be understood; empty when all can."""
+def _broken(budgets: Sequence[Budget]) -> Problem | None:
+    """What is wrong with the first that cannot be understood; None when all can."""
     for index, budget in enumerate(budgets):
         for problem in budget_problems(budget, f"spec.disruption.budgets[{index}]"):
-            return str(problem)
-    return ""
+            return problems_from((problem,))[0]
+    return None
 
 
 def _concerns(budget: Budget, traits: Traits) -> bool:

@@ -9,6 +9,7 @@ from tenure.core.facts import AT, Fact
 from tenure.core.protect.protection import Protection
 from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.api.names import DO_NOT_REPAIR
+from tenure.model.values.problem import Problem, Problems, in_one_line
 
 #: How many objects a sentence names.
 _NAMED: Final = 3
@@ -28,10 +29,11 @@ class ClaimWithoutPool(Fact, frozen=True):
 
 class RepairRulesUnusable(Fact, frozen=True):
     pool: str
-    problems: str
+    problems: Problems
 
     def __str__(self) -> str:
-        return f"spec.repair of NodePool {self.pool} cannot be used: {self.problems}"
+        said = in_one_line(self.problems)
+        return f"spec.repair of NodePool {self.pool} cannot be used: {said}"
 
 
 class RepairVetoed(Fact, frozen=True):
@@ -60,7 +62,7 @@ class PoolPauses(Fact, frozen=True):
 
 class BudgetUnreadable(Fact, frozen=True):
     pool: str
-    problem: str
+    problem: Problem
 
     def __str__(self) -> str:
         return f"no node of NodePool {self.pool} is disrupted: {self.problem}"
@@ -175,15 +177,18 @@ def _some(names: tuple[str, ...]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
+_MANY: Final = Problem("spec.repair.maxUnhealthy", "'many'", "a count or a percentage")
+_TEN: Final = Problem("spec.disruption.budgets[0].nodes", "'ten'", "a count or a percentage")
+
 EXAMPLES: Final[tuple[Fact, ...]] = (
     RepairSwitchedOff(),
     BlockedUntil(AT),
     ClaimWithoutPool("general-4nv74"),
-    RepairRulesUnusable("general", 'spec.repair.maxUnhealthy: "many" is not a number'),
+    RepairRulesUnusable("general", (_MANY,)),
     RepairVetoed("Node", "node-1", "true"),
     RepairVetoed("NodeClaim", "general-4nv74", "4h", AT),
     PoolPauses("general", "general-4nv74", AT),
-    BudgetUnreadable("general", 'spec.disruption.budgets[0].nodes: "ten" is not a number'),
+    BudgetUnreadable("general", _TEN),
     NoBudget("general", any=False),
     NoBudget("general", any=True),
     BudgetUse(pool="general", nodes="10%", limit=1, total=8),

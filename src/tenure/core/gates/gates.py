@@ -50,6 +50,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
+from tenure.model.values.problem import Problems
 
 #: A pause that ends later than this from now was not written by Tenure.
 PAUSE_MAX: Final = timedelta(minutes=30)
@@ -140,7 +141,7 @@ class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
     #: Maintenance windows that name the action.
     windows: Windows | UnsetType = UNSET
     #: Why the pool's repair block cannot be used; empty when it can.
-    broken: str = ""
+    broken: Problems = ()
     #: Why its failure domains block it, and why the breaker of its pool does; empty: they do not.
     outage: tuple[Fact, ...] | UnsetType = UNSET
     breaker: CircuitBreakerOpen | UnsetType | None = UNSET

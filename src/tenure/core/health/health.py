@@ -25,8 +25,8 @@ from tenure.core.windows.parsed import ParsedWindow
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
+from tenure.model.values.problem import Problems, problems_from
 from tenure.model.values.unreadable import UnreadableObject
-from tenure.schema.problems import in_words
 from tenure.schema.semantics.repair import block_problems
 
 #: How many of a pool's nodes may be unhealthy if the pool does not set ``maxUnhealthy``.
@@ -53,7 +53,7 @@ class HealthView(msgspec.Struct, frozen=True, kw_only=True):
     pool: NodePool | None
     rules: Rules
     #: Why the pool's repair block is not used; empty when it is.
-    broken: str = ""
+    broken: Problems = ()
     #: Maintenance windows that name ``Repair``.
     windows: tuple[ParsedWindow, ...] = ()
     #: All Nodes that the breaker counts; of a claim without a pool, all of ours.
@@ -107,13 +107,13 @@ def examine(claim: NodeClaim, node: Node | None, rules: Rules) -> Health:
     return Health(boot, found)
 
 
-def unusable(pool: NodePool | None) -> str:
+def unusable(pool: NodePool | None) -> Problems:
     """Why its repair block is not used; empty when it is.
 
     A policy that cannot be used is ignored by itself (``Rules.entries``), and reported.
     """
     block = pool.spec.repair if pool is not None else None
-    return in_words(block_problems(block)) if block is not None else ""
+    return problems_from(block_problems(block)) if block is not None else ()
 
 
 def limit_of(pool: NodePool | None) -> str | int:

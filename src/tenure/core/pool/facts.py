@@ -7,6 +7,7 @@ from typing import Final
 
 from tenure.core.facts import AT, THEN, Fact
 from tenure.model.api.meta import format_time
+from tenure.model.values.problem import Problem, Problems, in_one_line
 
 
 class TemplateHashMissing(Fact, frozen=True):
@@ -24,23 +25,23 @@ class LaunchesNothing(Fact, frozen=True):
 class DisruptionUnusable(Fact, frozen=True):
     """``closed``: a budget of the NodePool cannot be read, so no budget allows a disruption."""
 
-    problems: str
+    problems: Problems
     closed: bool
 
     def __str__(self) -> str:
         stops = "no node is disrupted voluntarily" if self.closed else "these fields are not used"
-        return f"{stops}: {self.problems}"
+        return f"{stops}: {in_one_line(self.problems)}"
 
 
 class RepairUnusable(Fact, frozen=True):
     """``closed``: nothing of the block can be used."""
 
-    problems: str
+    problems: Problems
     closed: bool
 
     def __str__(self) -> str:
         stops = "no node is repaired" if self.closed else "these fields are not used for repair"
-        return f"{stops}: {self.problems}"
+        return f"{stops}: {in_one_line(self.problems)}"
 
 
 class PoolSize(Fact, frozen=True):
@@ -112,13 +113,20 @@ class TimeOutsRecorded(Fact, frozen=True):
         return f"recording {self.nodes} new nodes that were not Ready in time or were repaired soon"
 
 
+_TEN: Final = Problem("spec.disruption.budgets[0].nodes", "'ten'", "a count or a percentage")
+_1D: Final = Problem("spec.disruption.maxPodProtection", "'1d'", "a duration such as 24h")
+_MANY: Final = Problem("spec.repair.maxUnhealthy", "'many'", "a count or a percentage")
+_ODD: Final = Problem(
+    "spec.repair.policies[0].conditionType", "'Odd'", "a condition that is watched"
+)
+
 EXAMPLES: Final[tuple[Fact, ...]] = (
     TemplateHashMissing(),
     LaunchesNothing("NodeClassReady: EC2NodeClass default does not exist"),
-    DisruptionUnusable('spec.disruption.budgets[0].nodes: "ten" is not a number', closed=True),
-    DisruptionUnusable('spec.disruption.maxPodProtection: "1d" is not a duration', closed=False),
-    RepairUnusable('spec.repair.maxUnhealthy: "many" is not a number', closed=True),
-    RepairUnusable("spec.repair.policies[0].reason: condition Odd is not watched", closed=False),
+    DisruptionUnusable((_TEN,), closed=True),
+    DisruptionUnusable((_1D,), closed=False),
+    RepairUnusable((_MANY,), closed=True),
+    RepairUnusable((_ODD,), closed=False),
     PoolSize(1),
     PoolSize(3, (("cpu", "12", "100"),)),
     LimitsUsedUp(("spec.limits.cpu", "spec.limits.memory")),

@@ -55,6 +55,7 @@ from tenure.model.api.resource import NODES as NODE_OBJECTS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.model.values.problem import problems_from
 from tenure.model.values.quantity import UNIT, format_resources, readable_amounts
 from tenure.packing.demand.problem import NODES
 from tenure.schema.problems import PoolProblems, Problems, in_words, problems_of_pool
@@ -192,9 +193,9 @@ def _bad_blocks(pool: NodePool, found: PoolProblems) -> Iterator[Fact]:
     """What the pool does not do because of an invalid block, and why."""
     if found.disruption:
         closed = any(one.at.startswith("spec.disruption.budgets") for one in found.disruption)
-        yield DisruptionUnusable(in_words(found.disruption), closed)
+        yield DisruptionUnusable(problems_from(found.disruption), closed)
     if found.repair:
-        yield RepairUnusable(in_words(found.repair), bool(unusable(pool)))
+        yield RepairUnusable(problems_from(found.repair), bool(unusable(pool)))
 
 
 def _size(view: PoolView) -> PoolSize:

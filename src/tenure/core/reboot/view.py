@@ -12,6 +12,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.snapshot.observations import RebootAnswer
+from tenure.model.values.problem import Problems
 from tenure.model.values.unreadable import UnreadableObject
 
 
@@ -21,7 +22,7 @@ class RebootView(msgspec.Struct, frozen=True, kw_only=True):
     #: Its pool, what means unhealthy there, and why its repair block is not used if it is not.
     pool: NodePool | None = None
     rules: Rules = Rules()
-    broken: str = ""
+    broken: Problems = ()
     #: The pods of the Node, as long as they are evicted.
     drain: DrainView | None = None
     answer: RebootAnswer | None = None

@@ -7,6 +7,7 @@ from typing import Final
 
 from tenure.core.facts import AT, Fact, some
 from tenure.model.api.meta import FOR_EVER, format_time
+from tenure.model.values.problem import Problem, Problems, in_one_line
 
 
 class WindowBlocks(Fact, frozen=True):
@@ -59,10 +60,10 @@ class OutsideAllowWindows(Fact, frozen=True):
 
 
 class WindowUnreadable(Fact, frozen=True):
-    problems: str
+    problems: Problems
 
     def __str__(self) -> str:
-        return self.problems
+        return in_one_line(self.problems)
 
 
 class WindowActive(Fact, frozen=True, kw_only=True):
@@ -94,7 +95,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     WindowsUnlisted("the API server does not have this kind"),
     OutsideAllowWindows(("nights", "weekends"), ("Repair",), "node-1", AT),
     OutsideAllowWindows(("nights",), ("Drift",), "node-1"),
-    WindowUnreadable('spec.schedules[0].cron: "* *" has 2 fields, and needs 5'),
+    WindowUnreadable((Problem("spec.schedules[0].cron", "'* *'", "five fields"),)),
     WindowActive(active=True, allows=False, actions=("Drift",), nodes=3, changes_at=AT),
     WindowActive(active=True, allows=False, actions=("Drift", "Repair"), nodes=1),
     WindowActive(active=False, allows=True, actions=("Drift",), nodes=0, changes_at=AT),

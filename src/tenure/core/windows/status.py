@@ -23,7 +23,8 @@ from tenure.model.api.window import MaintenanceWindow
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
-from tenure.schema.problems import in_words, problems_of
+from tenure.model.values.problem import problems_from
+from tenure.schema.problems import problems_of
 
 
 class WindowView(msgspec.Struct, frozen=True):
@@ -59,10 +60,11 @@ class WindowDecider:
 
     def decide(self, view: WindowView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         window, phase = view.window, view.parsed.phase(now)
-        if message := in_words(problems_of(window)):
-            valid = Wanted("Valid", "False", "Unreadable", message)
+        if problems := problems_from(problems_of(window)):
+            unreadable = WindowUnreadable(problems)
+            valid = Wanted("Valid", "False", "Unreadable", str(unreadable))
             patch = _patch(view, phase, valid)
-            return (_verdict(window, Reason.WINDOW_INVALID, WindowUnreadable(message), patch),)
+            return (_verdict(window, Reason.WINDOW_INVALID, unreadable, patch),)
         fact = WindowActive(
             active=phase.on,
             allows=not window.blocks,
