@@ -272,13 +272,16 @@ def _living(
     for claim in marked:
         if newest is None or newest - claim.created_at > REMEMBERED:
             continue
-        for one in snapshot.derived.of(LAUNCHED, claim):
-            if one.owner in owners or namespace_of(one.owner) in namespaces:
-                yield _of_claim(claim, one, snapshot)
+        launched = snapshot.derived.of(LAUNCHED, claim)
+        made = [a for a in launched if a.owner in owners or namespace_of(a.owner) in namespaces]
+        node = _node_in_service(claim, snapshot) if made else None
+        for one in made:
+            yield _of_claim(claim, one, node, snapshot)
 
 
-def _of_claim(claim: NodeClaim, one: For, snapshot: Snapshot) -> PastLaunch:
-    node, observations = _node_in_service(claim, snapshot), snapshot.observations
+def _of_claim(claim: NodeClaim, one: For, node: Node | None, snapshot: Snapshot) -> PastLaunch:
+    """``node``: the claim's, where it is in service."""
+    observations = snapshot.observations
     served = one.served or one.owner in observations.served_claims.get(claim.uid, ())
     # An unreadable claim without a Node gets none: its launch was in vain from its creation on.
     since = node.created_at if node is not None else _stuck_since(claim, snapshot)

@@ -84,6 +84,7 @@ def in_words(owner: str) -> str:
     return owner.replace("/", " ", 1)
 
 
+@lru_cache(4096)
 def namespace_of(owner: str) -> str:
     return owner.split("/", 2)[1] if owner.count("/") > 1 else ""
 
