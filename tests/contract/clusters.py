@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from tenure.model.api.resource import NODES, PODS, VOLUME_ATTACHMENTS, Resource
-from tenure.sim.actors.pdb.controller import DisruptionBudgets
+from tenure.sim.actors.pdb.controller import PdbController
 from tenure.sim.actors.scheduling.scheduler import Scheduler
 from tenure.sim.actors.workloads.job import Jobs
 from tenure.sim.actors.workloads.statefulset import StatefulSets
@@ -131,7 +131,7 @@ class EmbeddedCluster(Cluster, StoreBackend):
         Scheduler(world, self._store)
         StatefulSets(world, self._store)
         Jobs(world, self._store)
-        DisruptionBudgets(world, self._store)
+        PdbController(world, self._store)
         self.transport = InProcessTransport(Api(self._store))
         await self.prepared(main)
 

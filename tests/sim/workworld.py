@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tenure.model.api.resource import NODES, POD_DISRUPTION_BUDGETS, PODS, Resource
-from tenure.sim.actors.pdb.controller import DisruptionBudgets
+from tenure.sim.actors.pdb.controller import PdbController
 from tenure.sim.actors.scheduling.scheduler import Scheduler
 from tenure.sim.actors.workloads.daemonset import DaemonSets
 from tenure.sim.actors.workloads.deployment import Deployments
@@ -81,7 +81,7 @@ class World:
         DaemonSets(self.env, self.store)
         StatefulSets(self.env, self.store)
         Jobs(self.env, self.store)
-        DisruptionBudgets(self.env, self.store)
+        PdbController(self.env, self.store)
         return self
 
     def run(self, seconds: float) -> None:

@@ -22,7 +22,7 @@ from tenure.ports.cloud import Cloud
 from tenure.ports.fence import OPEN, Fence
 from tenure.ports.transport import Transport
 from tenure.runtime.controller import Controller
-from tenure.sim.actors.pdb.controller import DisruptionBudgets
+from tenure.sim.actors.pdb.controller import PdbController
 from tenure.sim.actors.scheduling.scheduler import Scheduler
 from tenure.sim.actors.workloads.daemonset import DaemonSets
 from tenure.sim.actors.workloads.deployment import Deployments
@@ -78,7 +78,7 @@ class World:
         self.daemon_sets = DaemonSets(env, self.store)
         self.stateful_sets = StatefulSets(env, self.store)
         self.jobs = Jobs(env, self.store)
-        self.disruption_budgets = DisruptionBudgets(env, self.store)
+        self.pdb_controller = PdbController(env, self.store)
         self.checkers = Checkers(
             env,
             self.store,

@@ -29,7 +29,7 @@ from tenure.model.api.resource import (
     REPLICA_SETS,
     STATEFUL_SETS,
 )
-from tenure.sim.actors.pdb.coveredpods import Budget, Member, Namespace, Owner
+from tenure.sim.actors.pdb.coveredpods import CoveredPods, Member, Namespace, Owner
 from tenure.sim.actors.workloads.fraction import count_of
 from tenure.sim.actors.workloads.ownedpods import controller_of
 from tenure.sim.actors.workqueue import WorkQueue, queue_key
@@ -51,7 +51,7 @@ class Need(msgspec.Struct, frozen=True):
     healthy: int
 
 
-class DisruptionBudgets:
+class PdbController:
     def __init__(self, env: Environment, store: Store) -> None:
         self._env = env
         self._store = store
@@ -115,7 +115,7 @@ class DisruptionBudgets:
             written = self._store.update(POD_DISRUPTION_BUDGETS, update, "status")
             budget.written = written["status"]
 
-    def _evicted(self, stored: Obj, budget: Budget) -> dict[str, str]:
+    def _evicted(self, stored: Obj, budget: CoveredPods) -> dict[str, str]:
         """Pods whose eviction was allowed and that do not show it yet."""
         now = self._env.now()
         waiting: dict[str, str] = {}
@@ -128,7 +128,7 @@ class DisruptionBudgets:
             self._queue.add_at(queue_key(stored), forgotten_at)
         return waiting
 
-    def _need(self, budget: Budget) -> Need | str:
+    def _need(self, budget: CoveredPods) -> Need | str:
         """What the budget asks for, or why that cannot be told."""
         least, most = budget.spec.get("minAvailable"), budget.spec.get("maxUnavailable")
         if isinstance(least, int):

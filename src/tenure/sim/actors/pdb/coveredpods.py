@@ -39,8 +39,8 @@ class Member(msgspec.Struct, frozen=True):
         )
 
 
-class Budget:
-    """One budget's pods, with the numbers that change with every one of them."""
+class CoveredPods:
+    """The pods that one PDB covers, with the numbers that change with every one of them."""
 
     def __init__(self, spec: Obj) -> None:
         self.spec = spec
@@ -76,7 +76,7 @@ class Namespace:
     """The budgets of one namespace, and which of them cover which pod."""
 
     def __init__(self) -> None:
-        self.budgets: dict[str, Budget] = {}
+        self.budgets: dict[str, CoveredPods] = {}
         self.pods: dict[str, Member] = {}
         #: Names of budgets by the labels they cover; equal pods are many, labels few.
         self._covering: dict[tuple[tuple[str, str], ...], list[str]] = {}
@@ -84,7 +84,7 @@ class Namespace:
     def begin(self, name: str, spec: Obj) -> None:
         """A new budget, or a new selector of an old one."""
         self._covering.clear()
-        budget = self.budgets[name] = Budget(spec)
+        budget = self.budgets[name] = CoveredPods(spec)
         for pod, member in self.pods.items():
             if budget.covers(member.labels):
                 budget.put(pod, member)
