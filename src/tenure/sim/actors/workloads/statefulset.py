@@ -1,12 +1,12 @@
 """StatefulSets: pods with lasting names, one at a time or all at once.
 
-A place whose pod is still in the API, terminating or not, is taken: the successor is created
+An ordinal whose pod is still in the API, terminating or not, is taken: the successor is created
 when the old pod has *gone*, so that no name ever runs twice. In this order:
 
-1. places below ``replicas``, lowest first: an empty one gets its claims and its pod; a finished
-   pod is deleted. ``OrderedReady`` goes on to the next place only when this one is available
+1. ordinals below ``replicas``, lowest first: an empty one gets its claims and its pod; a finished
+   pod is deleted. ``OrderedReady`` goes on to the next ordinal only when this one is available
    and not terminating; ``Parallel`` does not wait;
-2. places above, highest first: deleted, in ``OrderedReady`` one after the other;
+2. ordinals above, highest first: deleted, in ``OrderedReady`` one after the other;
 3. pods of an older template, highest first, one after the other (``RollingUpdate`` down to its
    ``partition``; ``OnDelete`` never).
 
@@ -36,8 +36,8 @@ from tenure.sim.virtual.environment import Environment
 _FINISHED: Final = ("Succeeded", "Failed")
 _NO_PODS: Final = Group()
 
-#: Pods by their place in the set.
-Places = dict[int, Obj]
+#: Pods by their ordinal in the set.
+ByOrdinal = dict[int, Obj]
 
 
 class StatefulSets:
@@ -61,34 +61,34 @@ class StatefulSets:
         if stateful_set is None or "deletionTimestamp" in stateful_set["metadata"]:
             return
         group = self._pods.of(stateful_set["metadata"]["uid"]) if self._pods else _NO_PODS
-        places = _places(stateful_set, group)
-        missing, leaving = self._next(stateful_set, places)
+        by_ordinal = _by_ordinal(stateful_set, group)
+        missing, leaving = self._next(stateful_set, by_ordinal)
         for ordinal in missing:
             self._create(stateful_set, ordinal)
         for pod in leaving:
             self._store.delete(PODS, namespace, pod["metadata"]["name"])
         if not missing and not leaving:  # Otherwise when the changed pods have been seen.
-            self._write_status(stateful_set, places)
+            self._write_status(stateful_set, by_ordinal)
 
-    def _next(self, stateful_set: Obj, places: Places) -> tuple[list[int], list[Obj]]:
-        """The places to fill and the pods to delete now."""
+    def _next(self, stateful_set: Obj, by_ordinal: ByOrdinal) -> tuple[list[int], list[Obj]]:
+        """The ordinals to fill and the pods to delete now."""
         ordered = stateful_set["spec"].get("podManagementPolicy") != "Parallel"
-        missing, leaving, settled = self._fill(stateful_set, places, ordered=ordered)
+        missing, leaving, settled = self._fill(stateful_set, by_ordinal, ordered=ordered)
         if ordered and not settled:
             return missing, leaving
-        leaving += self._shrink(stateful_set, places, ordered=ordered)
+        leaving += self._shrink(stateful_set, by_ordinal, ordered=ordered)
         if not missing and not leaving:
-            leaving = _outdated(stateful_set, places)
+            leaving = _outdated(stateful_set, by_ordinal)
         return missing, leaving
 
     def _fill(
-        self, stateful_set: Obj, places: Places, *, ordered: bool
+        self, stateful_set: Obj, by_ordinal: ByOrdinal, *, ordered: bool
     ) -> tuple[list[int], list[Obj], bool]:
-        """Empty places, finished pods, and whether every place is as it should be."""
+        """Ordinals without a pod, finished pods, and whether every ordinal is as it should be."""
         missing: list[int] = []
         finished: list[Obj] = []
         for ordinal in _wanted(stateful_set):
-            pod = places.get(ordinal)
+            pod = by_ordinal.get(ordinal)
             if pod is None:
                 missing.append(ordinal)
             elif phase(pod) in _FINISHED:
@@ -100,10 +100,10 @@ class StatefulSets:
         return missing, finished, True
 
     @staticmethod
-    def _shrink(stateful_set: Obj, places: Places, *, ordered: bool) -> list[Obj]:
+    def _shrink(stateful_set: Obj, by_ordinal: ByOrdinal, *, ordered: bool) -> list[Obj]:
         """Pods above the last place, highest first."""
         last = _wanted(stateful_set)
-        condemned = [places[ordinal] for ordinal in sorted(places, reverse=True)
+        condemned = [by_ordinal[ordinal] for ordinal in sorted(by_ordinal, reverse=True)
                      if ordinal not in last]  # fmt: skip
         if not ordered:
             return [pod for pod in condemned if not _is_leaving(pod)]
@@ -135,19 +135,19 @@ class StatefulSets:
                 self._store.create(PERSISTENT_VOLUME_CLAIMS, claim)
         self._store.create(PODS, stateful_pod(stateful_set, ordinal))
 
-    def _write_status(self, stateful_set: Obj, places: Places) -> None:
-        available = sum(self._is_available(stateful_set, pod) for pod in places.values())
-        status = status_of(stateful_set, places, available)
+    def _write_status(self, stateful_set: Obj, by_ordinal: ByOrdinal) -> None:
+        available = sum(self._is_available(stateful_set, pod) for pod in by_ordinal.values())
+        status = status_of(stateful_set, by_ordinal, available)
         if status != stateful_set.get("status"):
             self._store.update(STATEFUL_SETS, {**stateful_set, "status": status}, "status")
 
 
-def status_of(stateful_set: Obj, places: Places, available: int) -> dict[str, Any]:
+def status_of(stateful_set: Obj, by_ordinal: ByOrdinal, available: int) -> dict[str, Any]:
     revision = revision_of(stateful_set)
     before = dig(stateful_set, "status", "currentRevision") or revision
-    staying = [pod for pod in places.values() if not _is_leaving(pod)]
+    staying = [pod for pod in by_ordinal.values() if not _is_leaving(pod)]
     updated = sum(_revision(pod) == revision for pod in staying)
-    ready = sum(is_ready(pod) for pod in places.values())
+    ready = sum(is_ready(pod) for pod in by_ordinal.values())
     # The rollout is over when every pod is of the current template and ready.
     current = revision if updated == ready == stateful_set["spec"]["replicas"] else before
     counts = {
@@ -157,7 +157,7 @@ def status_of(stateful_set: Obj, places: Places, available: int) -> dict[str, An
     }
     return {
         "observedGeneration": stateful_set["metadata"]["generation"],
-        "replicas": len(places),
+        "replicas": len(by_ordinal),
         **{key: count for key, count in counts.items() if count},
         "availableReplicas": available,
         "currentRevision": current,
@@ -166,7 +166,7 @@ def status_of(stateful_set: Obj, places: Places, available: int) -> dict[str, An
     }
 
 
-def _outdated(stateful_set: Obj, places: Places) -> list[Obj]:
+def _outdated(stateful_set: Obj, by_ordinal: ByOrdinal) -> list[Obj]:
     """The next pod of an older template to go: the highest, once all above it are healthy."""
     strategy = stateful_set["spec"].get("updateStrategy") or {}
     if strategy.get("type") == "OnDelete":
@@ -174,7 +174,7 @@ def _outdated(stateful_set: Obj, places: Places) -> list[Obj]:
     wanted, revision = _wanted(stateful_set), revision_of(stateful_set)
     partition = dig(strategy, "rollingUpdate", "partition") or 0
     for ordinal in reversed(wanted[partition:]):
-        pod = places.get(ordinal)
+        pod = by_ordinal.get(ordinal)
         if pod is not None and _revision(pod) != revision and not _is_leaving(pod):
             return [pod]
         if pod is None or not _is_healthy(pod):
@@ -188,10 +188,10 @@ def _wanted(stateful_set: Obj) -> range:
     return range(start, start + spec["replicas"])
 
 
-def _places(stateful_set: Obj, group: Group) -> Places:
+def _by_ordinal(stateful_set: Obj, group: Group) -> ByOrdinal:
     found = ((ordinal_of(stateful_set, pod), pod) for pod in group.pods.values())
-    places = {ordinal: pod for ordinal, pod in found if ordinal is not None}
-    return dict(sorted(places.items()))
+    by_ordinal = {ordinal: pod for ordinal, pod in found if ordinal is not None}
+    return dict(sorted(by_ordinal.items()))
 
 
 def _revision(pod: Obj) -> str:
