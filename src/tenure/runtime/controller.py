@@ -91,31 +91,9 @@ class Controller:
             journal=journal, metrics=self.metrics, events=self.events, report=report, warn=warn
         )
         self.times = self._time_check(server_time, transport)
-        self.evaluator = Evaluator(
-            choose(settings),
-            settings,
-            PATIENCE,
-            UNMOVED,
-            stopwatch=self.metrics.stopwatch,
-            evaluated=self.reporter.evaluated,
-        )
-        self.inventory = Inventory(
-            client=client,
-            cloud=cloud,
-            observations=self.observations,
-            clock=self._clock,
-            settings=settings,
-            snapshot=self.snapshot,
-            report=report,
-        )
-        self.instances = Instances(
-            cloud=cloud,
-            cache=self.cache,
-            observations=self.observations,
-            clock=self._clock,
-            settings=settings,
-            random=random,
-        )
+        self.evaluator = self._new_evaluator(choose(settings))
+        self.inventory = self._new_inventory(client, cloud, report)
+        self.instances = self._new_instances(cloud)
         self.executor = self._new_executor(client, fence)
         self.loop = self._new_loop()
 
@@ -173,6 +151,39 @@ class Controller:
             self.settings.clock_skew_max,
             moved=self._clock_moved,
             stepped=self._clock_stepped,
+        )
+
+    def _new_evaluator(self, chosen: Sequence[AnyDecider]) -> Evaluator:
+        return Evaluator(
+            chosen,
+            self.settings,
+            PATIENCE,
+            UNMOVED,
+            stopwatch=self.metrics.stopwatch,
+            evaluated=self.reporter.evaluated,
+        )
+
+    def _new_inventory(
+        self, client: Client, cloud: Cloud, report: Callable[[TenureError], None]
+    ) -> Inventory:
+        return Inventory(
+            client=client,
+            cloud=cloud,
+            observations=self.observations,
+            clock=self._clock,
+            settings=self.settings,
+            snapshot=self.snapshot,
+            report=report,
+        )
+
+    def _new_instances(self, cloud: Cloud) -> Instances:
+        return Instances(
+            cloud=cloud,
+            cache=self.cache,
+            observations=self.observations,
+            clock=self._clock,
+            settings=self.settings,
+            random=self._random,
         )
 
     def _new_view(

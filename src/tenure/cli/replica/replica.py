@@ -31,6 +31,7 @@ from tenure.kube.client.ratelimit import RateLimit
 from tenure.kube.client.servertime import DatedTransport, ServerTime
 from tenure.kube.lease.elector import Elector
 from tenure.kube.lease.status import LeaseRole
+from tenure.kube.webhook.webhook import Webhook
 from tenure.model.api.resource import Resource
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
@@ -69,12 +70,8 @@ class Replica:
         self._complaints = Complaints(
             log, sparing, lambda kind: self._metrics.errors.labels(kind).inc()
         )
-        self._journal = LoggedJournal(
-            log,
-            sparing,
-            LineLimit(self._clock, self._metrics.withheld.inc),
-            settings.journal_size,
-        )
+        limit = LineLimit(self._clock, self._metrics.withheld.inc)
+        self._journal = LoggedJournal(log, sparing, limit, settings.journal_size)
         self._loop_lag = LoopLag(
             lambda lag: log.warning("the loop was busy", seconds=round(lag, 1))
         )
@@ -89,23 +86,29 @@ class Replica:
         self._transport = MeteredTransport(dated, self._metrics)
         self._rate_limit = RateLimit(settings.client_qps, settings.client_burst)
         self._client = Client(self._transport, rate_limit=self._rate_limit, random=self._random)
-        self._view = View(
+        self._view = self._new_view()
+        self._webhook = self._new_webhook(reached)
+        self._controller: Controller | None = None
+        self._waits_for = ""
+
+    def _new_view(self) -> View:
+        return View(
             self._client,
-            node_classes=provider.node_classes,
+            node_classes=self._provider.node_classes,
             clock=self._clock,
             random=self._random,
             report=self._of_kind,
         )
-        self._webhook = new_webhook(
-            settings,
+
+    def _new_webhook(self, reached: Reached) -> Webhook | None:
+        return new_webhook(
+            self._settings,
             reached,
-            provider,
+            self._provider,
             client=Client(MeteredTransport(self._lease_transport, self._metrics)),
-            log=log,
+            log=self._log,
             metrics=self._metrics,
         )
-        self._controller: Controller | None = None
-        self._waits_for = ""
 
     def _new_elector(self, identity: str) -> Elector:
         # Its own transport: it opens the fence, and must not wait behind anything.
