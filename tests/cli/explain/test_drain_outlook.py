@@ -115,7 +115,8 @@ def test_a_veto_is_named_and_where_it_ends_repair_brings_the_deadline_forward(
         forced = story.when("Disrupted", "Pod/*")
     if not bounded:
         assert outlook.table.coming == ()
-        assert "repair    sets no deadline while it is blocked: DiskBroken=True" in text
+        assert "repair    sets no deadline when it falls due at 2026-01-05T08:08:00Z, in " in text
+        assert "while it is blocked: DiskBroken=True" in text
         assert outlook.repair.blocked
         assert DO_NOT_REPAIR in text.partition("Drain of")[2]
         assert "never by itself" in text
@@ -134,7 +135,7 @@ def test_repair_that_is_switched_off_is_named() -> None:
         story.run(15 * MINUTE)
         assert not story.when("Disrupted", "Pod/*")
     assert outlook.table.ends_by is None
-    assert "sets no deadline while it is blocked" in text
+    assert "while it is blocked: DiskBroken=True" in text
     assert "node repair is switched off" in text.partition("Drain of")[2]
 
 
@@ -144,7 +145,7 @@ def test_an_open_breaker_is_named() -> None:
         story.run(15 * MINUTE)
         assert not story.when("Disrupted", "Pod/*")
     assert outlook.table.ends_by is None
-    assert "sets no deadline while it is blocked" in text
+    assert "while it is blocked: DiskBroken=True" in text
     assert "maxUnhealthy 0" in text.partition("Drain of")[2]
 
 
@@ -154,7 +155,8 @@ def test_a_graceful_repair_without_a_bound_sets_no_deadline() -> None:
         story.run(15 * MINUTE)
         assert not story.when("Disrupted", "Pod/*")
     assert outlook.table.ends_by is None
-    assert "repair    sets no deadline: DiskBroken=True" in text
+    assert "repair    sets no deadline when it falls due at 2026-01-05T08:08:00Z, in " in text
+    assert "repair due since" not in text.partition("Drain of")[2], "it is not due yet"
     assert "replaced" not in text.partition("CONDITION")[2], "it terminates already"
 
 
@@ -205,3 +207,43 @@ def test_the_drain_of_a_node_that_is_being_rebooted_counts_its_repair() -> None:
     assert abs(forced - row.forced_at) <= SECOND
     assert gone <= outlook.table.ends_by + 10 * SECOND
     assert "repair    falls due at" in text
+
+
+def test_of_a_node_that_reboots_no_instant_is_made_up() -> None:
+    """A deletion would end the reboot; what is due then is not said as if it were due now."""
+    policy = {**POLICY, "action": "Reboot"}
+    pool = a_pool(repair={**GRACEFUL, "maxUnhealthy": "100%", "policies": [policy]})
+    with Story(a_node_class(), pool, a_deployment(replicas=1)) as story:
+        story.run(5 * MINUTE)
+        story.kubelets.set_condition(_node(story), UNHEALTHY, "True", "Test")
+        story.run(2 * MINUTE + 5 * SECOND)
+        claim = story.the(NODE_CLAIMS)
+        rebooting = [one for one in claim["status"]["conditions"] if one["type"] == "Rebooting"]
+        assert [one["status"] for one in rebooting] == ["True"]
+        outlook, text = told(story)
+    drain = text.partition("Drain of")[2]
+    assert outlook.repair.unset_at == story.now + 2 * MINUTE
+    assert "repair    sets no deadline when it falls due at 2026-01-05T08:09:05Z, in 2m" in drain
+    assert "ends the reboot" in drain
+    assert "due since" not in drain
+    assert "counted from" not in drain
+
+
+def test_what_a_window_blocks_is_not_said_to_fall_due_later() -> None:
+    window = {
+        "apiVersion": "karpenter.sh/v1alpha1",
+        "kind": "MaintenanceWindow",
+        "metadata": {"name": "morning"},
+        "spec": {"actions": ["Repair"], "schedules": [{"cron": "0 8 * * *", "duration": "1h"}]},
+    }
+    pool = a_pool(repair={**BOUNDED, "maxUnhealthy": "100%"})
+    with Story(a_node_class(), pool, a_deployment(replicas=1), window) as story:
+        story.run(5 * MINUTE)
+        story.kubelets.set_condition(_node(story), UNHEALTHY, "True", "Test")
+        story.run(5 * MINUTE)
+        outlook, text = told(story)
+    assert "repair    is blocked until 2026-01-05T09:00:00Z, in 50m: from then on" in text
+    (row,) = outlook.table.pods
+    assert row.stopped_by is not None
+    line = next(line for line in text.splitlines() if row.pod in line and "plain pods" in line)
+    assert "09:0" not in line, "it has stopped long before it would be forced"

@@ -7,6 +7,7 @@ from tenure.cli.cluster.question import Question
 from tenure.cli.explain.explanation import Explanation, explanation
 from tenure.cli.explain.text import as_text
 from tenure.core.reasons import Reason
+from tenure.core.repair.facts import RepairDueSince
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.sim.scenario.dsl import Story
@@ -58,5 +59,5 @@ def test_a_repair_that_falls_due_later_is_not_due_since_then() -> None:
         story.run(45 * SECOND)
         answer = explained(story, Question(NODES, node))
     (drain,) = answer.timetables
-    assert "repair due at 2026-01-05T08:04:15Z" in drain.repair.unset
-    assert "due since" not in drain.repair.unset
+    assert drain.repair.unset_at == datetime(2026, 1, 5, 8, 4, 15, tzinfo=UTC)
+    assert not any(isinstance(fact, RepairDueSince) for fact in drain.repair.unset)

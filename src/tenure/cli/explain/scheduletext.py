@@ -10,7 +10,7 @@ import msgspec
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.view.instants import at_clock
-from tenure.core.facts import Fact, counted
+from tenure.core.facts import Fact, counted, sentence
 from tenure.core.repair.foresight import Foresight, foresee
 from tenure.core.terminate.facts.pods import PdbAllowsNoMore
 from tenure.core.terminate.facts.termination import PodsBlocked, VolumeAttached
@@ -45,7 +45,7 @@ def timetable_lines(outlook: DrainOutlook, now: datetime, *, held: str = "") -> 
     yield f"  deadline  {table.deadline or 'none: there is no terminationGracePeriod'}"
     if held:
         yield f"  held      {held}; no time below is kept before that"
-    yield from (f"  repair    {sentence}" for sentence in _repair(outlook, now))
+    yield from (f"  repair    {said}" for said in _repair(outlook, now))
     yield f"  gone      {_gone(table, now)}"
     yield from (f"  volume    {one.attachment} ({one.volume})" for one in table.volumes)
     yield from (f"  ignored   {one.pod}: {one.why}" for one in table.bystanders)
@@ -58,14 +58,22 @@ def timetable_lines(outlook: DrainOutlook, now: datetime, *, held: str = "") -> 
 
 def _repair(outlook: DrainOutlook, now: datetime) -> Iterator[str]:
     """When repair brings the deadline forward, or why it does not."""
-    for coming in outlook.repair.deadlines:
+    repair = outlook.repair
+    for index, coming in enumerate(repair.deadlines):
         due = "is due" if coming.since <= now else f"falls due at {format_time(coming.since)}"
+        if repair.blocked and not index:
+            due = f"is blocked until {format_time(coming.since)}"
         moved = f"from then on the deadline is {format_time(coming.deadline.at)}"
         yield f"{due}: {moved}, unless the Node recovers before"
-    if outlook.repair.blocked:
-        yield f"sets no deadline while it is blocked: {outlook.repair.unset}"
-    elif outlook.repair.unset and outlook.table.deadline is None:
-        yield f"sets no deadline: {outlook.repair.unset}"
+    if not repair.unset or not (repair.blocked or outlook.table.deadline is None):
+        return
+    when = (
+        "" if repair.unset_at is None else f" when it falls due at {format_time(repair.unset_at)}"
+    )
+    if when and repair.ends_reboot:
+        when += " (to delete the Node ends the reboot, and tolerations count from then on)"
+    blocked = " while it is blocked" if repair.blocked else ""
+    yield f"sets no deadline{when}{blocked}: {sentence(repair.unset)}"
 
 
 def _gone(table: Timetable, now: datetime) -> str:
@@ -119,12 +127,15 @@ def _row(row: PodTimes, asked: datetime | None, now: datetime) -> tuple[str, ...
     def at(instant: datetime | None, otherwise: str = "-") -> str:
         return otherwise if instant is None else at_clock(instant, now)
 
+    forced = row.forced_at
+    if forced is not None and row.stopped_by is not None and forced > row.stopped_by:
+        forced = None  # It has stopped by then.
     never = "-" if row.forced_at else "never"
     return (
         row.pod,
         row.tier,
         "terminating" if row.terminating else at(asked, never),
-        "at once" if row.forced_at and row.forced_at <= now else at(row.forced_at),
+        "at once" if forced and forced <= now else at(forced),
         at(row.stopped_by, "unknown"),
         "; ".join(blocker.message for blocker in row.blocked_by) or "-",
     )
@@ -149,7 +160,7 @@ def timetable_json(outlook: DrainOutlook) -> dict[str, Any]:
             {"since": one.since, "at": one.deadline.at, "why": one.deadline.why}
             for one in table.coming
         ],
-        "noDeadlineByRepair": outlook.repair.unset,
+        "noDeadlineByRepair": sentence(outlook.repair.unset),
         "pods": [
             {
                 "pod": row.pod,

@@ -10,13 +10,14 @@ one after the other need no rules of their own here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
 from tenure.core.decision import Patch, Verdict
-from tenure.core.facts import Fact, sentence
+from tenure.core.facts import Fact
 from tenure.core.gates.gates import Blocked, GateFacts, Operation, first_blocked
 from tenure.core.health.health import HealthView, Member
 from tenure.core.marks.deadline import ComingDeadline, Deadline
@@ -26,7 +27,7 @@ from tenure.core.reasons import Reason
 from tenure.core.repair.breakers import pool_breakers
 from tenure.core.repair.decider import view_of_claim
 from tenure.core.repair.evaluate import diagnose
-from tenure.core.repair.facts import RepairDueSince, ToleratedUntil
+from tenure.core.repair.facts import ConditionUnhealthy, RepairDueSince
 from tenure.core.terminate.schedule import as_if_deleted
 from tenure.core.writes import subject_of
 from tenure.model.api.meta import later
@@ -56,9 +57,13 @@ class Foresight(msgspec.Struct, frozen=True):
     #: Each earlier than the one before it.
     deadlines: tuple[ComingDeadline, ...] = ()
     #: Why what is due, or falls due, sets no deadline; empty if it does, or if nothing is wrong.
-    unset: str = ""
-    #: A gate is the reason.
+    unset: tuple[Fact, ...] = ()
+    #: When it falls due; None: it is due.
+    unset_at: datetime | None = None
+    #: A gate is the reason; of deadlines, why they are not set before.
     blocked: bool = False
+    #: The node is rebooting. To delete it ends that, and tolerations count from then on.
+    ends_reboot: bool = False
 
 
 def foresee(node: Node, snapshot: Snapshot, settings: Settings, now: datetime) -> Foresight:
@@ -67,9 +72,11 @@ def foresee(node: Node, snapshot: Snapshot, settings: Settings, now: datetime) -
     view = view_of_claim(claim, snapshot) if claim is not None else None
     if claim is None or view is None:
         return Foresight()
+    ends_reboot = claim.rebooting
     claim, at = as_if_not_rebooted(as_if_deleted(claim, now), now), now
     deadlines: list[ComingDeadline] = []
     unset: Verdict | None = None
+    unset_at: datetime | None = None
     for _ in range(_STEPS_MAX):
         verdict = _verdict_on(claim, view, settings, at)
         if verdict is None:
@@ -80,25 +87,26 @@ def foresee(node: Node, snapshot: Snapshot, settings: Settings, now: datetime) -
             claim = with_stamp(claim, deadline.at)
             continue
         if verdict.reason not in _WAITING and unset is None:
-            unset = verdict
+            unset, unset_at = verdict, at if at > now else None
         if verdict.recheck_at is None or verdict.recheck_at <= at:
             break
         at = verdict.recheck_at
         if deadlines and at >= deadlines[-1].deadline.at:
             break
+    blocked = unset is not None and unset.reason in _BLOCKED
     if deadlines or unset is None:
-        return Foresight(tuple(deadlines))
-    return Foresight(
-        unset=sentence(_as_seen_at(now, one) for one in unset.facts),
-        blocked=unset.reason in _BLOCKED,
-    )
+        return Foresight(tuple(deadlines), blocked=blocked, ends_reboot=ends_reboot)
+    facts = unset.facts if unset_at is None else tuple(_then(unset.facts))
+    return Foresight((), facts, unset_at, blocked, ends_reboot)
 
 
-def _as_seen_at(now: datetime, fact: Fact) -> Fact:
-    """What is due since an instant that is still to come falls due then."""
-    if isinstance(fact, RepairDueSince) and fact.since > now:
-        return ToleratedUntil(fact.policy, fact.since)
-    return fact
+def _then(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """Of a later instant: what is the case now, and what will be; not since when it will be due."""
+    for fact in facts:
+        if isinstance(fact, ConditionUnhealthy):
+            yield msgspec.structs.replace(fact, counted_from=None)
+        elif not isinstance(fact, RepairDueSince):
+            yield fact
 
 
 def blocked_at(node: Node, snapshot: Snapshot, settings: Settings, at: datetime) -> Blocked | None:
