@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from tenure.cli.cluster.embedded import scene_of
 from tenure.cli.cluster.question import Question
 from tenure.cli.explain.explanation import Explanation, explanation

@@ -105,9 +105,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
 def diagnose(view: HealthView, settings: Settings, now: datetime) -> Diagnosis:
     """One pool, at one instant."""
-    evaluation = _Evaluation(view, settings, now)
-    verdicts = tuple(evaluation.verdicts())
-    return Diagnosis(verdicts, tuple(evaluation.candidates))
+    return _Evaluation(view, settings, now).diagnosis()
 
 
 class _Evaluation:
@@ -123,9 +121,13 @@ class _Evaluation:
         #: What the breakers have blocked so far.
         self._blocked: list[Blocked] = []
         #: Those of the pipeline, among the claims that have been evaluated.
-        self.candidates: list[GracefulRepair] = []
+        self._candidates: list[GracefulRepair] = []
 
-    def verdicts(self) -> Iterator[Verdict]:
+    def diagnosis(self) -> Diagnosis:
+        verdicts = tuple(self._verdicts())  # All of them: the candidates are found on the way.
+        return Diagnosis(verdicts, tuple(self._candidates))
+
+    def _verdicts(self) -> Iterator[Verdict]:
         for member, health in self._found:
             yield from self._of(member, health)
         if self._view.pool is not None:
@@ -331,7 +333,7 @@ class _Evaluation:
         marks = repair_mark(Reason.REPAIR_DUE.value) | (
             probe_mark(probe) if probe is not None else {}
         )
-        self.candidates.append(GracefulRepair(claim, node, cause, operation, facts, marks))
+        self._candidates.append(GracefulRepair(claim, node, cause, operation, facts, marks))
         told = (*cause.facts, *_as_probe(probe), RepairPlanned(cause.action))
         return _say(claim, Reason.REPAIR_DUE, *told, recheck_at=self._breakers.changes_at)
 
