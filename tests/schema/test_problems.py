@@ -142,6 +142,7 @@ BAD_REPAIRS = [
             'the provider does not watch GpuBroken. Write for example status: "True".'
         ),
     ),
+    ("a misspelt condition", policy(conditionType="Redy"), "Did you mean Ready?"),
     ("no condition", policy(conditionType="", status="True"), "a node condition"),
     ("an unknown status", policy(status="Maybe"), "one of True, False, Unknown"),
     ("a reason that is no expression", policy(reason="("), "an RE2 expression"),

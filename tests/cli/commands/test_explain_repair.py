@@ -97,6 +97,16 @@ def test_an_unhealthy_node_shows_since_when_and_until_when_and_by_which_policy()
     ]
 
 
+def test_a_condition_that_no_policy_names_is_said_not_to_be_repaired() -> None:
+    with a_story() as story:
+        story.run(3 * MINUTE)
+        name = story.the(NODES)["metadata"]["name"]
+        story.kubelets.set_condition(name, "GpuBroken", "True", "Xid79")
+        story.run(SECOND)
+        said = "no policy GpuBroken=True: no policy names this condition, so it is never repaired"
+        assert said in section(explained(story))
+
+
 def test_a_veto_and_a_first_boot_are_said() -> None:
     with a_story(template={"readinessTTL": "45m"}) as story:
         story.infrastructure.faults.set(never_ready_rate=1.0)

@@ -69,12 +69,13 @@ def status_says(obj: Json) -> str:
     return "; ".join(condition["message"] for condition in said)
 
 
-#: What the provider watches only the status knows, so this one is let in, with a warning.
+#: What the provider watches only the status knows, so these are let in, with a warning.
 UNWATCHED = "a condition that is not watched"
+MISSPELT = "a misspelt condition"
 POOL_CASES = [
     (says, changes)
     for says, changes, _ in BAD_TEMPLATES + BAD_DISRUPTIONS + BAD_REPAIRS
-    if says != UNWATCHED
+    if says not in (UNWATCHED, MISSPELT)
 ]
 CASES = [
     *(("NodePool", *case) for case in POOL_CASES + GOOD_TEMPLATES),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
@@ -97,6 +97,7 @@ def repair_outlook(
             *_leaving(claim, node),
             *_left_out(pool, rules),
             *_first_boot(claim, node),
+            *_without_policy(node, rows),
             *_gates(claim, node, snapshot, settings, now),
         ),
         rows=tuple((row, _blocked(row, claim, node, snapshot, settings, now)) for row in rows),
@@ -149,6 +150,15 @@ def _left_out(pool: NodePool | None, rules: Rules) -> Remarks:
         watched = {statement.condition_type for statement in rules.statements}
         if left_out := in_words(problems_of_pool(pool, watched).repair):
             yield "left out", f"a policy of the pool cannot be used: {left_out}"
+
+
+def _without_policy(node: Node, rows: Iterable[Prospect]) -> Remarks:
+    """Conditions that a user may take for a reason to repair the node."""
+    named = {row.condition_type for row in rows}
+    for one in node.status.conditions:
+        if one.type not in named and one.type != "Ready" and one.status != "False":
+            why = "no policy names this condition, so it is never repaired"
+            yield "no policy", f"{one.type}={one.status}: {why}"
 
 
 def _first_boot(claim: NodeClaim, node: Node) -> Remarks:

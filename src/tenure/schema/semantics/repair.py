@@ -9,6 +9,7 @@ with it can be said whether an entry must name the status that means unhealthy.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Iterator
 from typing import Final
 
@@ -83,7 +84,10 @@ def _condition_problems(
     yield from choice_problems(policy.status, ("True", "False", "Unknown"), f"{at}.status")
     if policy.status is None and type_ not in KNOWN_CONDITIONS and type_ not in watched:
         expected = f"the status that means unhealthy, because the provider does not watch {type_}"
-        yield SpecError(f"{at}.status", None, expected, 'Write for example status: "True".')
+        near = difflib.get_close_matches(type_, sorted({*KNOWN_CONDITIONS, *watched}), n=1)
+        # With a status, a misspelt condition would be a policy that never applies.
+        hint = f"Did you mean {near[0]}?" if near else 'Write for example status: "True".'
+        yield SpecError(f"{at}.status", None, expected, hint)
     if policy.reason is not None:
         yield from _reason_problems(policy.reason, f"{at}.reason")
 
