@@ -200,3 +200,12 @@ def test_money_keeps_two_digits_that_say_something(micro: int, text: str) -> Non
 def test_sentences_lose_their_dates_not_their_times() -> None:
     said = "default/web-1 is asked again at 2026-01-05T08:02:15Z"
     assert words.short(said) == "web-1 is asked again at 08:02:15"
+
+
+def test_another_namespace_keeps_its_name() -> None:
+    said = (
+        "PDB my-default/web covers pod team-default/x, a label example.default/y and pod default/z"
+    )
+    shown = "PDB my-default/web covers pod team-default/x, a label example.default/y and pod z"
+    assert words.short(said) == shown
+    assert words.short("Pod/default/web-1 (default/web-2)") == "Pod/web-1 (web-2)"

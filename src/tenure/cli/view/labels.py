@@ -105,7 +105,8 @@ AT_RECHECK: Final[dict[Reason, str]] = {
 }
 
 _INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT(\d\d:\d\d:\d\d)Z")
-_NAMESPACE: Final = re.compile(r"\bdefault/")
+#: Not the end of another name: ``my-default/web`` is in a namespace of its own.
+_NAMESPACE: Final = re.compile(r"(?<![\w.-])default/")
 
 
 def phase(reason: Reason) -> str:
