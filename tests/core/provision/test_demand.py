@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from tenure.core.provision.decider import ProvisionDecider
 from tenure.core.provision.demand import Demand, pods_to_schedule
-from tenure.model.api.pod import SchedulingGate, Toleration
+from tenure.model.api.pod import Pod, SchedulingGate, Toleration
+from tenure.model.api.resource import POD_DISRUPTION_BUDGETS
+from tenure.model.api.workload import PodDisruptionBudget
+from tenure.model.snapshot.snapshot import Change
 from tests.core.build import (
     FOREIGN,
     MINUTE_AGO,
@@ -16,6 +20,7 @@ from tests.core.build import (
     a_leaving_claim,
     a_leaving_node,
     a_node,
+    a_pdb,
     a_pending_pod,
     a_pod,
     ago,
@@ -137,3 +142,49 @@ def test_pods_of_these_nodes_are_not_provisioned_for(objects: Any) -> None:
 def test_they_come_in_the_order_of_their_uids() -> None:
     pods = [a_pending_pod(name) for name in ("c", "a", "b")]
     assert [demand.pod.name for demand in demands(*pods)] == ["a", "b", "c"]
+
+
+# -- pods that no PDB ever lets go -------------------------------------------------------------
+
+#: maxUnavailable 0, in the words of its status.
+NEVER: dict[str, Any] = {"expected_pods": 2, "desired_healthy": 2, "current_healthy": 2}
+
+
+def web(**fields: Any) -> Pod:
+    return a_pod("web", labels={"app": "web"}, conditions=[condition("Ready")], **fields)
+
+
+def test_a_pod_that_can_never_be_evicted_needs_no_other_node() -> None:
+    node, claim, pod = a_leaving_node(), a_leaving_claim(), web()
+    assert [one.pod for one in demands(node, claim, pod)] == [pod]
+    assert demands(node, claim, pod, a_pdb(**NEVER)) == []
+
+
+def test_before_a_deadline_it_needs_one() -> None:
+    claim = a_leaving_claim(spec={"termination_grace_period": "1h"})
+    (demand,) = demands(a_leaving_node(), claim, web(), a_pdb(**NEVER))
+    assert demand.needs_capacity(NOW)
+
+
+@pytest.mark.parametrize(
+    ("pod", "pdb"),
+    [
+        pytest.param(web(), a_pdb(**NEVER | {"expected_pods": 3}), id="it waits for another pod"),
+        pytest.param(web(), a_pdb(app="db", **NEVER), id="the PDB is of other pods"),
+        pytest.param(web(phase="Pending"), a_pdb(**NEVER), id="the pod has not started"),
+        pytest.param(
+            a_pod("web", labels={"app": "web"}), a_pdb(**NEVER), id="the PDB has enough without it"
+        ),
+    ],
+)
+def test_one_that_may_be_evicted_later_counts(pod: Pod, pdb: PodDisruptionBudget) -> None:
+    assert [one.pod for one in demands(a_leaving_node(), a_leaving_claim(), pod, pdb)] == [pod]
+
+
+def test_provisioning_looks_again_when_a_pdb_may_allow_an_eviction_after_all() -> None:
+    snapshot, decider = snapshot_with(), ProvisionDecider()
+    never, more = a_pdb(**NEVER), a_pdb(**NEVER | {"expected_pods": 3})
+    fewer = a_pdb(**NEVER | {"expected_pods": 3, "current_healthy": 1})
+    for old, new, touched in ((never, more, True), (None, never, True), (more, fewer, False)):
+        change = Change(POD_DISRUPTION_BUDGETS, "default/web", old, new)
+        assert bool(list(decider.touched(change, snapshot))) is touched

@@ -3,6 +3,7 @@
 A pod of a terminating Node counts before it is evicted, so that its new node is launched while
 the old one drains. It counts only if a controller will create it again, and only once its
 protection has ended or its Node's deadline forces its deletion: until then it stays where it is.
+Without a deadline, so does a pod whose PDB can never allow an eviction.
 Where its node is being replaced, its replacement exists already, and is reserved for it
 from then on, protected or not.
 """
@@ -23,9 +24,11 @@ from tenure.core.marks.deadline import deadline_of, force_at
 from tenure.core.marks.ownership import is_our_node
 from tenure.core.protect.protection import CREATION, protection_cap, protection_of
 from tenure.core.terminate.drain import is_finalizing, unmarked_nodes
+from tenure.core.terminate.pdb import bars
 from tenure.model.api.meta import BEGINNING, FOR_EVER, controller_of, find_condition
 from tenure.model.api.node import Node
 from tenure.model.api.pod import Pod
+from tenure.model.matching.selectors import matches
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import first_unreadable
 
@@ -101,6 +104,8 @@ def _leaving(node: Node, snapshot: Snapshot, clock: str) -> list[Demand]:
     for pod in snapshot.pods_on(node.name).values():
         if not is_reschedulable(pod):
             continue
+        if deadline is None and not kept and pod.active and _is_barred(pod, snapshot):
+            continue
         protection = protection_of(pod, cap=cap, clock=clock) if not kept else None
         until = protection.until if protection else deleted_at
         until = FOR_EVER if blocked else until  # Not evicted, only force deleted.
@@ -109,6 +114,12 @@ def _leaving(node: Node, snapshot: Snapshot, clock: str) -> list[Demand]:
         if until != FOR_EVER:
             demands.append(Demand(pod, max(deleted_at, until), node.name))
     return demands
+
+
+def _is_barred(pod: Pod, snapshot: Snapshot) -> bool:
+    """Whether a PDB can never allow its eviction: without a deadline, it stays where it is."""
+    pdbs = snapshot.pdbs_in(pod.namespace).values()
+    return any(bars(pdb, pod) and matches(pdb.spec.selector, pod.labels) for pdb in pdbs)
 
 
 def _replaced(command: Command, snapshot: Snapshot) -> list[Demand]:

@@ -39,6 +39,7 @@ from tenure.core.provision.supply import (
     open_pools,
     unlisted_pools,
 )
+from tenure.core.terminate.pdb import changes_what_it_bars
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import (
@@ -47,6 +48,7 @@ from tenure.model.api.resource import (
     NODE_CLAIMS,
     NODE_POOLS,
     NODES,
+    POD_DISRUPTION_BUDGETS,
     PODS,
 )
 from tenure.model.cloud.offering import OfferingKey
@@ -73,6 +75,8 @@ _WATCHED: Final = frozenset({PODS, NODES, NODE_CLAIMS, NODE_POOLS, DAEMON_SETS, 
 def affects_capacity(change: Change, snapshot: Snapshot) -> bool:
     """Whether the change may affect the capacity, or the pods that need it."""
     kind = (change.resource.group, change.resource.kind)
+    if change.resource == POD_DISRUPTION_BUDGETS:
+        return changes_what_it_bars(change.old, change.new)
     return change.resource in _WATCHED or kind in snapshot.ours
 
 

@@ -75,6 +75,24 @@ def never_allows(pdb: PodDisruptionBudget) -> bool:
     return 0 < status.expected_pods <= status.desired_healthy
 
 
+def bars(pdb: PodDisruptionBudget, pod: Pod) -> bool:
+    """Whether it can never allow the eviction of the pod, which it selects."""
+    if is_unreadable(pdb) or pod.status.phase == "Pending":
+        return False
+    return never_allows(pdb) and (pod.ready or not _spares_unready(pdb))
+
+
+def changes_what_it_bars(old: object, new: object) -> bool:
+    """Of two versions, None: there is none. Most changes of a PDB only count its pods."""
+    return _barring(old) != _barring(new)
+
+
+def _barring(pdb: object) -> tuple[object, ...]:
+    if not isinstance(pdb, PodDisruptionBudget) or is_unreadable(pdb) or not never_allows(pdb):
+        return ()
+    return pdb.spec.selector, _spares_unready(pdb)
+
+
 def setting_of(pdb: PodDisruptionBudget) -> str:
     spec = pdb.spec
     if spec.max_unavailable is not None:
