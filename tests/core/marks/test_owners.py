@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -71,6 +72,16 @@ ALLOWED = {
     "cli/explain/repairtext.py",
 }
 
+#: Rooms that serve every reason, and what of them may say the shipped one in a sentence: verdicts of
+#: repair and their colour, the demo's story, an example.
+FOR_EVERY_REASON = ("cli/view/", "core/disrupt/", "core/marks/")
+IN_WORDS = {
+    "cli/view/labels.py",
+    "cli/view/screen.py",
+    "cli/view/story.py",
+    "core/disrupt/facts.py",
+}
+
 
 def sources() -> dict[str, str]:
     return {str(path.relative_to(SRC)): path.read_text() for path in sorted(SRC.rglob("*.py"))}
@@ -100,3 +111,22 @@ def test_only_methods_name_a_reason_to_disrupt() -> None:
     found = {path for path, text in sources().items() if named.search(text)}
     outside = {path for path in found if not path.startswith("core/disrupt/methods/")}
     assert outside == ALLOWED
+
+
+def test_rooms_for_every_reason_say_none_in_their_sentences() -> None:
+    found = {
+        path
+        for path, text in sources().items()
+        if path.startswith(FOR_EVERY_REASON)
+        and not path.startswith("core/disrupt/methods/")
+        and any("unhealthy" in sentence.lower() for sentence in strings(text))
+    }
+    assert found == IN_WORDS
+
+
+def strings(source: str) -> list[str]:
+    """The text constants, but not docstrings, which stand alone."""
+    tree = ast.parse(source)
+    alone = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}
+    constants = (one for one in ast.walk(tree) if isinstance(one, ast.Constant))
+    return [o.value for o in constants if isinstance(o.value, str) and id(o) not in alone]

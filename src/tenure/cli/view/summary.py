@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from tenure.cli.view import labels as words
+from tenure.core.marks.command import command_of
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import find_condition
 from tenure.model.api.resource import NODE_CLAIMS
@@ -21,14 +22,14 @@ from tenure.sim.world import World
 
 
 class Departure(msgspec.Struct, kw_only=True, rename="camel"):
-    """A node that left, or is leaving."""
+    """A node that has terminated, or terminates."""
 
     name: str
     why: str
-    asked_at: datetime
+    since: datetime
     gone_at: datetime | None = None
-    #: Reasons that held it back, with how many pods each concerned.
-    held_by: dict[str, int] = {}
+    #: Reasons that blocked its drain, with how many pods each concerned.
+    blocked_by: dict[str, int] = {}
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -54,7 +55,7 @@ class Chronicle:
         self._launched: Counter[str] = Counter()
         self._waited: dict[str, timedelta] = {}
         self._departures: dict[str, Departure] = {}
-        self._held: dict[str, set[str]] = {}
+        self._blocked: dict[str, set[str]] = {}
         world.cloud.listen(self._on_instance)
         world.history.listen(self._on_entry)
 
@@ -94,16 +95,28 @@ class Chronicle:
         kind, _, name = entry.subject.partition("/")
         if entry.source != "tenure" or entry.ended is not None:
             return
-        if kind == "NodeClaim" and (why := _WHY.get(entry.reason)) is not None:
-            self._departures.setdefault(name, Departure(name=name, why=why, asked_at=entry.at))
+        if kind == "NodeClaim" and (why := self._why(name, entry)):
+            self._departures.setdefault(name, Departure(name=name, why=why, since=entry.at))
         elif kind == "NodeClaim" and entry.reason == Reason.RELEASING:
             if (departure := self._departures.get(name)) is not None:
                 departure.gone_at = entry.at
-        elif kind == "Pod" and entry.reason in _HELD:
-            self._charge(entry)
+        elif kind == "Pod" and entry.reason in _BLOCKED:
+            self._count_blocked(entry)
 
-    def _charge(self, entry: Entry) -> None:
-        """Charge a pod that would not go to the node it was on."""
+    def _why(self, name: str, entry: Entry) -> str:
+        """Why the claim terminates; the first reason that is said of it counts."""
+        if entry.reason != Reason.REPLACED:
+            return _WHY.get(entry.reason, "")
+        snapshot = self._world.controller.snapshot()
+        claim = snapshot.claims.get(name)
+        if claim is None:
+            return ""
+        command = command_of(claim, snapshot)
+        replaced = f"after {_replacements(command.names)}" if command.names else "and not replaced"
+        return f"disrupted for the reason {command.reason}, {replaced}"
+
+    def _count_blocked(self, entry: Entry) -> None:
+        """Count a pod that blocks the drain of its node."""
         _, namespace, name = entry.subject.split("/")
         snapshot = self._world.controller.snapshot()
         pod = snapshot.pods.get(f"{namespace}/{name}")
@@ -112,25 +125,24 @@ class Chronicle:
         departure = self._departures.get(claim.name) if claim is not None else None
         if departure is None:
             return
-        seen = self._held.setdefault(f"{departure.name}/{entry.reason}", set())
+        seen = self._blocked.setdefault(f"{departure.name}/{entry.reason}", set())
         seen.add(entry.subject)
-        departure.held_by[entry.reason] = len(seen)
+        departure.blocked_by[entry.reason] = len(seen)
 
 
-#: Why a node leaves; the first of these that is said of its claim.
+#: Why a node terminates, where no command says it.
 _WHY: Final[dict[str, str]] = {
-    Reason.REPLACED: "it was unhealthy; its replacement was ready before it was drained",
-    Reason.CLAIM_DELETED: "its claim was deleted",
-    Reason.NODE_DELETED: "its Node was deleted",
+    Reason.CLAIM_DELETED: "NodeClaim deleted",
+    Reason.NODE_DELETED: "Node deleted",
 }
 
-_HELD: Final[dict[str, str]] = {
+_BLOCKED: Final[dict[str, str]] = {
     Reason.EVICTION_WAITS: "had to wait for a PDB",
     Reason.EVICTION_REFUSED: "could not be evicted because of a PDB",
     Reason.PROTECTED: "was protected by karpenter.sh/do-not-disrupt",
 }
 
-_MARGIN: Final = 11
+_MARGIN: Final = 14
 
 
 def sentences(summary: Summary, width: int = 80) -> list[str]:
@@ -138,15 +150,15 @@ def sentences(summary: Summary, width: int = 80) -> list[str]:
     elapsed = words.span(timedelta(seconds=summary.elapsed_seconds))
     launched = ", ".join(f"{count} × {what}" for what, count in summary.launched.items())
     instances = words.count(sum(summary.launched.values()), "instance")
-    told = [
+    paragraphs = [
         ("Launched", f"{instances}: {launched}"),
         ("Pods", _pods(summary)),
-        *(("Left", _departed(departure)) for departure in summary.departures),
+        *(("Terminated", _departed(departure)) for departure in summary.departures),
         ("Cost", _cost(summary, elapsed)),
         ("Leaks", _leaks(summary)),
     ]
     lines = [f"What Tenure did in {elapsed} of the cluster's time"]
-    for title, text in told:
+    for title, text in paragraphs:
         lines += _paragraph(title, text, width)
     return lines
 
@@ -167,13 +179,20 @@ def _pods(summary: Summary) -> str:
 
 
 def _departed(departure: Departure) -> str:
-    held = ", ".join(
-        f"{words.count(pods, 'pod')} {_HELD[reason]}" for reason, pods in departure.held_by.items()
+    blocked = ", ".join(
+        f"{words.count(pods, 'pod')} {_BLOCKED[reason]}"
+        for reason, pods in departure.blocked_by.items()
     )
-    took = "it is still on its way out"
+    took = "still terminating"
     if departure.gone_at is not None:
-        took = f"it was gone after {words.span(departure.gone_at - departure.asked_at)}"
-    return f"{departure.name}, because {departure.why}; {took}: {held or 'nothing held it back'}"
+        took = f"gone after {words.span(departure.gone_at - departure.since)}"
+    blocked = blocked or "no pod blocked the drain"
+    return f"{departure.name}: {departure.why}; {took}; {blocked}"
+
+
+def _replacements(claims: list[str]) -> str:
+    verb = "was" if len(claims) == 1 else "were"
+    return f"{words.count(len(claims), 'replacement')} ({', '.join(claims)}) {verb} initialized"
 
 
 def _cost(summary: Summary, elapsed: str) -> str:
