@@ -128,6 +128,13 @@ def test_a_pod_that_fits_a_node_is_nominated_there() -> None:
     assert verdict.recheck_at == ahead(10)
 
 
+def test_a_pod_that_fits_a_node_that_reboots_says_so() -> None:
+    rebooting = condition("Rebooting", "True", "RebootIssued")
+    claim = a_claim(conditions=[rebooting])
+    verdict = verdict_on("web", claim, a_node(), a_pending_pod())
+    assert (verdict.reason, verdict.facts) == (Reason.NOMINATED, (Fits(NODE_A, rebooting=True),))
+
+
 def test_a_node_that_is_ready_since_the_end_of_all_time_takes_pods() -> None:
     ready = condition("Ready", "True", at=FOR_EVER)
     verdict = verdict_on(

@@ -89,6 +89,8 @@ class ProvisionView(msgspec.Struct, frozen=True):
     history: History = History()
     #: Claims on which a pod has ended by itself, with the annotation that records it.
     served: tuple[tuple[NodeClaim, str], ...] = ()
+    #: Names of Nodes that are being rebooted.
+    rebooting: frozenset[str] = frozenset()
 
 
 class ProvisionDecider:
@@ -123,6 +125,7 @@ class ProvisionDecider:
             snapshot.observations.pods_decided_at,
             history,
             served,
+            frozenset(claim.node_name for claim in snapshot.rebooting_claims().values()),
         )
 
     def decide(self, view: ProvisionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
@@ -183,6 +186,7 @@ class _Answer:
         now: datetime,
     ) -> None:
         self._capacity, self._in_service = capacity, view.in_service
+        self._rebooting = view.rebooting
         self._packing, self._now = limited.packing, now
         #: By pod UID: the launch breaker that keeps it from a new node.
         self._breakers = limited.pods
@@ -298,7 +302,8 @@ class _Answer:
                 self._patience_ends(demand),
             )
             if patience_ends is None or self._now < patience_ends:
-                return Reason.NOMINATED, Fits(target)
+                rebooting = packing.placed[uid] in self._rebooting
+                return Reason.NOMINATED, Fits(target, rebooting)
             disagrees = SchedulerDisagrees(target, demand.since, demand.said)
             return Reason.SCHEDULER_DISAGREES, disagrees
         if uid in packing.displaced:

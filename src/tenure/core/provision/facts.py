@@ -61,9 +61,12 @@ class Target(Fact, frozen=True):
 
 class Fits(Fact, frozen=True):
     target: Target
+    #: The Node is rebooting, and takes pods again afterwards.
+    rebooting: bool = False
 
     def __str__(self) -> str:
-        return f"fits {self.target}"
+        reboots = " once its reboot is over; no other node is launched" if self.rebooting else ""
+        return f"fits {self.target}{reboots}"
 
 
 class SchedulerDisagrees(Fact, frozen=True):
@@ -311,6 +314,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ProtectedUntil(AT),
     Target("NodeClaim", "general-4nv74"),
     Fits(Target("Node", "node-1")),
+    Fits(Target("Node", "node-1"), rebooting=True),
     Fits(Target("NodeClaim", "general-4nv74")),
     SchedulerDisagrees(Target("Node", "node-1"), AT, "0/1 nodes are available: 1 Insufficient cpu"),
     SchedulerDisagrees(Target("Node", "node-1"), AT, ""),
