@@ -21,6 +21,7 @@ from tenure.cli.explain.scheduletext import DrainOutlook, drain_outlook
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import Fact
 from tenure.core.gates.explained import info_of
+from tenure.core.marks.command import is_replaced, replaced_uids
 from tenure.core.marks.deadline import requested_at
 from tenure.core.marks.ownership import is_our_node
 from tenure.core.provision.facts import CapacityTaken, Fits, SchedulerDisagrees
@@ -34,6 +35,7 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import Resource
 from tenure.model.snapshot.kinds import Unreadable
+from tenure.model.snapshot.snapshot import Snapshot
 
 #: Facts that name the node that a pending pod waits for.
 _TARGETED: Final = (Fits, SchedulerDisagrees, CapacityTaken)
@@ -75,7 +77,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
         also_at=evaluated.also_at,
         clock=evaluated.clock,
         held=str(evaluated.clock_blocker or ""),
-        state=_state(item, evaluated.at),
+        state=_state(item, evaluated),
         silence=why_no_verdict(item) if isinstance(item, Pod) else "",
         launches_nothing=(
             launches_nothing(item, evaluated.snapshot) if isinstance(item, NodePool) else None
@@ -210,7 +212,7 @@ def _nodes(evaluated: EvaluatedCluster, item: ApiObject) -> Iterator[Node]:
             return
 
 
-def _state(item: ApiObject, now: datetime) -> str:
+def _state(item: ApiObject, evaluated: EvaluatedCluster) -> str:
     leaving = item.metadata.deletion_timestamp
     # The deletionTimestamp of a pod is when its grace period ends.
     since = requested_at(item) if isinstance(item, Pod) and leaving else leaving
@@ -218,12 +220,22 @@ def _state(item: ApiObject, now: datetime) -> str:
     if isinstance(item, Unreadable):
         words.append(f"it cannot be read, and is left alone: {item.problem}")
     elif isinstance(item, Pod):
-        words.append(pod_state(item, now))
+        words.append(pod_state(item, evaluated.at))
     else:
         conditions = _conditions(item)
         shown = ", ".join(f"{one.type}={one.status}" for one in conditions)
         words += [shown] if shown else []
+    if isinstance(item, NodeClaim):
+        words += _replaced_claims(item, evaluated.snapshot)
     return "; ".join(words) or "no status yet"
+
+
+def _replaced_claims(claim: NodeClaim, snapshot: Snapshot) -> Iterator[str]:
+    """Also once the command was rolled back: until then it only reserves capacity."""
+    for uid in replaced_uids(claim):
+        for old in snapshot.claims_with_uid(uid).values():
+            waits = "is being replaced" if is_replaced(old) else "has no command now"
+            yield f"launched as a replacement of NodeClaim {old.name}, which {waits}"
 
 
 def _conditions(item: Any) -> tuple[Condition, ...]:
