@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tenure.core.gates.explained import EXPLAINED
 from tenure.core.gates.gates import ASKED, GATES, PLAN_ONLY, ROLLS_BACK, Gate, Operation
 
 _HEADER = """\
@@ -13,7 +14,8 @@ _HEADER = """\
 
 This page says what Tenure asks before it takes a node away or reboots it, and in which order. The
 first gate that blocks is reported: as an event on the Node and its NodeClaim, and by
-`tenure explain node/NAME`, with what blocks and until when.
+`tenure explain node/NAME`, with what blocks and until when. A pause, and a lack of capacity that
+passes by itself, are in `tenure explain` alone.
 
 ```sh
 tenure explain node/general-4nv74
@@ -30,8 +32,8 @@ The gates are asked when an operation is planned, and again right before it is c
 
 ## The gates, in order
 
-| gate | blocks when | while a command is under way |
-|---|---|---|
+| gate | blocks when | while a command is under way | what to do |
+|---|---|---|---|
 """
 
 _TABLE = """
@@ -47,8 +49,8 @@ Edge cases:
   replacements are awaited: commands beyond a budget that was lowered go one after the other.
 - Pods do not block a disruption whose drain has a deadline (a grace period of the NodeClaim, or a
   bound of the repair policy); the drain respects them until then.
-- Windows apply to `Repair` only if they name it. A window that closes while a drain is under way does not
-  stop the drain; one that closes while replacements are awaited rolls the command back. Time-outs of new nodes and
+- Windows apply to `Repair` only if they name it. A window that begins to block while a drain is under way
+  does not stop the drain; while replacements are awaited it rolls the command back. Time-outs of new nodes and
   deletions by users ask no window.
 - A window that cannot be understood blocks the actions that it names, or all but `Repair`, on the Nodes that
   it selects.
@@ -76,7 +78,7 @@ def gates_page() -> str:
 def _gates() -> Iterator[str]:
     for gate in Gate:
         said = (GATES[gate].__doc__ or "").strip().rstrip(".").replace("``", "`")
-        yield f"| {gate} | {said} | {_under_way(gate)} |\n"
+        yield f"| {gate} | {said} | {_under_way(gate)} | {EXPLAINED[gate].advice} |\n"
 
 
 def _under_way(gate: Gate) -> str:
