@@ -1,4 +1,4 @@
-"""Names are made of the words of ``docs/glossary.md``: none has a word that the project gave up.
+"""Names, and the texts of scenarios, have no word that the project gave up: ``docs/glossary.md``.
 
 ``LEFT`` lists the names that keep one, and why. It only ever gets shorter.
 """
@@ -8,6 +8,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+
+import pytest
+
+from tenure.cli.view.story import BEATS
 
 ROOT: Final = Path(__file__).parent.parent
 #: In no name at all. A PDB that is called a budget cannot be told from the budget of a NodePool here.
@@ -35,6 +39,16 @@ _LEFT: Final = """
     was_never_held
 """
 LEFT: Final = frozenset(_LEFT.split())
+
+#: Not in what a scenario or an example says to its reader. A name of a field may have them.
+_NOT_TOLD: Final = (
+    "hold_holds_held_told_machine_machines_well_tried_who_whom_asked_given up_gives up_at work_"
+    "goes away"
+)
+NOT_TOLD: Final = re.compile(
+    rf"\b({'|'.join(sorted(NOT_SAID) + _NOT_TOLD.split('_'))})\b(?!:)", re.IGNORECASE
+)
+STORIES: Final = ("examples", "tests/scenarios/cases")
 
 
 def names_of(tree: ast.Module) -> Iterator[tuple[str, bool]]:
@@ -83,3 +97,18 @@ def test_no_name_has_a_word_that_was_given_up() -> None:
 
 def test_the_list_of_what_is_left_has_nothing_that_is_done() -> None:
     assert sorted(LEFT - found().keys()) == [], "take these out of LEFT"
+
+
+@pytest.mark.parametrize("folder", STORIES)
+def test_no_text_of_a_scenario_has_a_word_that_was_given_up(folder: str) -> None:
+    lines = {
+        f"{path.relative_to(ROOT)}:{number}": line
+        for path in sorted((ROOT / folder).rglob("*.yaml"))
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+    }
+    assert lines
+    assert {at: line for at, line in lines.items() if NOT_TOLD.search(line)} == {}
+
+
+def test_the_demo_says_no_word_that_was_given_up() -> None:
+    assert [beat.say for beat in BEATS if NOT_TOLD.search(beat.say)] == []

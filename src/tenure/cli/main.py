@@ -34,7 +34,9 @@ COMMANDS: Final = {
     ),
     "run": _Entry("tenure.cli.commands.run", "Look after a real cluster."),
     "up": _Entry("tenure.cli.commands.up", "Serve the embedded cluster to kubectl."),
-    "simulate": _Entry("tenure.cli.commands.simulate", "Play a scenario and say whether it held."),
+    "simulate": _Entry(
+        "tenure.cli.commands.simulate", "Play a scenario and check what it expects."
+    ),
     "explain": _Entry(
         "tenure.cli.commands.explain", "Why is this node, claim or pod in this state?"
     ),

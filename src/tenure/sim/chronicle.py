@@ -33,7 +33,7 @@ class Chronicle:
     def _on_node(self, type_: str, node: Obj, old: Obj | None) -> None:
         subject = f"Node/{node['metadata']['name']}"
         if type_ == DELETED:
-            self._history.note(CLUSTER, subject, "Left")
+            self._history.note(CLUSTER, subject, "Deleted")
             return
         if type_ == ADDED:
             self._history.note(CLUSTER, subject, "Joined")

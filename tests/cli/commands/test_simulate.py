@@ -23,9 +23,9 @@ def test_the_history_the_expectations_and_the_sum(
         r"^08:00:0\d\.\d{3}  NodeClaim/general-\w+ +NeededForPods +needed for 3 pods", out, re.M
     )
     assert re.search(r"^08:00:\d\d\.\d{3}  3 Pods +Running +default/web-", out, re.M)
-    assert "  held         by 3m: pods of app web: exactly 3 running\n" in out
-    assert "5m of cluster time, seed 0: 1 instance launched, 0 ended; 1 node, 3 pods running" in out
-    assert out.endswith("1 of 1 expectations held, 0 failed; 0 promises broken\n")
+    assert "  met          by 3m: pods of app web: exactly 3 running\n" in out
+    assert "5m of cluster time, seed 0: 1 instance launched, 0 terminated; 1 node, 3 pods running" in out
+    assert out.endswith("1 of 1 expectations met, 0 failed; 0 promises broken\n")
 
 
 def test_what_did_not_hold_is_said_and_gives_exit_code_one(

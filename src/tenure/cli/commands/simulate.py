@@ -1,4 +1,4 @@
-"""``tenure simulate``: play a scenario, print its history, say whether it held."""
+"""``tenure simulate``: play a scenario, print its history, say whether its expectations were met."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ be done, or a promise of Tenure's was broken; 2 means that the file is wrong.
 )
 @click.option("--verbose", "-v", is_flag=True, help="Everything, every action and pod included.")
 def simulate(file: Path, seed: int | None, until: str | None, as_json: bool, verbose: bool) -> int:
-    """Play the scenario in FILE and say whether what it expects held.
+    """Play the scenario in FILE and say whether its expectations were met.
 
     A scenario is a YAML file: objects (plain Kubernetes manifests), events (what
     happens when) and expect (what must hold). It runs in an embedded cluster in

@@ -1,4 +1,4 @@
-"""The demo's story: a small shop, a node that becomes unhealthy, and a user who deletes a node.
+"""The demo's story: some web servers and a report, a node that becomes unhealthy, and a user who deletes a node.
 
 The story is what users and nodes do; everything else on the screen is decided by Tenure. Each
 beat waits for the one before it to come to rest, so a story told with another seed (other
@@ -46,7 +46,7 @@ class Story:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._beats = list(_BEATS)
+        self._beats = list(BEATS)
         self._restless_at = world.now
         self._resting = True
 
@@ -135,7 +135,7 @@ def _node_of_report(world: World) -> str:
     return str(pod["spec"]["nodeName"])
 
 
-_BEATS: Final = (
+BEATS: Final = (
     Beat(
         "a NodePool is created: 4 cpus per node, spot or on-demand; a node that is unhealthy for "
         "20s is replaced, and the new node comes first",
@@ -144,12 +144,12 @@ _BEATS: Final = (
     ),
     Beat(
         "8 web servers and a report are deployed; there is no node yet. At most 1 web server may be "
-        f"down at a time, and the report must run undisturbed for {REPORT_PROTECTED_FOR}",
+        f"down at a time, and the report is protected from disruption for {REPORT_PROTECTED_FOR}",
         _deploy,
         timedelta(seconds=4),
     ),
     Beat("the kernel of the node under the report hangs: the node is unhealthy", _kernel_hangs),
-    Beat("a user deletes a node (kubectl delete node); its pods are moved first", _delete_node),
+    Beat("a user deletes a node (kubectl delete node); its pods are evicted first", _delete_node),
 )
 
 _POOL: Final = {

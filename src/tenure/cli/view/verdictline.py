@@ -10,7 +10,7 @@ from tenure.sim.scenario.findings import ExpectationState, Finding
 from tenure.sim.scenario.run import Result
 
 _WORDS = {
-    ExpectationState.MET: "held",
+    ExpectationState.MET: "met",
     ExpectationState.FAILED: "FAILED",
     ExpectationState.UNREACHED: "not reached",
 }
@@ -41,15 +41,15 @@ def _finding(finding: Finding) -> Iterator[str]:
 def _summary(result: Result, elapsed: timedelta) -> Iterator[str]:
     summary = result.summary
     failed = sum(finding.held is ExpectationState.FAILED for finding in result.findings)
-    held = sum(finding.held is ExpectationState.MET for finding in result.findings)
+    met = sum(finding.held is ExpectationState.MET for finding in result.findings)
     yield (
         f"{span(elapsed)} of cluster time, seed {result.seed}: "
-        f"{_many(summary.instances_launched, 'instance')} launched, {summary.instances_ended} ended; "
+        f"{_many(summary.instances_launched, 'instance')} launched, {summary.instances_ended} terminated; "
         f"{_many(summary.nodes, 'node')}, {_many(summary.pods_running, 'pod')} running, "
         f"{summary.pods_pending} pending; ${summary.cost:.4f} spent, ${summary.hourly:.4f}/h now"
     )
     yield (
-        f"{held} of {len(result.findings)} expectations held, {failed} failed; "
+        f"{met} of {len(result.findings)} expectations met, {failed} failed; "
         f"{_many(len(result.violations), 'promise')} broken"
     )
 

@@ -293,7 +293,7 @@ class Checkers:
             return  # It was checked as the call left.
         claim = self._claim_where(("metadata", "uid"), instance.claim_uid)
         self._unclaimed.pop(provider_id, None)
-        if event is CloudEvent.ENDING and claim is not None:
+        if event is CloudEvent.TERMINATING and claim is not None:
             name = claim["metadata"]["name"]
             stays = "" if read.is_leaving(claim) else f"{provider_id} is ended, claim {name} stays"
             self._check("live termination", stays)

@@ -86,7 +86,7 @@ class CloudEvent(StrEnum):
     #: Its reboot was requested.
     REBOOTING = "Rebooting"
     #: Its termination was requested.
-    ENDING = "Ending"
+    TERMINATING = "Terminating"
     #: It was lost without a request.
     LOST = "Lost"
     #: The cloud does not know it any more.
@@ -350,7 +350,7 @@ class SimulatedCloud:
         instance = self._found(provider_id)
         if instance.state is InstanceState.RUNNING:
             self._stop(instance)
-            self._tell(CloudEvent.ENDING, instance)
+            self._tell(CloudEvent.TERMINATING, instance)
             self._environment.after(self._timings.shutdown_for, self._forget, provider_id)
 
     def _stop(self, instance: Instance) -> None:

@@ -137,7 +137,7 @@ class ReasonCheck(msgspec.Struct, frozen=True):
     subjects: Bound
 
     def __str__(self) -> str:
-        return f"reason {self.reason} for {self.subject}: {self.subjects} subjects"
+        return f"reason {self.reason} for {self.subject}; number of subjects: {self.subjects}"
 
     def look(self, context: ScenarioContext, since: datetime) -> tuple[bool, str]:
         found = {
