@@ -194,3 +194,37 @@ def test_without_the_right_to_list_windows_no_command_begins(mode: str) -> None:
         story.run(5 * MINUTE)
         assert is_gone(story, claim)
         assert story.reasons("NodePool/general")[-1] != "WindowsUnlisted"
+
+
+@pytest.mark.parametrize("mode", ["Graceful", "Forceful"])
+@pytest.mark.parametrize("type_", ["Block", "Allow"])
+def test_a_window_may_be_missed_by_the_clock_difference_that_is_tolerated(
+    type_: str, mode: str
+) -> None:
+    """9 s ahead of the end of a Block window, or of the begin of an Allow window, at 09:00."""
+    allows = {"type": "Allow", "schedules": [{"cron": "0 9 * * *", "duration": "1h"}]}
+    window = a_window(**(allows if type_ == "Allow" else {}))
+    with Story(*a_cluster(a_deployment(), **repaired(mode)), window) as story:
+        story.infrastructure.faults.set(clock_offset=9 * SECOND)
+        story.run(5 * MINUTE)
+        _, claim = becomes_unhealthy(story)
+        story.run(54 * MINUTE + 45 * SECOND)
+        assert "Replacing" not in story.reasons(f"NodeClaim/{claim}")
+        story.run(10 * SECOND)
+        assert {"Replacing", "NodeRepair"} & set(story.reasons(f"NodeClaim/{claim}"))
+        assert story.checkers.violations == []
+
+
+def test_a_clock_that_is_behind_may_act_inside_a_window_by_that_much() -> None:
+    late = {"cron": "30 8 * * *", "duration": "1h"}
+    with Story(
+        *a_cluster(a_deployment(), **repaired("Forceful")), a_window(schedules=[late])
+    ) as story:
+        story.infrastructure.faults.set(clock_offset=-9 * SECOND)
+        story.run(29 * MINUTE + 25 * SECOND)
+        _, claim = becomes_unhealthy(story)
+        story.run(MINUTE)
+        assert "NodeRepair" in story.reasons(f"NodeClaim/{claim}"), (
+            "due at 08:30:04, by the true time"
+        )
+        assert story.checkers.violations == []

@@ -24,7 +24,10 @@ def test_the_history_the_expectations_and_the_sum(
     )
     assert re.search(r"^08:00:\d\d\.\d{3}  3 Pods +Running +default/web-", out, re.M)
     assert "  met          by 3m: pods of app web: exactly 3 running\n" in out
-    assert "5m of cluster time, seed 0: 1 instance launched, 0 terminated; 1 node, 3 pods running" in out
+    assert (
+        "5m of cluster time, seed 0: 1 instance launched, 0 terminated; 1 node, 3 pods running"
+        in out
+    )
     assert out.endswith("1 of 1 expectations met, 0 failed; 0 promises broken\n")
 
 

@@ -77,8 +77,9 @@ class Checkers:
         self._settings = settings
         self._report = report
         self._clock_offset = clock_offset
-        #: How far Tenure may have been ahead in what it does now; no more than ``--clock-skew-max``.
-        self._ahead = timedelta(0)
+        #: How far Tenure may have been ahead or behind (negative) in what it does now; no more than
+        #: ``--clock-skew-max``.
+        self._ahead = self._behind = timedelta(0)
         self._unclaimed: dict[str, datetime] = {}
         self._claim_uids: set[str] = set()
         self.recent = Recent(environment, store)
@@ -109,7 +110,9 @@ class Checkers:
     def will_write(self, method: str, target: Route, body: Any) -> None:
         """A request of Tenure's is about to be carried out."""
         # A call that left while the clock was ahead may arrive when it is right again.
-        self._ahead = max(self._ahead, min(self._clock_offset(), self._settings.clock_skew_max))
+        offset, most = self._clock_offset(), self._settings.clock_skew_max
+        self._ahead = max(self._ahead, min(offset, most))
+        self._behind = min(self._behind, max(offset, -most))
         if target.resource == r.PODS:
             self._take_pod(method, target, body)
             return
@@ -249,9 +252,12 @@ class Checkers:
         )
 
     def _was_kept(self, rule: str, departure: Departure) -> bool:
+        """In a state that Tenure may still have seen, and by a clock that it may have had."""
+        now = departure.now
+        clocks = {now, later(now, self._ahead), later(now, self._behind)}
         for state in self.recent.past():
-            then = msgspec.structs.replace(departure, state=state)
-            if not dict(then.answers()).get(rule):
+            seen = (msgspec.structs.replace(departure, state=state, now=at) for at in clocks)
+            if any(not dict(one.answers()).get(rule) for one in seen):
                 return True
         return False
 
