@@ -202,7 +202,10 @@ def test_a_window_may_be_missed_by_the_clock_difference_that_is_tolerated(
     type_: str, mode: str
 ) -> None:
     """9 s ahead of the end of a Block window, or of the begin of an Allow window, at 09:00."""
-    allows = {"type": "Allow", "schedules": [{"cron": "0 9 * * *", "duration": "1h"}]}
+    allows: dict[str, Any] = {
+        "type": "Allow",
+        "schedules": [{"cron": "0 9 * * *", "duration": "1h"}],
+    }
     window = a_window(**(allows if type_ == "Allow" else {}))
     with Story(*a_cluster(a_deployment(), **repaired(mode)), window) as story:
         story.infrastructure.faults.set(clock_offset=9 * SECOND)
