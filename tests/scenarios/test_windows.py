@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from tenure.cli.cluster.embedded import scene_of
 from tenure.cli.cluster.question import Question
 from tenure.cli.explain.explanation import explanation
+from tenure.cli.explain.text import as_text
 from tenure.model.api.names import DISRUPTED_TAINT
-from tenure.model.api.resource import EVENTS, MAINTENANCE_WINDOWS, NODE_CLAIMS, NODES
+from tenure.model.api.resource import EVENTS, MAINTENANCE_WINDOWS, NODE_CLAIMS, NODES, Resource
 from tenure.sim.scenario.dsl import Story
 from tests.builders import HOUR, MINUTE, SECOND, Manifest, a_deployment
 from tests.cli.readclusters import seen
@@ -231,3 +233,33 @@ def test_a_clock_that_is_behind_may_act_inside_a_window_by_that_much() -> None:
             "due at 08:30:04, by the true time"
         )
         assert story.checkers.violations == []
+
+
+def explained(story: Story, resource: Resource, name: str) -> str:
+    answer = explanation(Question(resource, name), scene_of(story))
+    assert answer is not None
+    return as_text(answer)
+
+
+@pytest.mark.parametrize("type_", ["Block", "Allow"])
+def test_a_window_is_explained_with_the_claims_that_wait_for_it(type_: str) -> None:
+    allows: dict[str, Any] = {
+        "type": "Allow",
+        "schedules": [{"cron": "0 9 * * *", "duration": "1h"}],
+    }
+    window = a_window(**(allows if type_ == "Allow" else {}))
+    with Story(*a_cluster(a_deployment(), **repaired("Graceful")), window) as story:
+        story.run(5 * MINUTE)
+        assert "NodeClaim/" not in explained(story, MAINTENANCE_WINDOWS, "freeze")
+        _, claim = becomes_unhealthy(story)
+        story.run(MINUTE)
+        text = explained(story, MAINTENANCE_WINDOWS, "freeze")
+        assert f"NodeClaim/{claim} (repair)\n  verdict   DisruptionBlocked: " in text
+
+
+def test_what_is_said_of_a_node_and_its_claim_is_explained_once() -> None:
+    with Story(*a_cluster(a_deployment(), **repaired("Graceful")), a_window()) as story:
+        story.run(5 * MINUTE)
+        node, _ = becomes_unhealthy(story)
+        story.run(MINUTE)
+        assert explained(story, NODES, node).count("  verdict   DisruptionBlocked: ") == 1

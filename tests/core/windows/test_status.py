@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from tenure.core.windows.status import WindowDecider
 from tenure.model.api.meta import format_time
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODES, PODS
 from tenure.model.snapshot.snapshot import Change
-from tests.core.build import a_node, a_pod, a_window, body_of, condition, evaluated, said
+from tests.core.build import NOW, a_node, a_pod, a_window, body_of, condition, evaluated, said
 from tests.snapshots import snapshot_with
 
 DECIDER = WindowDecider()
@@ -38,6 +39,8 @@ def test_a_window_says_whether_it_is_active_until_when_and_on_how_many_nodes() -
         "Valid": ("True", "Valid"),
         "Active": ("True", "Active") if fact.active else ("False", "NotActive"),
     }
+    messages = {one["type"]: one["message"] for one in status["conditions"]}
+    assert messages == {"Valid": "the window is valid", "Active": str(fact)}
     assert body_of(verdict)["metadata"] == {"resourceVersion": "7", "uid": "uid-office-hours"}
 
 
@@ -49,12 +52,33 @@ def test_the_status_is_written_once_and_foreign_conditions_stay() -> None:
     assert (current.reason, current.action) == (Reason.WINDOW_CURRENT, None)
 
 
+def test_an_end_that_is_not_known_is_not_written_anew_every_time() -> None:
+    def window(**status: Any) -> Any:
+        schedules = [{"cron": "0 0 * * 6", "duration": "169h", "timeZone": "Europe/Berlin"}]
+        made = a_window(**status)
+        spec = msgspec.convert({"schedules": schedules, "actions": ["Drift"]}, type(made.spec))
+        return msgspec.structs.replace(made, spec=spec)
+
+    first = verdict_on(window())
+    assert first.message == "active: blocks Drift on 0 Nodes, and its end is not known"
+    assert first.recheck_at is not None
+    (later,) = evaluated(
+        DECIDER, window(status=body_of(first)["status"]), now=NOW + timedelta(days=1)
+    )
+    assert later.reason is Reason.WINDOW_CURRENT
+
+
 def test_an_invalid_window_names_the_field() -> None:
     verdict = verdict_on(a_window(cron="every morning"))
     assert verdict.reason is Reason.WINDOW_INVALID
     assert verdict.message.startswith("spec.schedules[0].cron: got 'every morning', expected")
     assert said(verdict)["Valid"] == ("False", "Unreadable")
     assert said(verdict)["Active"] == ("True", "Active"), "it blocks until it is understood"
+    messages = {one["type"]: one["message"] for one in body_of(verdict)["status"]["conditions"]}
+    assert messages["Valid"] == verdict.message
+    assert messages["Active"] == (
+        "the window is invalid and counts as active until it is corrected"
+    )
 
 
 def test_only_windows_and_labels_of_nodes_concern_windows() -> None:

@@ -19,7 +19,7 @@ from tenure.cli.explain.podtext import pod_state, why_no_verdict
 from tenure.cli.explain.repairtext import RepairOutlook, repair_outlook
 from tenure.cli.explain.scheduletext import DrainOutlook, drain_outlook
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.facts import Fact
+from tenure.core.facts import Fact, told
 from tenure.core.gates.explained import info_of
 from tenure.core.marks.command import is_replaced, replaced_uids
 from tenure.core.marks.deadline import requested_at
@@ -27,6 +27,7 @@ from tenure.core.marks.ownership import is_our_node
 from tenure.core.provision.facts import CapacityTaken, Fits, SchedulerDisagrees
 from tenure.core.provision.launchable import launches_nothing
 from tenure.core.reasons import NO_ADVICE, REASONS, Reason
+from tenure.core.windows.facts import is_closed_by
 from tenure.model.api import resource as r
 from tenure.model.api.meta import ApiObject, Condition, format_time
 from tenure.model.api.node import Node
@@ -34,6 +35,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import Resource
+from tenure.model.api.window import MaintenanceWindow
 from tenure.model.snapshot.kinds import Unreadable
 from tenure.model.snapshot.snapshot import Snapshot
 
@@ -59,6 +61,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     #: On the object itself, the governing one first.
     verdicts: tuple[Verdict, ...]
     #: On what it stands on: a pod's node, or the one that it waits for, a node's claim, a claim's node.
+    #: Of a window: on the NodeClaims that wait for it.
     around: tuple[Verdict, ...]
     #: Of a Node of ours, or of a claim's Nodes: how its drain goes, or would go.
     timetables: tuple[DrainOutlook, ...] = ()
@@ -83,15 +86,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
             launches_nothing(item, evaluated.snapshot) if isinstance(item, NodePool) else None
         ),
         verdicts=tuple(_governing_first(item, _about(evaluated, question.resource, item))),
-        around=tuple(
-            _of_pool(evaluated, item)
-            if isinstance(item, NodePool)
-            else (
-                verdict
-                for resource, other in _around(evaluated, item)
-                for verdict in _about(evaluated, resource, other)
-            )
-        ),
+        around=tuple(_verdicts_around(evaluated, item)),
         timetables=tuple(drain_outlook(node, evaluated) for node in _nodes(evaluated, item)),
         repairs=tuple(
             outlook
@@ -103,6 +98,25 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
             )
         ),
     )
+
+
+def _verdicts_around(evaluated: EvaluatedCluster, item: ApiObject) -> Iterator[Verdict]:
+    match item:
+        case NodePool():
+            yield from _of_pool(evaluated, item)
+        case MaintenanceWindow():
+            yield from _of_window(evaluated, item)
+        case _:
+            for resource, other in _around(evaluated, item):
+                yield from _about(evaluated, resource, other)
+
+
+def _of_window(evaluated: EvaluatedCluster, window: MaintenanceWindow) -> Iterator[Verdict]:
+    """What the window blocks now, of each NodeClaim."""
+    for _, claim in sorted(evaluated.snapshot.claims.items()):
+        for verdict in _about(evaluated, r.NODE_CLAIMS, claim):
+            if any(is_closed_by(fact, window.name) for fact in told(verdict.facts)):
+                yield verdict
 
 
 def _about(evaluated: EvaluatedCluster, resource: Resource, item: ApiObject) -> list[Verdict]:
@@ -166,7 +180,7 @@ def _of_pool(evaluated: EvaluatedCluster, pool: NodePool) -> Iterator[Verdict]:
 
     Of a Node and its claim about which the same is said, the Node.
     """
-    snapshot, told = evaluated.snapshot, set()
+    snapshot, shown = evaluated.snapshot, set()
     things: list[tuple[Resource, Node | NodeClaim]] = [
         *((r.NODES, one) for one in snapshot.nodes_of_pool(pool.name).values()),
         *((r.NODE_CLAIMS, one) for one in snapshot.claims_of_pool(pool.name).values()),
@@ -174,8 +188,8 @@ def _of_pool(evaluated: EvaluatedCluster, pool: NodePool) -> Iterator[Verdict]:
     for resource, thing in sorted(things, key=lambda one: (one[0] is not r.NODES, one[1].name)):
         for verdict in _about(evaluated, resource, thing):
             key = (_instance(thing), verdict.concern, verdict.reason, verdict.facts)
-            if needs_attention(verdict) and key not in told:
-                told.add(key)
+            if needs_attention(verdict) and key not in shown:
+                shown.add(key)
                 yield verdict
     for name in sorted(snapshot.unschedulable_pods()):
         for verdict in _about(evaluated, r.PODS, snapshot.pods[name]):

@@ -58,7 +58,7 @@ def _lines(answer: Explanation) -> Iterator[str]:
             yield ""
             yield f"also ({verdict.concern})"
         yield from _verdict_lines(verdict, advised=advised)
-    groups = _alike(answer.around)
+    groups = _alike(_not_repeated(answer))
     for first, *others in groups[:SHOWN]:
         yield ""
         yield f"{first.subject} ({first.concern}){_and_others(others)}"
@@ -72,6 +72,16 @@ def _lines(answer: Explanation) -> Iterator[str]:
     for table in answer.timetables:
         yield ""
         yield from timetable_lines(table, answer.at, held=answer.held)
+
+
+def _not_repeated(answer: Explanation) -> Iterator[Verdict]:
+    """What is said of a Node and its claim alike is printed once."""
+    shown = {_content(one) for one in answer.verdicts}
+    return (one for one in answer.around if _content(one) not in shown)
+
+
+def _content(verdict: Verdict) -> object:
+    return (verdict.concern, verdict.reason, verdict.facts, verdict.blockers)
 
 
 def _alike(verdicts: Iterable[Verdict]) -> list[list[Verdict]]:

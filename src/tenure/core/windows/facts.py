@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import AT, Fact, some
+from tenure.core.facts import AT, Fact, counted, some
 from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.values.problem import Problem, Problems, in_one_line
 
@@ -52,11 +52,24 @@ class OutsideAllowWindows(Fact, frozen=True):
     opens: datetime = FOR_EVER
 
     def __str__(self) -> str:
-        when = "never active" if self.opens == FOR_EVER else f"active at {format_time(self.opens)}"
+        when = f"the first is active at {format_time(self.opens)}"
+        if self.opens == FOR_EVER:
+            when = "none will ever be active"
         return (
             f"no MaintenanceWindow that allows {', '.join(self.actions)} of Node {self.node} is active "
-            f"({some(self.windows)}); the first is {when}"
+            f"({some(self.windows)}); {when}"
         )
+
+
+def is_closed_by(fact: Fact, window: str) -> bool:
+    """Whether a disruption waits for this window."""
+    match fact:
+        case WindowBlocks() | InvalidWindowBlocks():
+            return fact.window == window
+        case OutsideAllowWindows():
+            return window in fact.windows
+        case _:
+            return False
 
 
 class WindowUnreadable(Fact, frozen=True):
@@ -75,15 +88,33 @@ class WindowActive(Fact, frozen=True, kw_only=True):
     actions: tuple[str, ...]
     nodes: int
     changes_at: datetime | None = None
+    #: Whether it is known when it ends: too many periods may follow each other to say.
+    exact: bool = True
 
     def __str__(self) -> str:
         verb = "allows" if self.allows else "blocks"
-        nodes = f"{self.nodes} Node" if self.nodes == 1 else f"{self.nodes} Nodes"
-        does = f"{verb} {', '.join(self.actions)} on {nodes}"
+        does = f"{verb} {', '.join(self.actions)} on {counted(self.nodes, 'Node')}"
         at = "" if self.changes_at is None else format_time(self.changes_at)
+        if self.active and not self.exact:
+            return f"active: {does}, and its end is not known"
         if self.active:
             return f"active: {does} {f'until {at}' if at else 'for ever'}"
-        return f"not active: {does} {f'from {at}' if at else 'never'}"
+        return f"not active: {does} from {at} on" if at else f"never active: it never {does}"
+
+
+class WindowNotUnderstood(Fact, frozen=True):
+    """What an invalid window counts as."""
+
+    active: bool
+
+    def __str__(self) -> str:
+        counts = "active" if self.active else "not active"
+        return f"the window is invalid and counts as {counts} until it is corrected"
+
+
+class WindowUnderstood(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "the window is valid"
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
@@ -100,4 +131,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     WindowActive(active=True, allows=False, actions=("Drift", "Repair"), nodes=1),
     WindowActive(active=False, allows=True, actions=("Drift",), nodes=0, changes_at=AT),
     WindowActive(active=False, allows=True, actions=("Drift",), nodes=12),
+    WindowActive(active=True, allows=False, actions=("Drift",), nodes=3, exact=False),
+    WindowNotUnderstood(active=True),
+    WindowNotUnderstood(active=False),
+    WindowUnderstood(),
 )

@@ -15,7 +15,12 @@ from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.facts import Fact
 from tenure.core.reasons import Reason
 from tenure.core.recurrence import Phase
-from tenure.core.windows.facts import WindowActive, WindowUnreadable
+from tenure.core.windows.facts import (
+    WindowActive,
+    WindowNotUnderstood,
+    WindowUnderstood,
+    WindowUnreadable,
+)
 from tenure.core.windows.parsed import PARSED, ParsedWindow
 from tenure.model.api.meta import format_time
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODES
@@ -63,16 +68,18 @@ class WindowDecider:
         if problems := problems_from(problems_of(window)):
             unreadable = WindowUnreadable(problems)
             valid = Wanted("Valid", "False", "Unreadable", str(unreadable))
-            patch = _patch(view, phase, valid)
+            patch = _patch(view, phase, valid, WindowNotUnderstood(phase.on))
             return (_verdict(window, Reason.WINDOW_INVALID, unreadable, patch),)
         fact = WindowActive(
             active=phase.on,
             allows=not window.blocks,
             actions=window.spec.actions,
             nodes=view.nodes,
-            changes_at=phase.changes_at,
+            changes_at=phase.changes_at if phase.exact else None,
+            exact=phase.exact,
         )
-        patch = _patch(view, phase, Wanted("Valid", "True", "Valid", ""))
+        valid = Wanted("Valid", "True", "Valid", str(WindowUnderstood()))
+        patch = _patch(view, phase, valid, fact)
         reason = Reason.WINDOW_STATUS_CHANGED if patch else Reason.WINDOW_CURRENT
         return (_verdict(window, reason, fact, patch, phase.changes_at),)
 
@@ -81,9 +88,9 @@ def _changes_labels(change: Change) -> bool:
     return change.old is None or change.new is None or change.old.labels != change.new.labels
 
 
-def _patch(view: WindowView, phase: Phase, valid: Wanted) -> Patch | None:
+def _patch(view: WindowView, phase: Phase, valid: Wanted, why: Fact) -> Patch | None:
     window = view.window
-    active = Wanted("Active", str(phase.on), "Active" if phase.on else "NotActive", "")
+    active = Wanted("Active", str(phase.on), "Active" if phase.on else "NotActive", str(why))
     conditions = merge(window.status.conditions, (valid, active), window.metadata.generation)
     at = phase.changes_at if phase.exact else None
     status = {
