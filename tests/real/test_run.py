@@ -67,7 +67,7 @@ def test_a_hundred_pods_get_nodes_and_run_and_nothing_is_left_when_they_go(
     assert run(["explain", f"claim/{claim}", "--kubeconfig", str(cluster.kubeconfig)]) == 1
     said = capsys.readouterr().err
     assert f"NodeClaim/{claim} is not there at " in said
-    assert "; last event at " in said
+    assert "last event: " in said
 
 
 async def _life(cluster: ControlPlane, folder: Path) -> str:

@@ -214,8 +214,11 @@ def test_of_an_object_that_has_gone_the_last_event_is_told(world: World) -> None
     gone = Question(NODE_CLAIMS, name)
     reading, _ = seen(world, about=gone)
     said = gone.not_found(reading.evaluated, reading.last_word)
-    assert said.startswith(f"NodeClaim/{name} is not there at 2026-01-05T08:04:00Z; last event at")
-    assert ": Releasing: " in said
+    assert said.startswith(
+        f"NodeClaim/{name} is not there at 2026-01-05T08:04:00Z; its termination "
+    )
+    assert "its termination began with ClaimDeleted at 2026-01-05T08:02:" in said
+    assert "; last event: Releasing at 2026-01-05T08:0" in said
     never, _ = seen(world, about=Question(NODE_CLAIMS, "never"))
     assert never.last_word == ""
 

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from tenure.cli.cluster.evaluated import ClockBlocker, EvaluatedCluster
+from tenure.cli.cluster.gone import Said, last_words
 from tenure.cli.view.timespans import parse_moment
 from tenure.core.decision import Subject
 from tenure.core.policy.readers import READERS
@@ -66,9 +67,6 @@ def scene_of(world: World) -> EvaluatedCluster:
 
 
 def last_word(world: World, subject: str) -> str:
-    """What was last said of an object that is gone; empty when it was never heard of."""
-    said = [e for e in world.history.entries if e.subject == subject and e.ended is None]
-    if not said:
-        return ""
-    entry = said[-1]
-    return f"last event at {clock(entry.at)}: {entry.reason}: {entry.message}".rstrip(": ")
+    """Why an object is gone, and what was last said of it; empty when it was never heard of."""
+    entries = (e for e in world.history.entries if e.subject == subject and e.ended is None)
+    return last_words([Said(clock(e.at), e.reason, e.message) for e in entries])

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Final, TypeVar
 
 import msgspec
@@ -19,6 +20,7 @@ import msgspec
 from tenure.cli.cluster.access import Reached
 from tenure.cli.cluster.evaluated import ClockBlocker, EvaluatedCluster
 from tenure.cli.cluster.evictions import foresee_refusals
+from tenure.cli.cluster.gone import Said, last_words
 from tenure.cli.cluster.greeting import EMBEDDED, advice, cluster_uid, server_time, server_version
 from tenure.cli.cluster.question import Question
 from tenure.cli.view.instants import span
@@ -263,11 +265,11 @@ async def _last_word(client: Client, about: Question) -> str:
     wanted = f"involvedObject.kind={about.resource.kind},involvedObject.name={about.name}"
     raw, _ = await client.list_all(EVENTS, where, field_selector=wanted)
     heard = [event for item in raw if isinstance(event := decode(EVENTS, item), Event)]
-    if not heard:
-        return ""
-    last = max(heard, key=lambda event: event.last_timestamp or event.created_at)
-    at = format_time(last.last_timestamp or last.created_at)
-    return f"last event at {at}: {last.reason}: {last.message}"
+    dated = sorted(
+        ((event.last_timestamp or event.created_at, event) for event in heard),
+        key=itemgetter(0),
+    )
+    return last_words([Said(format_time(at), one.reason, one.message) for at, one in dated])
 
 
 async def _leases(client: Client, settings: Settings) -> list[Lease]:
