@@ -75,7 +75,7 @@ CODES: Final[dict[Code, CodeInfo]] = {
     ),
     Code.PROTECTION_LONGER: CodeInfo(
         _WARNING,
-        "A pod asks to be left alone for longer than a drain may take: on a leaving node it is "
+        "A pod asks to be left alone for longer than a drain may take: on a terminating node it is "
         "deleted before that time is over.",
         "Raise the pool's terminationGracePeriod, or shorten the protection.",
     ),
@@ -129,7 +129,7 @@ CODES: Final[dict[Code, CodeInfo]] = {
     Code.PROTECTION_BOUNDED: CodeInfo(
         _INFO,
         'A pod is protected by "true", and the pool\'s terminationGracePeriod ends that on a '
-        "leaving node.",
+        "terminating node.",
         "Nothing, if that is meant.",
     ),
     Code.PERIOD_DRIFTS_NODES: CodeInfo(
