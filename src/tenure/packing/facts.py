@@ -71,8 +71,8 @@ class NoNodeFits(Fact, frozen=True):
 
     def __str__(self) -> str:
         if self.nodes == 1:
-            return "the pod does not fit the only node or NodeClaim"
-        return f"the pod fits none of {self.nodes:,} nodes and NodeClaims without a Node"
+            return "the pod does not fit the only node that exists or is launching"
+        return f"the pod fits none of the {self.nodes:,} nodes that exist or are launching"
 
 
 class NoPool(Fact, frozen=True):

@@ -230,6 +230,13 @@ def test_a_veto_blocks_it_and_says_so(where: str) -> None:
     assert verdict.facts[-1] == RepairVetoed(kind, name, "true")
 
 
+def test_a_veto_that_is_invalid_says_so_first() -> None:
+    claim = a_claim(annotations={DO_NOT_REPAIR: "tomorrow"})
+    verdict = on_claim(FORCEFUL, claim, not_ready(since=ago(601), creation_timestamp=ago(7200)))
+    assert verdict.facts[-1] == RepairVetoed("NodeClaim", "a", "tomorrow", unreadable=True)
+    assert 'is neither "true", "false" nor a duration' in verdict.message
+
+
 def test_a_veto_of_two_hours_on_an_old_node_lasts_two_hours_from_when_it_was_seen() -> None:
     veto = {DO_NOT_REPAIR: "2h", f"{DO_NOT_REPAIR}-since": "2h 2026-03-02T11:30:00Z"}
     node = not_ready(since=ago(601), creation_timestamp=ago(864000), annotations=veto)

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from tenure.core.facts import AT, Fact, counted, sentence, unreadable
 from tenure.core.provision.facts import CheapestFit, ClaimRefused
 from tenure.model.api.meta import format_time
-from tenure.model.values.duration import Duration
+from tenure.model.values.duration import Duration, compact
 from tenure.model.values.unreadable import UnreadableObject
 
 # -- where its pods would be scheduled -------------------------------------------------------
@@ -137,13 +137,13 @@ class ReplacementsAwaited(Fact, frozen=True):
 
 
 class ReplacementsInitialized(Fact, frozen=True):
-    """``claims``: empty where the pods fit on other Nodes."""
+    """``claims``: empty where there are no pods, or they fit on other Nodes."""
 
     claims: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if not self.claims:
-            return str(PodsFitElsewhere())
+            return "no replacement is needed"
         verb = "is" if len(self.claims) == 1 else "are"
         return f"replacement {_claims(self.claims)} {verb} initialized"
 
@@ -262,9 +262,11 @@ class TerminatingWithin(Fact, frozen=True):
     within: timedelta | None = None
 
     def __str__(self) -> str:
-        return "terminating" + (
-            "" if self.within is None else f" within {Duration.of(self.within)}"
-        )
+        if self.within is None:
+            return "terminating"
+        if not self.within:
+            return "terminating now"
+        return f"terminating within {compact(Duration.of(self.within))}"
 
 
 def _claims(names: Iterable[str]) -> str:
@@ -317,4 +319,6 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     MoreReplacements(("general-26szh",)),
     TerminatingWithin(),
     TerminatingWithin(timedelta(seconds=45)),
+    TerminatingWithin(timedelta(minutes=10)),
+    TerminatingWithin(timedelta()),
 )

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import ClassVar, Final
 
 from tenure.core.facts import AT, Fact
-from tenure.core.protect.protection import Protection
+from tenure.core.protect.protection import UNREADABLE, Protection
 from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.values.problem import Problem, Problems, in_one_line
@@ -41,10 +41,15 @@ class RepairVetoed(Fact, frozen=True):
     name: str
     value: str
     until: datetime = FOR_EVER
+    #: The value is invalid.
+    unreadable: bool = False
 
     def __str__(self) -> str:
+        said = f'{DO_NOT_REPAIR}: "{self.value}" on {self.kind} {self.name}'
+        if self.unreadable:
+            return f"{said} {UNREADABLE} vetoes repair until it is corrected or removed"
         end = "" if self.until == FOR_EVER else f" until {format_time(self.until)}"
-        return f'{DO_NOT_REPAIR}: "{self.value}" on {self.kind} {self.name} vetoes repair{end}'
+        return f"{said} vetoes repair{end}"
 
 
 class PoolPauses(Fact, frozen=True):
@@ -187,6 +192,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     RepairRulesUnusable("general", (_MANY,)),
     RepairVetoed("Node", "node-1", "true"),
     RepairVetoed("NodeClaim", "general-4nv74", "4h", AT),
+    RepairVetoed("Node", "node-1", "tomorrow", unreadable=True),
     PoolPauses("general", "general-4nv74", AT),
     BudgetUnreadable("general", _TEN),
     NoBudget("general", any=False),

@@ -376,4 +376,6 @@ def veto_on(thing: Node | NodeClaim, veto: Protection) -> Fact:
     if veto.problem is not None:
         return veto.problem
     subject = subject_of(thing)
-    return RepairVetoed(subject.kind, subject.name, veto.value, veto.until)
+    return RepairVetoed(
+        subject.kind, subject.name, veto.value, veto.until, unreadable=veto.unreadable
+    )

@@ -7,7 +7,7 @@ from typing import Final
 
 from tenure.core.facts import AT, THEN, Fact, unreadable
 from tenure.model.api.meta import format_time
-from tenure.model.values.duration import Duration
+from tenure.model.values.duration import Duration, compact
 from tenure.model.values.unreadable import UnreadableObject
 
 #: How many pods a sentence names.
@@ -256,7 +256,7 @@ class DrainBoundOfReboot(Fact, frozen=True):
     within: timedelta
 
     def __str__(self) -> str:
-        return f"the reboot failed; the drain may take {Duration.of(self.within)} at most"
+        return f"the reboot failed; the drain may take {compact(Duration.of(self.within))} at most"
 
 
 class DeadlineUnsafe(Fact, frozen=True):

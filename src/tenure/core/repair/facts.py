@@ -200,7 +200,8 @@ class TerminatingAlready(Fact, frozen=True):
             return f"{said}, and is not rebooted"
         if self.within is None:
             return said
-        return f"{said}; bringing the deadline forward to {Duration.of(self.within)} from now"
+        when = f"{compact(Duration.of(self.within))} from now" if self.within else "now"
+        return f"{said}; bringing the deadline forward to {when}"
 
 
 class Means(StrEnum):
