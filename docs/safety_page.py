@@ -23,7 +23,7 @@ refused action is tried again later, after a pause that grows to one minute, as 
 holds. The refusal is in the log and in the journal:
 
 ```text
-NodeClaim/general-26szh Replaced Delete vetoed: NodeClaim general-26szh must not go: NodePool general: budget 1 allows 1 of 5 Nodes, 1 of them unavailable already (general-4nv74)
+NodeClaim/general-26szh Replaced Delete vetoed: NodeClaim general-26szh must not be deleted: NodePool general: budget 1 allows 1 of 5 Nodes, 1 of them unavailable already (general-4nv74)
 ```
 
 ## Deleting a NodeClaim, or setting its deadline

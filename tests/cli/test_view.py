@@ -119,7 +119,7 @@ def test_rows_and_totals_are_the_clusters_own(busy: DemoRun) -> None:
     claims = world.store.list(NODE_CLAIMS)
     assert {row.name for row in board.rows} == {c["metadata"]["name"] for c in claims}
     totals = board.totals
-    assert totals.in_service + totals.coming + totals.leaving == len(claims)
+    assert totals.in_service + totals.coming + totals.terminating == len(claims)
     assert totals.hourly == sum(instance.price for instance in world.cloud.instances())
     placed = [pod for pod in world.store.list(PODS) if pod["spec"].get("nodeName")]
     assert sum(row.pods for row in board.rows) == len(placed)

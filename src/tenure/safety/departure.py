@@ -270,7 +270,7 @@ def forbidden(departure: Departure, rules: tuple[Rule, ...]) -> str | None:
     """The first rule that the departure would break, in a sentence; None when it breaks none."""
     for rule in rules:
         if why := rule(departure):
-            return f"NodeClaim {departure.claim.name} must not go: {why}"
+            return f"NodeClaim {departure.claim.name} must not be deleted: {why}"
     return None
 
 
@@ -286,7 +286,7 @@ def forbidden_reboot(departure: Departure, *, forced: bool) -> str | None:
 def forbidden_on(ground: Ground | None, departure: Departure) -> str | None:
     """Whether a claim may be deleted, or get a deadline, on this ground."""
     if ground is None:
-        return f"NodeClaim {departure.claim.name} must not go: nothing says why it should"
+        return f"NodeClaim {departure.claim.name} must not be deleted: nothing says why"
     if ground is Ground.REBOOT_FAILED and departure.claim.deleting:
         return forbidden(departure, (reboot_failed,))  # Its drain has the bound of the reboot's.
     return forbidden(departure, RULES[ground])

@@ -309,9 +309,9 @@ def test_a_replica_whose_clock_is_wrong_blocks_what_takes_away(
     answer = explanation(Question(NODE_CLAIMS, claim["metadata"]["name"]), reading.evaluated)
     assert answer is not None
     text = explained(answer)
-    assert f"  held      {held}\n" in text
+    assert f"  blocked   {held}\n" in text
     assert f"  blocked   by Lease/kube-system/karpenter-leader-election: {held}" in text
-    assert f"  held      {held}; no time below is kept before that" in text.partition("Drain of")[2]
+    assert f"  blocked   {held}; no time below is kept before that" in text.partition("Drain of")[2]
     assert "  action    Delete" not in text
 
     world.run(MINUTE)  # It is not renewed any more: what it said of its clock is of no account.

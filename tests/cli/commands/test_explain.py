@@ -63,7 +63,7 @@ def node(tmp_path: Path, ask: Any, capsys: pytest.CaptureFixture[str]) -> str:
     raise AssertionError("no node joined")
 
 
-def test_a_node_that_waits_names_who_holds_it(ask: Any, node: str) -> None:
+def test_a_node_that_waits_names_what_blocks_it(ask: Any, node: str) -> None:
     code, out, _ = ask(f"node/{node}")
     assert code == 0
     assert "Node/" in out.splitlines()[0]
@@ -154,13 +154,13 @@ def test_a_node_that_stays_shows_how_its_drain_would_go(ask: Any, node: str) -> 
     )
 
 
-def test_a_leaving_node_is_said_to_be_leaving_throughout(ask: Any, node: str) -> None:
+def test_a_terminating_node_is_said_to_be_terminating_throughout(ask: Any, node: str) -> None:
     for at in ("3m", "4m"):  # Its claim was deleted this very moment; and later.
         _, out, _ = ask("node", node, at=at)
         assert "if it were deleted" not in out
         assert f"Drain of Node/{node}, since 2026-01-05T08:03:00Z" in out
         repair = out.partition("Repair of ")[2].splitlines()[1]
-        assert repair.startswith("  leaving   it is terminating: a repair that falls due only")
+        assert repair.startswith("  deleted   it is terminating: a repair that falls due only")
     assert out.count("until 2026-01-05T08:10:00Z, in 6m, until") == 0, "an instant is said once"
 
 
@@ -418,3 +418,15 @@ def test_a_terminating_pod_is_deleted_since_it_was_asked_to_stop() -> None:
         answer = explanation(Question(PODS, "slow", "default"), seen(story)[0].evaluated)
     assert answer is not None
     assert answer.state.startswith("being deleted since 2026-01-05T08:03:00Z; ")
+
+
+def test_what_protects_a_pod_is_said_once(ask: Any) -> None:
+    """Two deciders conclude it: the pod is not evicted, and its node is not chosen."""
+    _, out, _ = ask("pod", "report")
+    own = out.partition("\nNode/")[0]
+    assert own.count("  verdict   DoNotDisrupt: ") == 1
+    assert "DoNotDisruptUntil" not in own
+    reasons = {
+        one["reason"] for one in json.loads(ask("pod", "report", more=("--json",))[1])["also"]
+    }
+    assert reasons == {"DoNotDisruptUntil"}, "JSON has every verdict"

@@ -94,7 +94,7 @@ def repair_outlook(
         node=node.name,
         at=now,
         remarks=(
-            *_leaving(claim, node),
+            *_terminating(claim, node),
             *_left_out(pool, rules),
             *_first_boot(claim, node),
             *_without_policy(node, rows),
@@ -137,10 +137,10 @@ def _blocked(
 Remarks = Iterator[tuple[str, str]]
 
 
-def _leaving(claim: NodeClaim, node: Node) -> Remarks:
+def _terminating(claim: NodeClaim, node: Node) -> Remarks:
     if claim.deleting or node.deleting:
         yield (
-            "leaving",
+            "deleted",
             "it is terminating: a repair that falls due only brings its deadline forward",
         )
 
@@ -185,11 +185,11 @@ def _gates(
     )
     for gate in (one for one in Gate if one in _SHOWN):
         note = "" if gate in ASKED[Operation.FORCEFUL_REPAIR] else " (applies to graceful repair)"
-        for said in _on_off_veto(gate, facts, snapshot, settings, now):
+        for said in _state_of_gate(gate, facts, snapshot, settings, now):
             yield _WORDS.get(gate, gate), f"{said}{note}"
 
 
-def _on_off_veto(
+def _state_of_gate(
     gate: Gate, facts: GateFacts, snapshot: Snapshot, settings: Settings, now: datetime
 ) -> Iterator[str]:
     """Breaker and budget are told in numbers also while they block nothing."""

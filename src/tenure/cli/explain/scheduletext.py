@@ -44,7 +44,7 @@ def timetable_lines(outlook: DrainOutlook, now: datetime, *, held: str = "") -> 
         yield f"Drain of Node/{table.node}, if it were deleted at {began}"
     yield f"  deadline  {table.deadline or 'none: there is no terminationGracePeriod'}"
     if held:
-        yield f"  held      {held}; no time below is kept before that"
+        yield f"  blocked   {held}; no time below is kept before that"
     yield from (f"  repair    {said}" for said in _repair(outlook, now))
     yield f"  gone      {_gone(table, now)}"
     yield from (f"  volume    {one.attachment} ({one.volume})" for one in table.volumes)

@@ -44,7 +44,7 @@ def _lines(answer: Explanation) -> Iterator[str]:
     if answer.clock:
         yield f"  clock     {answer.clock}"
     if answer.held:
-        yield f"  held      {answer.held}"
+        yield f"  blocked   {answer.held}"
     yield f"  state     {answer.state}"
     if answer.launches_nothing is not None:
         yield f"  launches  nothing: {answer.launches_nothing}"
@@ -53,7 +53,7 @@ def _lines(answer: Explanation) -> Iterator[str]:
     )
     if not answer.verdicts:
         yield f"  verdict   {_nothing_to_decide(answer)}"
-    for position, verdict in enumerate(answer.verdicts):
+    for position, verdict in enumerate(_own(answer.verdicts)):
         if position:
             yield ""
             yield f"also ({verdict.concern})"
@@ -72,6 +72,16 @@ def _lines(answer: Explanation) -> Iterator[str]:
     for table in answer.timetables:
         yield ""
         yield from timetable_lines(table, answer.at, held=answer.held)
+
+
+def _own(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
+    """Without those that say the same again: what protects a pod also blocks its eviction."""
+    shown = set()
+    for one in verdicts:
+        said = (one.facts, one.blockers)
+        if one.action is not None or not one.facts or said not in shown:
+            yield one
+        shown.add(said)
 
 
 def _not_repeated(answer: Explanation) -> Iterator[Verdict]:

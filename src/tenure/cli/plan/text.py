@@ -45,7 +45,7 @@ def _lines(plan: Plan, setting: Setting) -> Iterator[str]:
     if setting.leader:
         yield f"  acts      {setting.leader}"
     if plan.held:
-        yield f"  held      {plan.held}"
+        yield f"  blocked   {plan.held}"
     for note in setting.notes:
         yield f"  note      {note}"
     yield ""

@@ -47,7 +47,7 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True):
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
     in_service: int = 0
     coming: int = 0
-    leaving: int = 0
+    terminating: int = 0
     running: int = 0
     pending: int = 0
     #: Micro-dollars per hour, and so far.
@@ -75,7 +75,7 @@ def _totals(world: World, snapshot: Snapshot) -> Totals:
     return Totals(
         in_service=sum(claim.initialized and not claim.deleting for claim in claims),
         coming=sum(not claim.initialized and not claim.deleting for claim in claims),
-        leaving=sum(claim.deleting for claim in claims),
+        terminating=sum(claim.deleting for claim in claims),
         running=sum(pod.active and pod.ready for pod in pods),
         pending=sum(pod.active and not pod.ready for pod in pods),
         hourly=world.cloud.bill.hourly,
@@ -106,7 +106,7 @@ def _row(
 
 
 def governing(claim: NodeClaim, node: Node | None, evaluator: Evaluator) -> Verdict | None:
-    """The verdict that says most about a node: a leaving Node's own, else its claim's."""
+    """The verdict that says most about a node: a terminating Node's own, else its claim's."""
     if node is not None and node.deleting:
         about_node = evaluator.about(NODES.kind, node.name)
         if about_node:

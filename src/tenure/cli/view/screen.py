@@ -86,7 +86,7 @@ def _header(board: Board, heading: Heading) -> list[Text]:
     )
     nodes = words.count(totals.in_service, "node")
     nodes += f", {totals.coming} coming" if totals.coming else ""
-    nodes += f", {totals.leaving} leaving" if totals.leaving else ""
+    nodes += f", {totals.terminating} terminating" if totals.terminating else ""
     second = Text.assemble(
         f"{nodes} · {words.count(totals.running, 'pod')} running",
         (f", {totals.pending} waiting", "yellow") if totals.pending else "",

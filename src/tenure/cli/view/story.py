@@ -79,7 +79,7 @@ class Story:
 
 
 def at_rest(world: World) -> bool:
-    """Every pod runs, every node serves and is healthy, nothing is leaving."""
+    """Every pod runs, every node serves and is healthy, nothing is terminating."""
     snapshot = world.controller.snapshot()
     pods = [pod for pod in world.store.list(PODS) if "deletionTimestamp" not in pod["metadata"]]
     return (
