@@ -1,7 +1,8 @@
 """The disruption methods, in the order in which they are asked. It reads like a policy.
 
 To disrupt nodes for another reason, write a method (``core/disrupt/method.py``) and put it into
-this list: nothing else has to change.
+this list: the pipeline does not change. A reason that is not in ``core/gates/reasons.py`` yet gets
+its traits there; the guard and the checkers have tables of their own.
 
 Start reading: unhealthy.py.
 """
