@@ -37,7 +37,10 @@ from tenure.model.api.names import (
 )
 from tenure.model.api.node import Node, Taint
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import NODE_POOLS
 from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change
+from tenure.model.snapshot.unreadable import stand_in
 from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     DISRUPTED,
@@ -57,6 +60,7 @@ from tests.core.build import (
     evaluated,
     said,
 )
+from tests.snapshots import snapshot_with
 
 DECIDER = ReplacementDecider()
 REASONED = condition("DisruptionReason", reason="Unhealthy")
@@ -273,3 +277,13 @@ def test_claims_that_terminate_or_reboot_keep_its_marks() -> None:
 
 def test_foreign_and_plain_claims_are_left_alone() -> None:
     assert not verdicts(a_claim(), a_node())
+
+
+def test_a_mark_that_is_left_over_is_looked_at_again_when_its_pool_can_be_read() -> None:
+    pool, claim = a_pool(), a_claim(conditions=(condition("DisruptionReason"),))
+    broken = stand_in(pool, "a decider failed", decoded=True)
+    snapshot = snapshot_with(claim, broken)
+    change = Change(NODE_POOLS, pool.name, broken, pool)
+    assert claim.name in set(ReplacementDecider().touched(change, snapshot))
+    unchanged = Change(NODE_POOLS, pool.name, pool, pool)
+    assert claim.name not in set(ReplacementDecider().touched(unchanged, snapshot))

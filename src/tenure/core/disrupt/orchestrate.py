@@ -58,6 +58,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.unreadable import is_unreadable
 
 _say = partial(say, Concern.REPLACEMENT)
 
@@ -79,8 +80,10 @@ class ReplacementDecider:
                 for uid in replaced_uids(claim):
                     yield from snapshot.claims_with_uid(uid)
         elif change.resource == NODE_POOLS:
+            # A mark that is left over stays while the pool cannot be read.
+            kinds = {is_unreadable(version) for version in (change.old, change.new)}
             for name, claim in snapshot.claims_of_pool(change.key).items():
-                if is_replaced(claim):
+                if is_replaced(claim) or len(kinds) > 1:
                     yield name
         elif change.resource == MAINTENANCE_WINDOWS:
             yield from (name for name, claim in snapshot.claims.items() if is_replaced(claim))
