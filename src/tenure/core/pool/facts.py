@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import AT, THEN, Fact
+from tenure.core.facts import AT, THEN, Fact, counted
 from tenure.model.api.meta import format_time
 from tenure.model.values.problem import Problem, Problems, in_one_line
 
@@ -110,7 +110,9 @@ class TimeOutsRecorded(Fact, frozen=True):
     nodes: int
 
     def __str__(self) -> str:
-        return f"recording {self.nodes} new nodes that were not Ready in time or were repaired soon"
+        were = "was" if self.nodes == 1 else "were"
+        nodes = counted(self.nodes, "new node")
+        return f"recording {nodes} that {were} not Ready in time or {were} repaired soon"
 
 
 _TEN: Final = Problem("spec.disruption.budgets[0].nodes", "'ten'", "a count or a percentage")

@@ -93,7 +93,7 @@ class CapacityTaken(Fact, frozen=True):
     def __str__(self) -> str:
         until = format_time(self.until) if self.until else f"{self.target} is in service"
         return (
-            f"{self.target} was launched for the pod and has no capacity left for the pod; "
+            f"other pods have taken the capacity of {self.target}, which was launched for the pod; "
             f"waiting until {until}"
         )
 
