@@ -91,7 +91,7 @@ def test_what_then_happens_happens(capsys: pytest.CaptureFixture[str]) -> None:
         for entry in entries
         if entry["type"] == "event" and entry["subject"].startswith("Pod/")
     }
-    words = {"evicted": "Evicted", "deleted in spite": "Disrupted", "stopped": "Gone"}
+    words = {"evicted": "Evicted", "force deleted": "Disrupted", "stopped": "Gone"}
     told = 0
     for at, what in rows("termination.md", "| at | what |"):
         for word, reason in words.items():
