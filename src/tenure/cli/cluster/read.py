@@ -230,7 +230,7 @@ async def _everything(client: Client, kinds: tuple[Resource, ...], notes: list[s
         cache.replace(resource, decode_list(resource, raw), version)
 
     answers = await asyncio.gather(*map(fill, kinds), return_exceptions=True)
-    problems: list[str] = []
+    unlisted: dict[Resource, str] = {}
     for resource, error in zip(kinds, answers, strict=True):
         if isinstance(error, TenureError):
             said = f"{resource} cannot be listed: {in_words(error)}"
@@ -238,12 +238,13 @@ async def _everything(client: Client, kinds: tuple[Resource, ...], notes: list[s
             refused = isinstance(error, Forbidden | NotFound)
             if refused and resource in FORBIDDING:
                 cache.list_failed(resource, in_words(error))
-            into = notes if resource in HELPFUL or resource in cache.tables.unlisted else problems
-            into.append(f"{said}; {what}" if what else said)
+            unlisted[resource] = f"{said}; {what}" if what else said
         elif error is not None:
             raise error
-    if problems:
-        raise CannotRead(*problems)
+    missed = [kind for kind in unlisted if kind not in HELPFUL | cache.tables.unlisted.keys()]
+    if missed:
+        raise CannotRead(*(said for kind, said in unlisted.items() if kind not in HELPFUL))
+    notes += unlisted.values()
     return cache
 
 

@@ -42,6 +42,9 @@ HELPFUL: Final = frozenset({r.LIMIT_RANGES})
 #: or a set of CRDs of Karpenter has no maintenance windows, and launches and drains go on.
 FORBIDDING: Final = frozenset({r.MAINTENANCE_WINDOWS})
 
+#: Where the API server refuses to list these, everything else goes on.
+DISPENSABLE: Final = HELPFUL | FORBIDDING
+
 
 class View:
     def __init__(
@@ -77,7 +80,7 @@ class View:
     ) -> Callable[[Resource, TenureError], None]:
         def told(resource: Resource, error: TenureError) -> None:
             report(resource, error)
-            if resource in HELPFUL | FORBIDDING and isinstance(error, Forbidden | NotFound):
+            if resource in DISPENSABLE and isinstance(error, Forbidden | NotFound):
                 self._refused.add(resource)
                 if resource in FORBIDDING:
                     self.cache.list_failed(resource, in_words(error))
@@ -104,7 +107,7 @@ class View:
     def synced(self) -> bool:
         """Whether every kind has been listed; before that nothing can be evaluated.
 
-        A kind of ``HELPFUL`` or ``FORBIDDING`` has been asked for, and may have been refused.
+        One of ``DISPENSABLE`` has been asked for, and may have been refused.
         """
         return self._listed.is_set()
 

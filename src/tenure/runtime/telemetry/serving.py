@@ -25,7 +25,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from tenure.errors import SpecError
 from tenure.kube.listener import Limits, Listener
-from tenure.runtime.observe.view import HELPFUL
+from tenure.runtime.observe.view import DISPENSABLE
 from tenure.runtime.telemetry.journal import LoggedJournal
 from tenure.runtime.telemetry.metrics import Metrics
 from tenure.runtime.telemetry.scrape import ClusterCollector, ReplicaStatus
@@ -67,7 +67,7 @@ def failing(replica: ReplicaStatus) -> Iterator[str]:
 
 def not_ready(replica: ReplicaStatus) -> Iterator[str]:
     for informer in replica.informers:
-        if not informer.synced and informer.resource not in HELPFUL:
+        if not informer.synced and informer.resource not in DISPENSABLE:
             why = informer.problem or "the first list is not here yet"
             yield f"{informer.resource}: not synced: {why}"
     if replica.waits_for:
