@@ -203,6 +203,17 @@ def test_every_kind_that_cannot_be_listed_is_named_with_what_to_do(world: World)
     )
 
 
+def test_without_windows_the_cluster_is_read_and_the_pools_say_so(world: World) -> None:
+    for manifest in a_cluster(a_deployment(replicas=1)):
+        world.apply(manifest)
+    world.run(2 * MINUTE)
+    reading, _ = seen(world, {"/maintenancewindows": NO_KIND})
+    (note,) = reading.notes
+    assert note.startswith("maintenancewindows.karpenter.sh cannot be listed: the API server does")
+    reasons = {verdict.reason for verdict in reading.evaluated.evaluator.in_force()}
+    assert Reason.WINDOWS_UNLISTED in reasons
+
+
 def test_of_an_object_that_has_gone_the_last_event_is_told(world: World) -> None:
     for manifest in a_cluster(a_deployment(replicas=1)):
         world.apply(manifest)
