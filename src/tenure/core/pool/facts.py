@@ -106,7 +106,7 @@ class NodesComeUp(Fact, frozen=True):
         return "no new node was of no use since one came up or the template changed"
 
 
-class TimeOutsRecorded(Fact, frozen=True):
+class NodesOfNoUseRecorded(Fact, frozen=True):
     nodes: int
 
     def __str__(self) -> str:
@@ -137,5 +137,5 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NodesOfNoUse(3, "15m", "general-4nv74", AT, tried="general-26szh"),
     NodesOfNoUse(20, "15m", "general-4nv74", AT, at_least=True),
     NodesComeUp(),
-    TimeOutsRecorded(1),
+    NodesOfNoUseRecorded(1),
 )

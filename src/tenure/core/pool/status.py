@@ -29,10 +29,10 @@ from tenure.core.pool.facts import (
     LaunchesNothing,
     LimitsUsedUp,
     NodesComeUp,
+    NodesOfNoUseRecorded,
     PoolSize,
     RepairUnusable,
     TemplateHashMissing,
-    TimeOutsRecorded,
 )
 from tenure.core.pool.lookup import node_class_of, node_class_problem, usage_of
 from tenure.core.pool.registrations import (
@@ -155,7 +155,7 @@ def _decide(view: PoolView) -> Verdict:
     if stamp is not None:
         return _verdict(pool, Reason.POOL_STATUS_CHANGED, TemplateHashMissing(), action=stamp)
     if (record := _record_patch(view)) is not None:
-        recorded = TimeOutsRecorded(len(view.back_off.record.claims))
+        recorded = NodesOfNoUseRecorded(len(view.back_off.record.claims))
         return _verdict(pool, Reason.POOL_STATUS_CHANGED, recorded, action=record)
     found = problems_of_pool(pool, view.watched)
     conditions = merge(pool.status.conditions, _wanted(view, found), pool.metadata.generation)
