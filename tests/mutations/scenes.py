@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from tenure.core.decider import AnyDecider
 from tenure.core.policy.deciders import deciders
 from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR, HOSTNAME
 from tenure.model.api.resource import NODE_CLAIMS, NODES
-from tenure.runtime.controller import Controller
+from tenure.model.settings import Settings
 from tenure.sim.virtual.faults import Faults
 from tenure.sim.world import World
 from tests.builders import (
@@ -29,18 +30,8 @@ Scene = Callable[[World], bool]
 class TwoMethods(World):
     """Tenure has a second method in its list: it replaces Nodes that a user has retired."""
 
-    def _new_controller(self) -> Controller:
-        return Controller(
-            transport=self.transport,
-            cloud=self.cloud_api,
-            clock=self.host_clock,
-            journal=self.history,
-            settings=self.options.settings,
-            random=self.environment.random_for("tenure"),
-            fence=self._fence,
-            choose=lambda settings: deciders(settings, BOTH),
-            report=self.errors.append,
-        )
+    def choose(self, settings: Settings) -> Sequence[AnyDecider]:
+        return deciders(settings, BOTH)
 
 
 #: One pod on each node.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from tenure.core.decider import AnyDecider
 from tenure.core.policy.deciders import deciders
 from tenure.model.api.resource import NODE_CLAIMS, NODES
-from tenure.runtime.controller import Controller
+from tenure.model.settings import Settings
 from tenure.sim.scenario.dsl import Story
 from tests.builders import MINUTE, SECOND, Manifest, a_deployment, a_node_class, a_pool
 from tests.core.disrupt.retired import BOTH, REASON, RETIRE
@@ -14,18 +17,8 @@ from tests.scenarios.test_replacing import is_gone, is_leaving, is_tainted, repl
 class TwoMethods(Story):
     """The same world; Tenure has one more method in its list."""
 
-    def _new_controller(self) -> Controller:
-        return Controller(
-            transport=self.transport,
-            cloud=self.cloud_api,
-            clock=self.host_clock,
-            journal=self.history,
-            settings=self.options.settings,
-            random=self.environment.random_for("tenure"),
-            fence=self._fence,
-            choose=lambda settings: deciders(settings, BOTH),
-            report=self.errors.append,
-        )
+    def choose(self, settings: Settings) -> Sequence[AnyDecider]:
+        return deciders(settings, BOTH)
 
 
 def a_cluster(*more: Manifest, nodes: str = "100%") -> list[Manifest]:

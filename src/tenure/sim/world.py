@@ -8,13 +8,15 @@ between two calls of ``run``: the world stands still until it is asked to go on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
 
+from tenure.core.decider import AnyDecider
+from tenure.core.policy.deciders import deciders
 from tenure.errors import TenureError
 from tenure.kube.lease.elector import Elector
 from tenure.model.settings import Settings
@@ -117,6 +119,10 @@ class World:
         if error is None:
             self.checkers.assert_kept()
 
+    def choose(self, settings: Settings) -> Sequence[AnyDecider]:
+        """The deciders that Tenure has; a test may give it others."""
+        return deciders(settings)
+
     def _new_controller(self) -> Controller:
         return Controller(
             transport=self.transport,
@@ -126,6 +132,7 @@ class World:
             settings=self.options.settings,
             random=self.environment.random_for("tenure"),
             fence=self._fence,
+            choose=self.choose,
             report=self.errors.append,
             warn=lambda sentence: self.history.note("host", "Clock", "Warning", sentence),
         )
