@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
+from tenure.core.marks.templatehash import field_hashes, hash_annotations
 from tenure.core.protect.decider import SINCE
 from tenure.core.protect.protection import since_key
 from tenure.model.api import names
@@ -22,12 +23,13 @@ from tenure.model.api.nodeclaim import (
     NodeClaim,
     NodeClaimSpec,
     NodeClaimStatus,
+    NodeClaimTemplateSpec,
     NodeClassRef,
     Requirement,
     ResourceRequests,
 )
 from tenure.model.api.nodeclass import NodeClass, NodeClassStatus
-from tenure.model.api.nodepool import NodePool
+from tenure.model.api.nodepool import NodeClaimTemplate, NodePool
 from tenure.model.api.pod import (
     Container,
     PersistentVolumeClaimVolumeSource,
@@ -50,12 +52,14 @@ from tenure.model.api.workload import (
     VolumeAttachmentSource,
     VolumeAttachmentSpec,
 )
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, InstanceState
 from tenure.model.cloud.offering import InstanceType, Offering
 from tenure.model.matching.requirements import Requirement as Wanted
 from tenure.model.matching.requirements import Requirements
 from tenure.model.snapshot.observations import (
     Arrival,
+    DriftAnswer,
     EvictionAnswer,
     InspectionAnswer,
     LaunchFailure,
@@ -129,13 +133,25 @@ DISRUPTIONS: tuple[dict[str, Any], ...] = (
 )
 
 
+#: Satisfied by every claim, by some, and by none; and what cannot be understood.
+REQUIREMENTS: tuple[list[dict[str, Any]], ...] = (
+    [],
+    [],
+    [],
+    [{"key": names.ZONE, "operator": "In", "values": ["zone-a", "zone-b"]}],
+    [{"key": names.ZONE, "operator": "In", "values": ["zone-b"]}],
+    [{"key": "team", "operator": "Exists"}],
+    [{"key": "team", "operator": "Near"}],
+)
+
+
 @st.composite
 def pools(draw: st.DrawFn, name: str) -> NodePool:
     limits = draw(st.sampled_from([{}, {}, {"cpu": "4"}, {"nodes": "1"}, {"cpu": "broken"}]))
     spec: dict[str, Any] = {
         "template": {
             "spec": {
-                "requirements": [],
+                "requirements": draw(st.sampled_from(REQUIREMENTS)),
                 "nodeClassRef": msgspec.to_builtins(draw(st.sampled_from([OURS] * 5 + [FOREIGN]))),
                 "expireAfter": "720h",
             }
@@ -281,6 +297,30 @@ NODE_CONDITIONS: tuple[tuple[str, str], ...] = (
 )
 
 
+DRIFTS = ("NodePoolDrifted", "RequirementsDrifted", "InstanceTypeNotFound", "ImageDrift")
+
+#: Of the template that a claim was made from: as most pools have it, another one, of old, and broken.
+HASHES: tuple[dict[str, str], ...] = (
+    hash_annotations(
+        field_hashes(
+            NodeClaimTemplate(spec=NodeClaimTemplateSpec(node_class_ref=OURS, expire_after="720h"))
+        )
+    ),
+    hash_annotations(field_hashes(NodeClaimTemplate())),
+    {names.NODEPOOL_HASH: "1", names.NODEPOOL_HASH_VERSION: "v3"},
+    {names.NODEPOOL_HASH: "1", names.NODEPOOL_HASH_VERSION: "v2"},
+    {names.NODEPOOL_HASH: "1", names.NODEPOOL_HASH_VERSION: "v3", names.NODEPOOL_HASH_FIELDS: ","},
+)
+
+#: What the provider says that it launched: of a type that it still offers, or does not.
+BOUGHT: tuple[dict[str, str], ...] = (
+    {},
+    {names.INSTANCE_TYPE: "small", names.ZONE: "zone-a", names.CAPACITY_TYPE: "spot"},
+    {names.INSTANCE_TYPE: "small", names.ZONE: "zone-z", names.CAPACITY_TYPE: "spot"},
+    {names.INSTANCE_TYPE: "gone", names.ZONE: "zone-a", names.CAPACITY_TYPE: "spot"},
+)
+
+
 @st.composite
 def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
     stage = STAGES.get(story, 0)
@@ -302,6 +342,8 @@ def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
     if stage > 1 and draw(st.booleans()):
         conditions.append(condition("ReadyOnce", "True", draw(past)))
     stamp = draw(st.sampled_from(["", "", "", *STAMPS]))
+    if stage and draw(st.sampled_from([False, False, True])):
+        conditions.append(condition("Drifted", "True", draw(past), draw(st.sampled_from(DRIFTS))))
     return NodeClaim(
         metadata=draw(
             metas(
@@ -311,9 +353,12 @@ def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
                     **draw(st.sampled_from([{}, {}, *NODE_PROTECTIONS])),
                     **(draw(st.sampled_from(REBOOTS)) if story == "rebooting" else {}),
                     **draw(st.sampled_from([{}, {}, {}, *REPLACEMENTS])),
+                    **draw(st.sampled_from([{}, {}, *HASHES])),
                     **draw(st.sampled_from([{}, {names.NOMINATED_PODS: "uid-pod-0,uid-pod-1"}])),
                 },
-                labels={names.NODEPOOL: "general"} | ({} if story == "new" else CLASS_LABEL),
+                labels={names.NODEPOOL: "general"}
+                | ({} if story == "new" else CLASS_LABEL)
+                | draw(st.sampled_from(BOUGHT)),
                 finalizers=() if story == "new" else (names.FINALIZER,),
                 deletion_timestamp=draw(past) if leaving else None,
             )
@@ -478,6 +523,11 @@ def memories(draw: st.DrawFn, filled: tuple[Slot, ...], pod_count: int) -> Obser
         terminations=known("answer"),
         inspections={f"uid-claim-{index}": draw(INSPECTIONS) for index in range(len(filled))},
         reboots={f"uid-claim-{index}": draw(REBOOT_ANSWERS) for index in range(len(filled))},
+        drifts={
+            f"uid-claim-{index}": answer
+            for index in range(len(filled))
+            if (answer := draw(st.none() | DRIFT_ANSWERS)) is not None
+        },
         evictions={f"uid-pod-{index}": draw(REFUSALS) for index in refused},
         pods_decided_at=draw(st.none() | past),
         waiting_seen={f"uid-pod-{index}": draw(past) for index in seen},
@@ -489,6 +539,12 @@ def memories(draw: st.DrawFn, filled: tuple[Slot, ...], pod_count: int) -> Obser
     )
 
 
+DRIFT_ANSWERS = st.just(DriftAnswer()) | st.builds(
+    DriftAnswer,
+    drift=st.none() | st.just(Drift("ImageDrift", "runs v1, its class asks for v2")),
+    silent_since=st.none() | past,
+    failure=st.just("no answer"),
+)
 INSPECTIONS = st.builds(InspectionAnswer, asked_at=past, gone=st.booleans())
 
 FAILURES = st.builds(

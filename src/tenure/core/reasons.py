@@ -108,9 +108,10 @@ class Reason(StrEnum):
     DRAIN_NOT_GRACEFUL = "DrainNotGraceful"
     DRAIN_GRACEFUL = "DrainGraceful"
 
-    # Drift: nodes that no longer match the template of their pool.
+    # Drift: nodes that are not what their pool, node class and provider ask for now.
     DRIFTED = "Drifted"
     NOT_DRIFTED = "NotDrifted"
+    DRIFT_UNKNOWN = "DriftUnknown"
     HASH_RENEWED = "HashRenewed"
 
     # Garbage collection of instances and claims.
@@ -494,16 +495,23 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "Nothing prevents a graceful drain of the claim's node any more."
     ),
     Reason.DRIFTED: ReasonInfo(
-        "The pool's template has changed since the claim was created; its terminationGracePeriod is a "
-        "part of it. The condition Drifted is set; Tenure does not replace the node yet.",
-        "Delete the claim when the node may be replaced.",
+        "The node is not what is asked for now: the pool's template or requirements have changed, the "
+        "provider no longer offers its instance type, or the provider says so (another image). The "
+        "message names what differs; the condition Drifted is set.",
+        "To keep the node as it is, undo the change, or pin the image in the node class.",
     ),
     Reason.NOT_DRIFTED: ReasonInfo(
-        "The pool's template is again the one that the claim was created from."
+        "The node is what its pool, its node class and the provider ask for, or is not counted as "
+        "drifted yet."
+    ),
+    Reason.DRIFT_UNKNOWN: ReasonInfo(
+        "The provider fails to say whether the instance has drifted. Nothing drifts because of that; "
+        "the provider is asked again.",
+        "If it lasts, look at what the provider answers.",
     ),
     Reason.HASH_RENEWED: ReasonInfo(
         "The claim's hash has another version and cannot be compared; it gets the current one, "
-        "and has not drifted."
+        "and has not drifted. A claim that had drifted before keeps its hash, and stays drifted."
     ),
     Reason.POD_TERMINATING: ReasonInfo(
         "The pod is terminating. The drain waits for it until a minute after the end of its grace period."

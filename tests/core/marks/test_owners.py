@@ -31,6 +31,7 @@ OWNERS = {
     "REPAIR_PROBE": "core/repair/force.py",
     "LAUNCHED_FOR": "core/provision/newclaim.py",
     "NOMINATED_PODS": "core/provision/newclaim.py",
+    "NODEPOOL_HASH_FIELDS": "core/marks/templatehash.py",
     "MIN_VALUES_RELAXED": "core/provision/newclaim.py",
     "LAUNCH_BREAKER": "core/launchbreaker/poolrecord.py",
     "LAUNCH_TIMEOUTS": "core/pool/status.py",
@@ -39,8 +40,8 @@ OWNERS = {
 
 #: Written by several, each for its own step.
 SHARED = {
-    # The pool's own; of a new claim; of a claim that was made by an older version.
-    "NODEPOOL_HASH": {"core/pool/status.py", "core/provision/newclaim.py", "core/claim/drift.py"},
+    # The pool's own; of a claim.
+    "NODEPOOL_HASH": {"core/pool/status.py", "core/marks/templatehash.py"},
     # Set when the Node is initialized, taken off when it reboots.
     "INITIALIZED": {"core/claim/initialize.py", "core/reboot/steps.py"},
 }

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.core.launchbreaker.ledger import launched_for
-from tenure.core.marks.templatehash import template_hash
+from tenure.core.marks.templatehash import field_hashes, hash_annotations
 from tenure.core.provision.newclaim import claim_manifest, claim_name
 from tenure.model.api import names
 from tenure.model.matching.requirements import Requirement, Requirements
@@ -69,8 +69,7 @@ def test_everything_of_the_template_is_in_it() -> None:
                 "example.com/owner": "me",
                 "karpenter.sh/launched-for": launched_for(PODS.values()),
                 "karpenter.sh/nodeclaim-min-values-relaxed": "false",
-                "karpenter.sh/nodepool-hash": template_hash(pool.spec.template),
-                "karpenter.sh/nodepool-hash-version": "v3",
+                **hash_annotations(field_hashes(pool.spec.template)),
                 "karpenter.sh/nominated-pods": "uid-web",
             },
             "ownerReferences": [

@@ -1,4 +1,4 @@
-"""Decides how a NodeClaim comes to life: launch, register, initialize; drift; garbage.
+"""Decides how a NodeClaim comes to life: launch, register, initialize; garbage.
 
 May import: core, core.marks, core.terminate, packing, schema, model, errors.
 Start reading: decider.py.

@@ -1,4 +1,4 @@
-"""The facts about launch, registration, initialization, Nodes, drift and garbage."""
+"""The facts about launch, registration, initialization, Nodes and garbage."""
 
 from __future__ import annotations
 
@@ -232,37 +232,6 @@ class ProviderIdShared(Fact, frozen=True):
         )
 
 
-# -- drift -----------------------------------------------------------------------------------
-
-
-class HashVersionOld(Fact, frozen=True):
-    version: str
-    current: str
-
-    def __str__(self) -> str:
-        old = self.version or "none"
-        return f"replacing the hash of version {old} by the pool's of version {self.current}"
-
-
-class TemplateChanged(Fact, frozen=True):
-    pool: str
-    made_from: str
-    wanted: str
-
-    def __str__(self) -> str:
-        return (
-            f"the template of NodePool {self.pool} has changed since the claim was created: "
-            f"hash {self.made_from} then, {self.wanted} now"
-        )
-
-
-class TemplateMatches(Fact, frozen=True):
-    pool: str
-
-    def __str__(self) -> str:
-        return f"the claim matches the template of NodePool {self.pool}"
-
-
 # -- garbage ---------------------------------------------------------------------------------
 
 
@@ -393,9 +362,6 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NodeNotOurs(),
     NodeStateUnknown(unreadable("NodeClaim", "general-4nv74")),
     ProviderIdShared(("general-4nv74", "general-26szh")),
-    HashVersionOld("v2", "v3"),
-    TemplateChanged("general", "123", "456"),
-    TemplateMatches("general"),
     InstanceNotOurs("production"),
     OrphanSuspected("4f9c", AT, THEN),
     Orphaned("4f9c", AT, THEN),

@@ -12,6 +12,8 @@ without the finalizer a deleted Node would be removed before its pods are draine
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from tenure.core.claim.facts import (
@@ -34,6 +36,9 @@ from tenure.model.api.node import Node, Taint
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.model.snapshot.unreadable import is_unreadable
+
+#: Annotations of a claim that its Node does not get.
+_CLAIM_ONLY: Final = (names.NOMINATED_PODS, names.LAUNCHED_FOR, names.NODEPOOL_HASH_FIELDS)
 
 
 def register(view: ClaimView) -> Verdict:
@@ -108,10 +113,10 @@ def _sync_patch(claim: NodeClaim, node: Node) -> Patch:
             names.REGISTERED: "true",
         },
         "annotations": {
-            # These two are long, and of no use once the claim has its Node.
+            # These are long, and of no use on the Node.
             key: value
             for key, value in claim.annotations.items()
-            if key not in (names.NOMINATED_PODS, names.LAUNCHED_FOR)
+            if key not in _CLAIM_ONLY
         },
         "ownerReferences": [*map(msgspec.to_builtins, others), owner],
         "finalizers": with_finalizer(node),

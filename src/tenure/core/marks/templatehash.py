@@ -2,7 +2,8 @@
 
 A claim keeps the hash from its creation; a different hash on the pool later means that the template
 has changed. It must equal Karpenter's, otherwise every node of a fleet taken over from Karpenter
-would drift at once. Requirements and our own fields are not hashed, as in Karpenter.
+would drift at once. Requirements and our own fields are not hashed, as in Karpenter. ``FIELDS`` is the
+table of the hashed fields: the hash, the names in a drift's message and the API reference follow it.
 
 The scheme is hashstructure's (FormatV2, slices as sets, zero values and nil ignored)
 over FNV-1 with 64 bits: a struct folds its fields in Go's order into the hash of its
@@ -10,14 +11,19 @@ type's name; maps and slices fold with xor, so their order does not matter. An e
 but written map or slice is not the same as an absent one, ``Never`` is the same as
 absent, a written ``0s`` grace period is a Duration without fields, and a written ``0s``
 expiry is a pointer to zero, which is not zero.
+
+Because the whole is folded from one number for each field, those numbers are kept beside the hash, in the
+annotation ``karpenter.sh/nodepool-hash-fields``: they say later which fields have changed, and
+folding them again says whether they still belong to the hash (``docs/decisions/0031``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from tenure.model.api.meta import AbsentList, AbsentMap
+from tenure.model.api.names import NODEPOOL_HASH, NODEPOOL_HASH_FIELDS, NODEPOOL_HASH_VERSION
 from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClassRef
 from tenure.model.api.nodepool import NodeClaimTemplate
@@ -32,26 +38,108 @@ _MASK: Final = 0xFFFFFFFFFFFFFFFF
 #: A field's hash, or None for a field that is zero and therefore left out.
 _Field = int | None
 
+#: By the paths of ``FIELDS``.
+FieldHashes = Mapping[str, _Field]
+
+
+class HashedField(NamedTuple):
+    #: Below ``spec.template``.
+    path: str
+    #: The field's name in Go, which is hashed, too.
+    go_name: str
+    hash: Callable[[NodeClaimTemplate], _Field]
+
+
+#: In Go's order, which is the order of the fold.
+_METADATA: Final = (
+    HashedField("metadata.labels", "Labels", lambda template: _map(template.metadata.labels)),
+    HashedField(
+        "metadata.annotations", "Annotations", lambda template: _map(template.metadata.annotations)
+    ),
+)
+_SPEC: Final = (
+    HashedField("spec.taints", "Taints", lambda template: _taints(template.spec.taints)),
+    HashedField(
+        "spec.startupTaints",
+        "StartupTaints",
+        lambda template: _taints(template.spec.startup_taints),
+    ),
+    HashedField(
+        "spec.nodeClassRef",
+        "NodeClassRef",
+        lambda template: _node_class(template.spec.node_class_ref),
+    ),
+    HashedField(
+        "spec.terminationGracePeriod",
+        "TerminationGracePeriod",
+        lambda template: _grace_period(template.spec.termination_grace_period),
+    ),
+    HashedField(
+        "spec.expireAfter",
+        "ExpireAfter",
+        lambda template: _expire_after(template.spec.expire_after),
+    ),
+)
+FIELDS: Final = _METADATA + _SPEC
+
+#: A number of 64 bits has at most 20 digits.
+_DIGITS_MAX: Final = 20
+_RECORD_MAX: Final = sum(len(field.path) + _DIGITS_MAX + 2 for field in FIELDS)
+
 
 def template_hash(template: NodeClaimTemplate) -> str:
     """The value of the annotation ``karpenter.sh/nodepool-hash``.
 
     Raises ``SpecError`` for a duration that cannot be read.
     """
-    spec = template.spec
-    labels, annotations = _map(template.metadata.labels), _map(template.metadata.annotations)
+    return folded(field_hashes(template))
+
+
+def field_hashes(template: NodeClaimTemplate) -> FieldHashes:
+    """Raises ``SpecError`` for a duration that cannot be read."""
+    return {field.path: field.hash(template) for field in FIELDS}
+
+
+def folded(hashes: FieldHashes) -> str:
+    """The hash of a template whose fields have these."""
     meta = None  # A struct without a single field is zero, too.
-    if labels is not None or annotations is not None:
-        meta = _struct("ObjectMeta", ("Labels", labels), ("Annotations", annotations))
-    inner = _struct(
-        "NodeClaimTemplateSpec",
-        ("Taints", _taints(spec.taints)),
-        ("StartupTaints", _taints(spec.startup_taints)),
-        ("NodeClassRef", _node_class(spec.node_class_ref)),
-        ("TerminationGracePeriod", _grace_period(spec.termination_grace_period)),
-        ("ExpireAfter", _expire_after(spec.expire_after)),
-    )
+    if any(hashes[field.path] is not None for field in _METADATA):
+        meta = _struct("ObjectMeta", *_named(_METADATA, hashes))
+    inner = _struct("NodeClaimTemplateSpec", *_named(_SPEC, hashes))
     return str(_struct("NodeClaimTemplate", ("ObjectMeta", meta), ("Spec", inner)))
+
+
+def hash_annotations(hashes: FieldHashes) -> dict[str, str]:
+    """What a claim that is made from such a template carries."""
+    return {
+        NODEPOOL_HASH: folded(hashes),
+        NODEPOOL_HASH_VERSION: HASH_VERSION,
+        NODEPOOL_HASH_FIELDS: ",".join(
+            f"{path}={value}" for path, value in hashes.items() if value is not None
+        ),
+    }
+
+
+def recorded_hashes(annotations: Mapping[str, str]) -> FieldHashes | None:
+    """Of each field when the claim was made; None where that is not recorded.
+
+    A record that does not fold to the hash beside it is ignored: another program, or a user, has
+    changed one of the two.
+    """
+    text = annotations.get(NODEPOOL_HASH_FIELDS, "")
+    if not text or len(text) > _RECORD_MAX:
+        return None
+    hashes: dict[str, _Field] = {field.path: None for field in FIELDS}
+    for entry in text.split(","):
+        path, _, value = entry.partition("=")
+        if path not in hashes or not (value.isascii() and value.isdigit()):
+            return None
+        hashes[path] = int(value) & _MASK
+    return hashes if folded(hashes) == annotations.get(NODEPOOL_HASH) else None
+
+
+def _named(fields: Sequence[HashedField], hashes: FieldHashes) -> list[tuple[str, _Field]]:
+    return [(field.go_name, hashes[field.path]) for field in fields]
 
 
 def _grace_period(text: str | None) -> _Field:

@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Final
 
 from tenure.core.claim.decider import LifecycleDecider
-from tenure.core.claim.drift import DriftDecider
 from tenure.core.claim.garbage import GarbageDecider
 from tenure.core.claim.node import NodeDecider
 from tenure.core.decider import AnyDecider, Patience
@@ -21,6 +20,7 @@ from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.disrupt.pipeline import may_wait as disruption_may_wait
+from tenure.core.drift.decider import DriftDecider
 from tenure.core.pool.status import PoolDecider, only_counts
 from tenure.core.protect.decider import ProtectionDecider
 from tenure.core.provision.decider import ProvisionDecider, may_wait

@@ -11,7 +11,7 @@ import msgspec
 from tenure.core.decision import Patch
 from tenure.core.launchbreaker.ledger import launched_for
 from tenure.core.marks.ownership import class_label
-from tenure.core.marks.templatehash import HASH_VERSION, template_hash
+from tenure.core.marks.templatehash import field_hashes, hash_annotations
 from tenure.core.writes import patch
 from tenure.model.api import names
 from tenure.model.api.nodeclaim import NodeClaim
@@ -63,8 +63,7 @@ def claim_manifest(
     }
     annotations = {
         **template.metadata.annotations,
-        names.NODEPOOL_HASH: template_hash(template),
-        names.NODEPOOL_HASH_VERSION: HASH_VERSION,
+        **hash_annotations(field_hashes(template)),
         names.MIN_VALUES_RELAXED: "false",
         **_for_pods([pods[uid] for uid in planned.pods]),
     }

@@ -49,6 +49,8 @@ DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 DO_NOT_REPAIR: Final = "karpenter.sh/do-not-repair"
 NODEPOOL_HASH: Final = "karpenter.sh/nodepool-hash"
 NODEPOOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
+#: On a claim: what the hash was folded from, so that a drift can name the fields that have changed.
+NODEPOOL_HASH_FIELDS: Final = "karpenter.sh/nodepool-hash-fields"
 TERMINATION_TIMESTAMP: Final = "karpenter.sh/nodeclaim-termination-timestamp"
 MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
 #: On a claim: the UIDs of the pods that it was created for.

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 import msgspec
 
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance
 from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.cloud.repairs import RepairStatement
@@ -84,6 +85,24 @@ class RebootAnswer(msgspec.Struct, frozen=True, kw_only=True):
     failure: str = ""
 
 
+class DriftAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the provider last said about whether a claim's instance has drifted."""
+
+    #: None: it has not drifted.
+    drift: Drift | None = None
+    #: Since when it has not answered, and why; None: its last answer is ``drift``.
+    silent_since: datetime | None = None
+    failure: str = ""
+
+    @property
+    def silence(self) -> tuple[datetime, str] | None:
+        return None if self.silent_since is None else (self.silent_since, self.failure)
+
+    @property
+    def is_news(self) -> bool:
+        return self.drift is not None or self.silent_since is not None
+
+
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """How a new node of a pool fared, and what it was made from."""
 
@@ -129,6 +148,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     terminations: Mapping[str, TerminationAnswer] = {}
     inspections: Mapping[str, InspectionAnswer] = {}
     reboots: Mapping[str, RebootAnswer] = {}
+    drifts: Mapping[str, DriftAnswer] = {}
     #: By pod UID.
     evictions: Mapping[str, EvictionAnswer] = {}
     #: By pod UID: since when the API has failed to delete the pod for a deadline.

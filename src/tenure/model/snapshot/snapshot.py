@@ -152,6 +152,11 @@ def _claim_image(claim: NodeClaim) -> str:
     return claim.status.image_id
 
 
+def _claim_class(claim: NodeClaim) -> str:
+    ref = claim.spec.node_class_ref
+    return f"{ref.kind}/{ref.name}"
+
+
 def _claim_rebooting(claim: NodeClaim) -> str:
     return "rebooting" if claim.rebooting else ""
 
@@ -198,6 +203,7 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.NODE_CLAIMS, "provider"): _claim_provider,
     (r.NODE_CLAIMS, "node"): _claim_node,
     (r.NODE_CLAIMS, "image"): _claim_image,
+    (r.NODE_CLAIMS, "class"): _claim_class,
     (r.NODE_CLAIMS, "new"): _claim_new,
     (r.NODE_CLAIMS, "pool"): _pool_label,
     (r.NODE_CLAIMS, "uid"): _uid,
@@ -493,6 +499,10 @@ class Snapshot:
 
     def claims_of_image(self, image: str) -> Mapping[str, NodeClaim]:
         return self._group(r.NODE_CLAIMS, "image", image)
+
+    def claims_of_class(self, node_class: str) -> Mapping[str, NodeClaim]:
+        """``node_class``: the key of its observations, ``Kind/name``."""
+        return self._group(r.NODE_CLAIMS, "class", node_class)
 
     def claims_of_pool(self, pool: str) -> Mapping[str, NodeClaim]:
         return self._group(r.NODE_CLAIMS, "pool", pool)

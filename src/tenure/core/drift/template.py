@@ -1,0 +1,128 @@
+"""Which fields of a pool's template have changed since a claim was created.
+
+The claim records a number for each hashed field (``marks/templatehash``), so the fields are known exactly.
+A claim that another program made has no such record: then its own copy of the template is
+compared, which shows everything but a label or an annotation that was removed. That copy also shows
+the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from tenure.core.drift.facts import FieldChanged
+from tenure.core.facts import NAMED_MAX
+from tenure.core.marks.templatehash import FIELDS, FieldHashes, HashedField, recorded_hashes
+from tenure.errors import SpecError, shown
+from tenure.model.api.node import Taint
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodeClaimTemplate
+
+
+def changed_fields(
+    claim: NodeClaim, template: NodeClaimTemplate, now: FieldHashes
+) -> tuple[FieldChanged, ...]:
+    """``now``: the hashes of the template's fields. Empty: the claim does not show which."""
+    recorded = recorded_hashes(claim.annotations)
+    changed = (
+        field
+        for field in FIELDS
+        if (
+            _differs(claim, template, field)
+            if recorded is None
+            else recorded[field.path] != now[field.path]
+        )
+    )
+    return tuple(FieldChanged(field.path, _HOW[field.path](claim, template)) for field in changed)
+
+
+def _differs(claim: NodeClaim, template: NodeClaimTemplate, field: HashedField) -> bool:
+    """Whether the claim's own copy of the field says something else."""
+    if field.path in _METADATA:
+        return bool(_HOW[field.path](claim, template))
+    try:
+        then = field.hash(NodeClaimTemplate(spec=claim.spec))
+    except SpecError:
+        return False
+    # A claim has no empty lists, and an empty list hashes to zero.
+    return (then or 0) != (field.hash(template) or 0)
+
+
+def _labels(claim: NodeClaim, template: NodeClaimTemplate) -> str:
+    return _entries(claim.labels, template.metadata.labels)
+
+
+def _annotations(claim: NodeClaim, template: NodeClaimTemplate) -> str:
+    return _entries(claim.annotations, template.metadata.annotations)
+
+
+def _entries(has: Mapping[str, str], wanted: Mapping[str, str]) -> str:
+    """Entries of the template that the claim has otherwise, or not at all."""
+    return _listed(
+        f"{shown(key)}={shown(has[key])} then, {shown(value)} now"
+        if key in has
+        else f"{shown(key)}={shown(value)} added"
+        for key, value in sorted(wanted.items())
+        if has.get(key) != value
+    )
+
+
+def _taints(claim: NodeClaim, template: NodeClaimTemplate) -> str:
+    return _added_and_removed(claim.spec.taints, template.spec.taints)
+
+
+def _startup_taints(claim: NodeClaim, template: NodeClaimTemplate) -> str:
+    return _added_and_removed(claim.spec.startup_taints, template.spec.startup_taints)
+
+
+def _added_and_removed(then: Sequence[Taint], now: Sequence[Taint]) -> str:
+    before, after = [set(map(_text, taints)) for taints in (then, now)]
+    return _listed(
+        [
+            *(f"{shown(taint)} added" for taint in sorted(after - before)),
+            *(f"{shown(taint)} removed" for taint in sorted(before - after)),
+        ]
+    )
+
+
+def _text(taint: Taint) -> str:
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
+
+
+def _node_class(claim: NodeClaim, template: NodeClaimTemplate) -> str:
+    then, now = claim.spec.node_class_ref, template.spec.node_class_ref
+    return f"{then.kind} {then.name} then, {now.kind} {now.name} now"
+
+
+def _grace_period(claim: NodeClaim, template: NodeClaimTemplate) -> str:
+    return _then_now(claim.spec.termination_grace_period, template.spec.termination_grace_period)
+
+
+def _expire_after(claim: NodeClaim, template: NodeClaimTemplate) -> str:
+    return _then_now(claim.spec.expire_after, template.spec.expire_after)
+
+
+def _then_now(then: str | None, now: str | None) -> str:
+    return f"{shown(then or 'none')} then, {shown(now or 'none')} now"
+
+
+def _listed(changes: Iterator[str] | Sequence[str]) -> str:
+    every = list(changes)
+    more = f" and {len(every) - NAMED_MAX} more" if len(every) > NAMED_MAX else ""
+    return "; ".join(every[:NAMED_MAX]) + more
+
+
+_METADATA: Final = ("metadata.labels", "metadata.annotations")
+
+#: By the path of the field: what was there and what is, as far as the claim shows it.
+_HOW: Final[Mapping[str, Callable[[NodeClaim, NodeClaimTemplate], str]]] = {
+    "metadata.labels": _labels,
+    "metadata.annotations": _annotations,
+    "spec.taints": _taints,
+    "spec.startupTaints": _startup_taints,
+    "spec.nodeClassRef": _node_class,
+    "spec.terminationGracePeriod": _grace_period,
+    "spec.expireAfter": _expire_after,
+}
