@@ -204,6 +204,9 @@ class AcmeCloud:
             return None
         return Drift("NetworkDrift", f"the instance is in {has}, its class asks for {asked}")
 
+    async def current_image(self, node_class: NodeClass) -> str:
+        return ""  # Acme has one image for ever.
+
     def notices(self, cluster: str) -> AsyncIterator[Notice]:
         return no_notices()  # Acme takes nothing back.
 

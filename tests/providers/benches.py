@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.errors import NotFound
+from tenure.errors import AlreadyExists, NotFound
 from tenure.kube.client.client import Client
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClassRef
 from tenure.model.api.nodeclass import NodeClass
-from tenure.model.api.resource import NODES
+from tenure.model.api.resource import CONFIG_MAPS, NODES
 from tenure.model.cloud.instance import Instance
 from tenure.model.cloud.offering import InstanceType, Offering
 from tenure.model.snapshot.kinds import decode
@@ -26,6 +26,7 @@ from tenure.ports.provider import DEFAULT_NAMESPACE, Surroundings
 from tenure.ports.transport import Transport
 from tenure.providers.contract import Bench
 from tenure.providers.contract.bench import wants
+from tenure.providers.kwok import images
 from tenure.providers.kwok.catalogue import built_in_types, instance_type
 from tenure.providers.kwok.cloud import KwokCloud
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
@@ -57,19 +58,26 @@ def class_ref(name: str = "default") -> NodeClassRef:
 
 
 class KwokBench(Bench):
-    """The provider over any transport. ``delay``: of registration, said in the node class."""
+    """The provider over any transport. ``delay``: of registration, said in the node class.
+
+    ``with_images``: there is a list of images from the start.
+    """
 
     broken_class = class_ref("broken")
     dry = wants(type=SOLD_OUT.name)
     #: Where Nodes wait that are not due.
     namespace = DEFAULT_NAMESPACE
 
-    def __init__(self, prefix: str = "contract", *, delay: str = "") -> None:
+    def __init__(
+        self, prefix: str = "contract", *, delay: str = "", with_images: bool = False
+    ) -> None:
         super().__init__(prefix)
+        self.with_images = with_images
         self.delay = delay
         self.transport: Transport
         self.clock: Clock
         self.errors: list[Exception] = []
+        self.images: list[str] = []
 
     @property
     def class_ref(self) -> NodeClassRef:
@@ -111,8 +119,19 @@ class KwokBench(Bench):
                 return node
         raise AssertionError(f"{name} never registers")
 
-    async def changed_class(self) -> NodeClass:
-        return with_image(await self.node_class(), "v2")
+    async def changed_class(self) -> NodeClass | None:
+        """An instance has an image to drift from only where there was a list when it was launched."""
+        return with_image(await self.node_class(), "v2") if self.images else None
+
+    async def release_image(self) -> bool:
+        self.images.append(f"v1.{len(self.images)}")
+        data = {"data": {images.LIST: "\n".join(self.images)}}
+        name = {"metadata": {"name": images.NAME, "namespace": self.namespace}}
+        try:
+            await self.client.create(CONFIG_MAPS, {**name, **data}, self.namespace)
+        except AlreadyExists:
+            await self.client.patch(CONFIG_MAPS, images.NAME, data, namespace=self.namespace)
+        return True
 
     async def nodes(self) -> list[Json]:
         items, _ = await self.client.list_all(NODES)
@@ -129,6 +148,8 @@ class KwokBench(Bench):
             }
             await client.create(KWOK_NODE_CLASSES, body)
         await client.patch(KWOK_NODE_CLASSES, "broken", not_ready(), subresource="status")
+        if self.with_images:
+            await self.release_image()
 
 
 def not_ready() -> Json:
@@ -146,6 +167,10 @@ def as_class(raw: bytes) -> NodeClass:
     found = decode(KWOK_NODE_CLASSES, raw)
     assert isinstance(found, NodeClass)
     return found
+
+
+def without_image(node_class: NodeClass) -> NodeClass:
+    return msgspec.structs.replace(node_class, spec={})
 
 
 def with_image(node_class: NodeClass, image: str) -> NodeClass:
@@ -220,4 +245,8 @@ class EmbeddedBench(Bench):
 
     async def interrupt(self, instance: Instance) -> bool:
         self.world.cloud.interrupt(instance.provider_id)
+        return True
+
+    async def release_image(self) -> bool:
+        self.world.cloud.release_image()
         return True

@@ -11,13 +11,13 @@ from tests.providers.benches import EmbeddedBench, StoreBench
 class TestKwok(ProviderContract):
     @pytest.fixture
     def bench(self) -> Bench:
-        return StoreBench()
+        return StoreBench(with_images=True)
 
 
 class TestKwokWhoseNodesRegisterLate(ProviderContract):
     @pytest.fixture
     def bench(self) -> Bench:
-        return StoreBench(delay="90s")
+        return StoreBench(delay="90s", with_images=True)
 
 
 class TestEmbeddedCloud(ProviderContract):

@@ -199,6 +199,11 @@ class ForgetsWhatItHasLaunched(AcmeCloud):
         return None
 
 
+class StartsFromAnotherImage(AcmeCloud):
+    async def current_image(self, node_class: NodeClass) -> str:
+        return "acme-2"
+
+
 class HasNoMoreNotices(AcmeCloud):
     """Ends the stream when there is nothing to tell."""
 
@@ -234,6 +239,7 @@ FAULTS: dict[type[AcmeCloud], str] = {
     DriftsFromTheStart: "test_an_instance_that_was_just_launched_has_not_drifted",
     NeverDrifts: "test_an_instance_whose_class_asks_for_something_else_has_drifted",
     ForgetsWhatItHasLaunched: "test_what_is_not_there_has_not_drifted",
+    StartsFromAnotherImage: "test_an_instance_starts_from_the_current_image",
     HasNoMoreNotices: "test_waiting_for_notices_lasts_and_can_be_ended_and_begun_again",
     PromisesTooMuch: "test_pods_are_never_promised_more_than_there_is",
 }

@@ -15,17 +15,19 @@ from tenure.errors import (
 )
 from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClassRef
-from tenure.model.api.resource import NODES
+from tenure.model.api.resource import CONFIG_MAPS, NODES
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.offering import Offering
 from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import parse_resources
 from tenure.ports.transport import Response
 from tenure.providers.contract.bench import wants
+from tenure.providers.kwok import images
 from tenure.providers.kwok.catalogue import instance_type
 from tenure.providers.kwok.cloud import KwokCloud
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tests.kube.transports import Scripted
-from tests.providers.benches import SOLD_OUT, StoreBench, class_ref
+from tests.providers.benches import SOLD_OUT, StoreBench, class_ref, with_image, without_image
 from tests.providers.kwokcases import Deaf, in_kwok, tell, the_node
 
 # How it comes.
@@ -91,6 +93,54 @@ def test_the_image_of_the_class_is_that_of_the_instance() -> None:
         await bench.client.patch(KWOK_NODE_CLASSES, "default", {"spec": {"image": "v7"}})
         launched = await cloud.launch(bench.request())
         assert launched.image_id == (await cloud.get(launched.provider_id)).image_id == "v7"
+
+    tell(tale)
+
+
+def test_without_a_list_of_images_there_is_none_and_nothing_drifts() -> None:
+    async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
+        assert await cloud.current_image(await bench.node_class()) == ""
+        launched = await cloud.launch(bench.request())
+        assert launched.image_id == ""
+        await bench.release_image()
+        for image in ("v9", "latest"):  # What runs is not known, so nothing is said against it.
+            asks = with_image(await bench.node_class(), image)
+            assert await cloud.drift(launched.provider_id, asks) is None
+
+    tell(tale)
+
+
+def test_a_class_that_pins_its_image_does_not_follow_releases() -> None:
+    async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
+        await bench.release_image()
+        await bench.client.patch(KWOK_NODE_CLASSES, "default", {"spec": {"image": "v7"}})
+        launched = await cloud.launch(bench.request())
+        await bench.release_image()
+        pinned = await bench.node_class()
+        assert await cloud.current_image(pinned) == "v7"
+        assert await cloud.drift(launched.provider_id, pinned) is None
+        for follows in (with_image(pinned, "latest"), without_image(pinned)):
+            assert await cloud.current_image(follows) == "v1.1"
+            assert await cloud.drift(launched.provider_id, follows) == Drift(
+                "ImageDrift", "the instance runs image v7, its node class asks for v1.1"
+            )
+
+    tell(tale)
+
+
+def test_the_newest_image_is_the_last_line_and_one_that_is_too_long_is_an_error() -> None:
+    async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
+        bench.images = ["v1", " v2 ", "", ""]
+        await bench.release_image()
+        assert await cloud.current_image(await bench.node_class()) == "v1.4"
+        bench.images = ["v1", " v2 ", ""]
+        data = {"data": {images.LIST: "\n".join(bench.images)}}
+        await bench.client.patch(CONFIG_MAPS, images.NAME, data, namespace=bench.namespace)
+        assert await cloud.current_image(await bench.node_class()) == "v2"
+        long = {"data": {images.LIST: "v" * 254}}
+        await bench.client.patch(CONFIG_MAPS, images.NAME, long, namespace=bench.namespace)
+        with pytest.raises(ProviderError, match="254 characters, at most 253"):
+            await cloud.current_image(await bench.node_class())
 
     tell(tale)
 

@@ -191,7 +191,15 @@ class CloudTap(Tap):
 
     async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
         await self._gate()
+        if (error := self.spoil("drift", provider_id)) is not None:
+            raise error
         return await self._inner.drift(provider_id, node_class)
+
+    async def current_image(self, node_class: NodeClass) -> str:
+        await self._gate()
+        if (error := self.spoil("image", node_class.name)) is not None:
+            raise error
+        return await self._inner.current_image(node_class)
 
     async def notices(self, cluster: str) -> AsyncIterator[Notice]:
         async for notice in self._inner.notices(cluster):

@@ -78,6 +78,14 @@ class Cloud(Protocol):
         """
         ...
 
+    async def current_image(self, node_class: NodeClass) -> str:
+        """The image that a new instance of the class starts from now; empty where there is none.
+
+        Asked each minute for each class, so it should be cheap. Where it differs from the last answer,
+        ``drift`` is asked again for every instance of the class.
+        """
+        ...
+
     def notices(self, cluster: str) -> AsyncIterator[Notice]:
         """What the cloud announces about instances of this cluster, pushed as it is announced.
 

@@ -54,5 +54,8 @@ class CloudAround:
     async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
         return await self._cloud.drift(provider_id, node_class)
 
+    async def current_image(self, node_class: NodeClass) -> str:
+        return await self._cloud.current_image(node_class)
+
     def notices(self, cluster: str) -> AsyncIterator[Notice]:
         return self._cloud.notices(cluster)

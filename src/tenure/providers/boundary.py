@@ -65,6 +65,10 @@ class BoundedCloud(CloudAround):
         what = f"drift of instance {provider_id}"
         return await self._bounded(what, self._cloud.drift(provider_id, node_class))
 
+    async def current_image(self, node_class: NodeClass) -> str:
+        what = f"current image of node class {node_class.name}"
+        return await self._bounded(what, self._cloud.current_image(node_class))
+
     async def notices(self, cluster: str) -> AsyncIterator[Notice]:
         """Waiting has no limit: most instances are never interrupted."""
         try:

@@ -72,6 +72,10 @@ class Bench(ABC):
         """The same class, changed so that what runs has drifted; None if no change does that."""
         return None
 
+    async def release_image(self) -> bool:
+        """Let there be a newer image than before; False if there are none, or never a newer one."""
+        return False
+
     async def interrupt(self, instance: Instance) -> bool:
         """Let the cloud announce that it takes the instance back; False if it never does."""
         return False

@@ -42,6 +42,34 @@ class DriftContract:
             assert await next_cloud.drift(instance.provider_id, changed) == drift
 
     @with_cloud
+    async def test_an_instance_starts_from_the_current_image(
+        self, bench: Bench, cloud: Cloud
+    ) -> None:
+        current = await cloud.current_image(await bench.node_class())
+        instance = await cloud.launch(bench.request())
+        assert instance.image_id == current or not current
+        assert (await cloud.get(instance.provider_id)).image_id == instance.image_id
+
+    @with_cloud
+    async def test_a_released_image_is_the_current_one_and_drifts_what_runs_another(
+        self, bench: Bench, cloud: Cloud
+    ) -> None:
+        """Else a fleet would never get its security fixes."""
+        if not await bench.release_image():
+            pytest.skip("no image is released on this bench")
+        node_class = await bench.node_class()
+        instance, before = (
+            await cloud.launch(bench.request()),
+            await cloud.current_image(node_class),
+        )
+        await bench.release_image()
+        assert await cloud.current_image(node_class) != before
+        drift = await cloud.drift(instance.provider_id, node_class)
+        assert drift is not None
+        replacement = await cloud.launch(bench.request("two"))
+        assert await cloud.drift(replacement.provider_id, node_class) is None
+
+    @with_cloud
     async def test_what_is_not_there_has_not_drifted(self, bench: Bench, cloud: Cloud) -> None:
         instance = await cloud.launch(bench.request())
         node_class = await bench.node_class()

@@ -52,6 +52,7 @@ from tenure.ports.provider import Surroundings
 from tenure.providers.kwok import labels as kwok
 from tenure.providers.kwok.boots import Boots
 from tenure.providers.kwok.envelopes import Envelope, Envelopes
+from tenure.providers.kwok.images import Images
 from tenure.providers.kwok.instances import (
     KwokInstance,
     is_object_name,
@@ -64,7 +65,6 @@ from tenure.providers.kwok.nodeclass import (
     KWOK_NODE_CLASSES,
     KWOKNodeClass,
     image_drift,
-    image_of,
     registration_delay,
 )
 from tenure.providers.kwok.repairs import kwok_statements
@@ -88,6 +88,7 @@ class KwokCloud:
         self._decided = frozenset(key for kind in types for key in kind.requirements)
         self._envelopes = Envelopes(surroundings.api, surroundings.namespace)
         self._boots = Boots(surroundings, self._envelopes)
+        self._images = Images(surroundings.api, surroundings.namespace)
 
     async def __aenter__(self) -> Self:
         self._boots.resume(self._is_ours)
@@ -121,8 +122,9 @@ class KwokCloud:
         node_class = await self._node_class(request.node_class)
         delay = registration_delay(node_class)
         offer = self._buy(request)
+        image = await self._images.of(node_class)
         now = self._clock.now()
-        node = manifest(request, offer, image=node_class.spec.image or "", now=now)
+        node = manifest(request, offer, image=image, now=now)
         if delay == _NO_DELAY:
             return read_instance(await self._api.create(NODES, node))
         return await self._launch_later(node, now + delay)
@@ -258,7 +260,11 @@ class KwokCloud:
 
     async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
         instance = await self.get(provider_id)
-        return image_drift(instance.image_id, image_of(node_class))
+        return image_drift(instance.image_id, await self.current_image(node_class))
+
+    async def current_image(self, node_class: NodeClass) -> str:
+        with _as_provider_error(f"reading the images for KWOKNodeClass {node_class.name}"):
+            return await self._images.of(node_class)
 
     def notices(self, cluster: str) -> AsyncIterator[Notice]:
         """A Node that kwok plays is never taken back."""

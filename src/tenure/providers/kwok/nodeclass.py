@@ -22,6 +22,9 @@ from tenure.schema.structure.rules import WHOLE_SECONDS
 KWOK_NODE_CLASSES: Final = Resource(GROUP, "v1alpha1", "KWOKNodeClass", "kwoknodeclasses", False)
 
 
+IMAGE_LENGTH: Final = 253
+
+
 class KWOKNodeClassSpec(Wire, frozen=True, kw_only=True, gc=False):
     node_registration_delay: Annotated[
         str | None,
@@ -33,10 +36,10 @@ class KWOKNodeClassSpec(Wire, frozen=True, kw_only=True, gc=False):
     image: Annotated[
         str | None,
         described(
-            "The image that new instances start from; another one here drifts the nodes that "
-            "still run the old one.",
+            "The version of the image that new instances start from, and that instances drift from; "
+            "latest, or absent: the newest that the provider has.",
             minLength=1,
-            maxLength=253,
+            maxLength=IMAGE_LENGTH,
         ),
     ] = None
 
@@ -97,16 +100,24 @@ def node_class_problems(node_class: NodeClass) -> Iterator[SpecError]:
         yield from span_problems(delay, "spec.nodeRegistrationDelay")
 
 
-def image_of(node_class: NodeClass) -> str:
-    """What new instances of the class start from; empty: whatever the provider takes."""
-    return str(node_class.spec.get("image") or "")
+#: As the image of a node class: the newest that there is. The same as none.
+LATEST: Final = "latest"
+
+
+def pinned_image(node_class: NodeClass | KWOKNodeClass) -> str:
+    """The version that the class asks for; empty: the newest."""
+    spec = node_class.spec
+    image = spec.image if isinstance(spec, KWOKNodeClassSpec) else spec.get("image")
+    return "" if image in (None, LATEST) else str(image)
 
 
 def image_drift(running: str, wanted: str) -> Drift | None:
-    if running == wanted:
+    """An instance whose image is not recorded has not drifted, nor has one where no image is known."""
+    if not running or not wanted or running == wanted:
         return None
-    was, now = running or "no image", wanted or "no image"
-    return Drift("ImageDrift", f"the instance runs {was}, its node class asks for {now}")
+    return Drift(
+        "ImageDrift", f"the instance runs image {running}, its node class asks for {wanted}"
+    )
 
 
 KWOK_KIND: Final = CustomKind(

@@ -55,6 +55,10 @@ class FencedCloud(CloudAround):
         self._check(f"drift of {provider_id}")
         return await self._cloud.drift(provider_id, node_class)
 
+    async def current_image(self, node_class: NodeClass) -> str:
+        self._check(f"current image of {node_class.name}")
+        return await self._cloud.current_image(node_class)
+
     async def notices(self, cluster: str) -> AsyncIterator[Notice]:
         self._check("notices")
         async for notice in self._cloud.notices(cluster):

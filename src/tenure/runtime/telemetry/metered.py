@@ -114,6 +114,10 @@ class MeteredCloud(CloudAround):
         with self._measured("IsDrifted"):
             return await self._cloud.drift(provider_id, node_class)
 
+    async def current_image(self, node_class: NodeClass) -> str:
+        with self._measured("CurrentImage"):
+            return await self._cloud.current_image(node_class)
+
     @contextmanager
     def _measured(self, method: str, pool: str = "") -> Iterator[None]:
         """Methods by Karpenter's names."""

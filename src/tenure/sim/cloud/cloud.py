@@ -21,6 +21,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
 from enum import StrEnum
+from random import Random
 from typing import Final, Protocol, TypeVar
 
 import msgspec
@@ -45,7 +46,7 @@ from tenure.providers.kwok.nodeclass import (
     KWOK_NODE_CLASSES,
     KWOKNodeClass,
     image_drift,
-    image_of,
+    pinned_image,
     registration_delay,
 )
 from tenure.providers.kwok.repairs import kwok_statements
@@ -57,8 +58,9 @@ from tenure.sim.virtual.faults import FaultSwitch, drawn, strikes
 
 T = TypeVar("T")
 
-#: What an instance starts from when its node class names no image.
-DEFAULT_IMAGE: Final = "embedded-linux-1"
+#: Versions are counted from 1; a class that pins none takes the newest.
+_IMAGE: Final = "embedded-linux"
+FIRST_IMAGE: Final = f"{_IMAGE}-1"
 
 _SECOND: Final = timedelta(seconds=1)
 #: As a public cloud announces it.
@@ -128,6 +130,9 @@ class SimulatedCloud:
         self._timings = timings or CloudTimings()
         self._faults = faults or FaultSwitch()
         self._random = environment.random_for("cloud")
+        # Of its own, so that asking about images moves no launch of the same seed.
+        self._image_random = environment.random_for("images")
+        self._images = [FIRST_IMAGE]
         self._instances: dict[str, Instance] = {}
         self._running_for: dict[str, str] = {}
         self._node_names: dict[str, str] = {}
@@ -164,8 +169,13 @@ class SimulatedCloud:
         )
 
     async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
-        wanted = image_of(node_class) or DEFAULT_IMAGE
-        return await self._call(lambda: image_drift(self._found(provider_id).image_id, wanted))
+        return await self._call(
+            lambda: image_drift(self._found(provider_id).image_id, self._image_for(node_class)),
+            self._image_random,
+        )
+
+    async def current_image(self, node_class: NodeClass) -> str:
+        return await self._call(lambda: self._image_for(node_class), self._image_random)
 
     async def notices(self, cluster: str) -> AsyncIterator[Notice]:
         announced: asyncio.Queue[Notice] = asyncio.Queue()
@@ -220,6 +230,11 @@ class SimulatedCloud:
         self._announce(NoticeKind.INTERRUPTION, provider_id, deadline)
         self._environment.at(deadline, self._take_back, provider_id)
 
+    def release_image(self, image: str = "") -> str:
+        """There is a newer image from now on; its version."""
+        self._images.append(image or f"{_IMAGE}-{len(self._images) + 1}")
+        return self._images[-1]
+
     def rebalance(self, provider_id: str) -> None:
         """An interruption has become likely; nothing else happens."""
         self._announce(NoticeKind.REBALANCE, provider_id)
@@ -242,13 +257,17 @@ class SimulatedCloud:
         if instance is not None and instance.state is InstanceState.RUNNING:
             self.vanish(provider_id)
 
-    async def _call(self, act: Callable[[], T]) -> T:
+    def _image_for(self, node_class: NodeClass | KWOKNodeClass) -> str:
+        return pinned_image(node_class) or self._images[-1]
+
+    async def _call(self, act: Callable[[], T], random: Random | None = None) -> T:
+        random = random or self._random
         latency = self._timings.api_latency
-        latency += drawn(self._faults.current.cloud_latency, self._random)
+        latency += drawn(self._faults.current.cloud_latency, random)
         one_way = latency / 2 / _SECOND
         await asyncio.sleep(one_way)
         try:
-            if strikes(self._faults.current.cloud_throttle_rate, self._random):
+            if strikes(self._faults.current.cloud_throttle_rate, random):
                 raise Throttled("the embedded cloud asks to slow down: RequestLimitExceeded")
             return act()
         finally:
@@ -301,7 +320,7 @@ class SimulatedCloud:
             instance_type=kind.name,
             zone=offering.zone,
             capacity_type=offering.capacity_type,
-            image_id=node_class.spec.image or DEFAULT_IMAGE,
+            image_id=self._image_for(node_class),
             price=offering.price,
             launched_at=now,
             labels=offer.labels,

@@ -63,6 +63,9 @@ class EmbeddedCloud:
     async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
         _refuse()
 
+    async def current_image(self, node_class: NodeClass) -> str:
+        _refuse()
+
     def notices(self, cluster: str) -> AsyncIterator[Notice]:
         _refuse()
 
