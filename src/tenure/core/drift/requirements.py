@@ -36,6 +36,6 @@ def unmet(requirements: Requirements, labels: Mapping[str, str]) -> Iterator[Unm
 
 
 def _allows_absence(requirement: Requirement) -> bool:
-    """Karpenter goes by the operator that is left of all requirements on the key: with ``Exists`` and
-    ``NotIn`` that is ``NotIn``."""
-    return requirement.operator in ("NotIn", "DoesNotExist")
+    """Karpenter goes by the operator that is left of all requirements on the key: of ``Exists`` and
+    ``NotIn`` that is ``NotIn``, and of two that contradict each other ``DoesNotExist``."""
+    return requirement.impossible or requirement.operator in ("NotIn", "DoesNotExist")
