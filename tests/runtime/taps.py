@@ -161,6 +161,8 @@ class CloudTap(Tap):
         self.name = inner.name
         self.node_classes = inner.node_classes
         self.repair_statements = inner.repair_statements
+        #: Calls that change nothing: about drift, with the provider id, and images, with the class.
+        self.questions: list[Call] = []
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
         await self._gate()
@@ -191,12 +193,14 @@ class CloudTap(Tap):
 
     async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
         await self._gate()
+        self._question("drift", provider_id)
         if (error := self.spoil("drift", provider_id)) is not None:
             raise error
         return await self._inner.drift(provider_id, node_class)
 
     async def current_image(self, node_class: NodeClass) -> str:
         await self._gate()
+        self._question("image", node_class.name)
         if (error := self.spoil("image", node_class.name)) is not None:
             raise error
         return await self._inner.current_image(node_class)
@@ -205,6 +209,9 @@ class CloudTap(Tap):
         async for notice in self._inner.notices(cluster):
             await self._gate()
             yield notice
+
+    def _question(self, verb: str, what: str) -> None:
+        self.questions.append(Call(asyncio.get_running_loop().time(), verb, what))
 
     async def _through(self, verb: str, what: str, call: Any) -> Any:
         try:

@@ -499,6 +499,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "provider no longer offers its instance type, or the provider says so (another image). The "
         "message names what differs; the condition Drifted is set.",
         "To keep the node as it is, undo the change, or pin the image in the node class.",
+        _NORMAL,
     ),
     Reason.NOT_DRIFTED: ReasonInfo(
         "The node is what its pool, its node class and the provider ask for, or is not counted as "

@@ -31,6 +31,7 @@ from tenure.runtime.clock.heartbeat import Heartbeat
 from tenure.runtime.clock.timecheck import TimeCheck
 from tenure.runtime.clock.wakeup import Waker
 from tenure.runtime.clock.watched import WatchedClock
+from tenure.runtime.cloud.drifts import DriftWatch
 from tenure.runtime.cloud.inventory import Inventory
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.executor.executor import Executor
@@ -93,6 +94,13 @@ class Controller:
         self.times = self._time_check(server_time, transport)
         self.evaluator = self._new_evaluator(choose(settings))
         self.inventory = self._new_inventory(client, cloud, report)
+        self.drifts = DriftWatch(
+            cloud=cloud,
+            observations=self.observations,
+            clock=self._clock,
+            snapshot=self.snapshot,
+            report=report,
+        )
         self.instances = self._new_instances(cloud)
         self.executor = self._new_executor(client, fence)
         self.loop = self._new_loop()
@@ -112,6 +120,7 @@ class Controller:
                 tasks.create_task(self.times.watch())
                 tasks.create_task(self.inventory.run_types())
                 tasks.create_task(self.inventory.run_garbage())
+                tasks.create_task(self.drifts.run())
                 await self.loop.run()
         finally:
             self.view.rest()
@@ -248,6 +257,7 @@ class Controller:
                 cache=self.cache,
                 observations=self.observations,
                 inventory=self.inventory,
+                drifts=self.drifts,
                 metrics=self.metrics,
                 events=self.events,
                 snapshot=self.snapshot,

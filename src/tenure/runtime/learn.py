@@ -16,6 +16,7 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODE_POOLS, NODES
 from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.runtime.cloud.drifts import DriftWatch
 from tenure.runtime.cloud.inventory import Inventory
 from tenure.runtime.cloud.registrations import claim_registered, given_up
 from tenure.runtime.observe.store import ObservationStore
@@ -30,6 +31,7 @@ class Learner:
         cache: Cache,
         observations: ObservationStore,
         inventory: Inventory,
+        drifts: DriftWatch,
         metrics: Metrics,
         events: EventRecorder,
         snapshot: Callable[[], Snapshot],
@@ -38,6 +40,7 @@ class Learner:
         self._cache = cache
         self._observations = observations
         self._inventory = inventory
+        self._drifts = drifts
         self._metrics = metrics
         self._events = events
         self._snapshot = snapshot
@@ -50,6 +53,7 @@ class Learner:
             self._arrived(registered)
         if _concerns_types(change, self._node_classes):
             self._inventory.node_classes_changed()
+            self._drifts.node_classes_changed()
         if isinstance(change.old, NodeClaim) and change.new is None:
             termination = self._observations.instances.terminations.get(change.old.uid)
             launches.departed(change.old, termination, now)

@@ -6,8 +6,11 @@ from datetime import datetime, timedelta
 
 from tenure.core.claim.garbage import INSTANCE
 from tenure.core.decision import Subject
+from tenure.errors import shown
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance
 from tenure.model.snapshot.observations import (
+    DriftAnswer,
     InspectionAnswer,
     OrphanSighting,
     RebootAnswer,
@@ -24,6 +27,7 @@ class InstanceObservations:
         self.terminations: dict[str, TerminationAnswer] = {}
         self.inspections: dict[str, InspectionAnswer] = {}
         self.reboots: dict[str, RebootAnswer] = {}
+        self.drifts: dict[str, DriftAnswer] = {}
         self.orphans: dict[str, OrphanSighting] = {}
         #: Claims whose instance is not on the newest list.
         self.vanished: dict[str, datetime] = {}
@@ -42,6 +46,22 @@ class InstanceObservations:
     def rebooted(self, claim: Subject, answer: RebootAnswer) -> None:
         self.reboots[claim.uid] = answer
         self._noted.note(claim)
+
+    def drift_known(self, claim: Subject, drift: Drift | None) -> None:
+        self._drift_answered(claim, DriftAnswer(drift=drift))
+
+    def drift_unknown(self, claim: Subject, failure: str, now: datetime) -> bool:
+        """The provider did not answer; whether it had before."""
+        known = self.drifts.get(claim.uid)
+        since = known.silent_since if known is not None else None
+        answer = DriftAnswer(silent_since=since or now, failure=shown(failure))
+        self._drift_answered(claim, answer)
+        return since is None
+
+    def _drift_answered(self, claim: Subject, answer: DriftAnswer) -> None:
+        if self.drifts.get(claim.uid) != answer:
+            self.drifts[claim.uid] = answer
+            self._noted.note(claim)
 
     def found_orphans(self, orphans: dict[str, Instance], now: datetime) -> None:
         """What the newest comparison found; an instance that is no orphan any more is dropped."""
@@ -70,6 +90,7 @@ class InstanceObservations:
         move_all(self.terminations, step)
         move_all(self.inspections, step)
         move_all(self.reboots, step)
+        move_all(self.drifts, step)
         move_all(self.orphans, step)
         move_all(self.vanished, step)
 
@@ -77,5 +98,6 @@ class InstanceObservations:
         self.terminations.pop(uid, None)
         self.inspections.pop(uid, None)
         self.reboots.pop(uid, None)
+        self.drifts.pop(uid, None)
         self.vanished.pop(uid, None)
         self._vanished_claims.pop(uid, None)

@@ -53,6 +53,7 @@ class ObservationStore:
             terminations=instances.terminations,
             inspections=instances.inspections,
             reboots=instances.reboots,
+            drifts=instances.drifts,
             orphans=instances.orphans,
             vanished=instances.vanished,
             evictions=pods.evictions,

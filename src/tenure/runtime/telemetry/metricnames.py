@@ -282,6 +282,19 @@ CONSUMING_BUDGETS: Final = Named(
     "How many of a pool's nodes use its budgets for a reason: leaving, rebooting, and for every "
     "reason but unhealthy not Ready.",
 )
+DRIFTED: Final = Named(
+    "tenure_nodeclaims_drifted",
+    _G,
+    ("nodepool", "reason"),
+    "Claims with the condition Drifted, by its reason: NodePoolDrifted, RequirementsDrifted, "
+    "InstanceTypeNotFound, or the provider's own.",
+)
+DRIFT_UNKNOWN: Final = Named(
+    "tenure_nodeclaims_drift_unknown",
+    _G,
+    ("nodepool",),
+    "Claims whose provider fails to say whether their instance has drifted.",
+)
 BREAKER_TRIPPED: Final = Named(
     "tenure_repair_breaker_tripped",
     _G,

@@ -18,6 +18,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from tenure.core.decision import Concern
+from tenure.core.drift.decider import CONDITION as DRIFTED
 from tenure.core.gates.budgets import consuming, fleet_of, limit
 from tenure.core.gates.reasons import TRAITS
 from tenure.core.health.outage import domains_in, pool_health_of
@@ -126,6 +127,7 @@ class ClusterCollector(Collector):
             **dict(_evaluating(replica)),
             **dict(_waiting(snapshot)),
             **dict(_pools(snapshot)),
+            **dict(_drifts(snapshot)),
             **dict(_budgets(snapshot, replica.now())),
             **dict(_breakers(snapshot, self._settings, replica.now())),
         }
@@ -224,6 +226,19 @@ def _pools(snapshot: Snapshot) -> Iterator[tuple[Named, list[Row]]]:
         usage += amounts((name,), {NODES: 0, **usage_of(name, snapshot)})
     yield names.POOL_LIMIT, limits
     yield names.POOL_USAGE, usage
+
+
+def _drifts(snapshot: Snapshot) -> Iterator[tuple[Named, list[Row]]]:
+    drifted: Counter[tuple[str, str]] = Counter()
+    unknown: Counter[tuple[str]] = Counter()
+    for claim in snapshot.claims.values():
+        if (said := claim.condition(DRIFTED)) is not None and said.status == "True":
+            drifted[claim.pool_name, said.reason] += 1
+        answer = snapshot.observations.drifts.get(claim.uid)
+        if answer is not None and answer.silence is not None:
+            unknown[(claim.pool_name,)] += 1
+    yield names.DRIFTED, sorted(drifted.items())
+    yield names.DRIFT_UNKNOWN, sorted(unknown.items())
 
 
 def _budgets(snapshot: Snapshot, now: datetime) -> Iterator[tuple[Named, list[Row]]]:

@@ -158,6 +158,15 @@ class Vanish(msgspec.Struct, frozen=True):
         return _subject(obj), f"its instance {provider_id} is lost"
 
 
+class ReleaseImage(msgspec.Struct, frozen=True):
+    #: Empty: the next version.
+    image: str
+
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        image = context.world.cloud.release_image(self.image)
+        return "Cloud", f"released image {image}"
+
+
 class SetFaults(msgspec.Struct, frozen=True):
     faults: Faults
 

@@ -17,6 +17,7 @@ from tenure.sim.scenario.actions import (
     Delete,
     Kubelet,
     Patch,
+    ReleaseImage,
     Say,
     Scale,
     SetCondition,
@@ -129,6 +130,9 @@ class StepReader:
     def _vanish(self, value: Any, at: str) -> StepAction:
         return Vanish(read_reference(self._reader, value, at))
 
+    def _release_image(self, value: Any, at: str) -> StepAction:
+        return ReleaseImage("" if value is None else self._reader.text(value, at))
+
     def _faults(self, value: Any, at: str) -> StepAction:
         return SetFaults(read_options(self._reader, value, at, Faults))
 
@@ -165,6 +169,7 @@ _READERS: Final[dict[str, Callable[[StepReader, Any, str], StepAction]]] = {
     "stick-volumes": StepReader._stick_volumes,
     "unstick-volumes": StepReader._unstick_volumes,
     "vanish": StepReader._vanish,
+    "release-image": StepReader._release_image,
     "faults": StepReader._faults,
     "crash": StepReader._crash,
     "api-restart": StepReader._api_restart,
