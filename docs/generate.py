@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from docs import chart, rooms
+from docs.api_page import api_page
 from docs.conformance_page import conformance_page
 from docs.gates_page import gates_page
 from docs.messages_page import messages_page
@@ -53,6 +54,7 @@ def generated() -> dict[Path, str]:
         _ARCHITECTURE: _with_rooms(_ARCHITECTURE, rooms.draw()),
         _DECISION: _with_rooms(_DECISION, rooms.measured()),
         ROOT / "docs" / "reasons.md": reasons(),
+        ROOT / "docs" / "api-reference.md": api_page(KINDS),
         ROOT / "docs" / "messages.md": messages_page(),
         ROOT / "docs" / "metrics.md": metrics_page(),
         ROOT / "docs" / "safety.md": safety_page(),
