@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
+from tenure.core.decision import Subject
 from tenure.core.drift.decider import TYPE_GONE_AFTER, DriftDecider
 from tenure.core.drift.facts import (
     DriftRecorded,
@@ -29,10 +31,13 @@ from tenure.model.api.names import (
     NODEPOOL_HASH_VERSION,
     ZONE,
 )
-from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodeclaim import NodeClaim, Requirement
 from tenure.model.api.nodepool import NodePool
+from tenure.model.api.resource import NODE_POOLS
 from tenure.model.cloud.drift import Drift
 from tenure.model.snapshot.observations import DriftAnswer
+from tenure.model.snapshot.snapshot import Change
+from tenure.model.snapshot.unreadable import stand_in
 from tests.core.build import (
     FOREIGN,
     MINUTE_AGO,
@@ -46,6 +51,7 @@ from tests.core.build import (
     fact_of,
     said,
 )
+from tests.snapshots import snapshot_with
 
 DECIDER = DriftDecider()
 IMAGE = Drift("ImageDrift", "the instance runs image v1, its node class asks for v2")
@@ -279,9 +285,28 @@ def test_the_requirement_and_the_label_are_named() -> None:
     pool = a_pool(requirements=[requirement("In", "8"), requirement("Exists", key="team")])
     (verdict,) = evaluated(DECIDER, pool, made_from(a_pool(), labels={"size": "4"}))
     assert fact_of(verdict, RequirementsUnmet).unmet == (
-        UnmetRequirement("size In [8]", "4"),
-        UnmetRequirement("team Exists", None),
+        UnmetRequirement("size", "size In [8]", "4"),
+        UnmetRequirement("team", "team Exists", None),
     )
+
+
+@pytest.mark.parametrize(
+    ("now", "drifts"),
+    [
+        pytest.param(requirement("In", "4", "8"), False, id="the same"),
+        pytest.param(requirement("In", "4", "8", "9"), False, id="wider"),
+        pytest.param(requirement("Exists"), False, id="much wider"),
+        pytest.param(requirement("In", "8"), True, id="narrower"),
+        pytest.param(requirement("In", "9"), True, id="another"),
+    ],
+)
+def test_a_label_that_the_provider_never_set_drifts_nothing(
+    now: dict[str, Any], drifts: bool
+) -> None:
+    """A replacement would lack it, too."""
+    own = msgspec.convert([requirement("In", "4", "8")], tuple[Requirement, ...])
+    told = evaluated(DECIDER, a_pool(requirements=[now]), a_claim(spec={"requirements": own}))
+    assert [verdict.reason for verdict in told] == ([Reason.DRIFTED] if drifts else [])
 
 
 def test_a_claim_without_a_hash_is_compared_by_its_requirements() -> None:
@@ -405,6 +430,33 @@ def test_all_that_differs_is_named_and_the_first_gives_the_reason() -> None:
         InstanceTypeGone,
         ProviderSaysDrifted,
     ]
+
+
+# -- what is evaluated again --------------------------------------------------------------------
+
+
+def test_an_answer_and_a_list_of_types_touch_their_claims() -> None:
+    mine, other = made_from(a_pool()), made_from(a_pool(template={"nodeClassRef": OTHER}), name="b")
+    snapshot = snapshot_with(a_pool(), mine, other)
+    assert list(DECIDER.observed(Subject.of("NodeClaim", mine), snapshot)) == ["a"]
+    assert list(DECIDER.observed(Subject("NodeClass", CLASS), snapshot)) == ["a"]
+    assert list(DECIDER.observed(Subject("Pod", "a", "default"), snapshot)) == []
+
+
+@pytest.mark.parametrize(
+    ("new", "touches"),
+    [
+        pytest.param(a_pool(status={"nodes": 3}), False, id="its status"),
+        pytest.param(a_pool(weight=3), False, id="its weight"),
+        pytest.param(a_pool(template={"taints": []}), True, id="an empty list"),
+        pytest.param(a_pool(requirements=[requirement("Exists")]), True, id="a requirement"),
+        pytest.param(stand_in(a_pool(), "broken"), True, id="it cannot be read"),
+    ],
+)
+def test_only_another_template_touches_the_claims_of_a_pool(new: NodePool, touches: bool) -> None:
+    snapshot = snapshot_with(new, made_from(a_pool()))
+    change = Change(NODE_POOLS, "general", a_pool(), new)
+    assert list(DECIDER.touched(change, snapshot)) == (["a"] if touches else [])
 
 
 # -- nothing to say --------------------------------------------------------------------------

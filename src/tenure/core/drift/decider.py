@@ -36,7 +36,7 @@ from tenure.core.drift.facts import (
     Undrifted,
 )
 from tenure.core.drift.pooltemplate import TEMPLATE, PoolTemplate, same_template
-from tenure.core.drift.requirements import unmet
+from tenure.core.drift.requirements import drifted_requirements
 from tenure.core.drift.template import changed_fields
 from tenure.core.drift.types import Offered, offered
 from tenure.core.facts import Fact
@@ -88,7 +88,7 @@ class DriftView(msgspec.Struct, frozen=True, kw_only=True):
             or self.template_changed
             or self.type_gone
             or (self.answer is not None and self.answer.is_news)
-            or any(unmet(self.template.requirements, self.claim.labels))
+            or any(drifted_requirements(self.template.requirements, self.claim))
         )
 
     @property
@@ -195,7 +195,7 @@ def _differences(view: DriftView, *, type_counts: bool) -> Iterator[Difference]:
         made_from = claim.annotations[NODEPOOL_HASH]
         changed = TemplateChanged(claim.pool_name, fields, made_from, template.hash)
         yield Difference(Kind.TEMPLATE, changed)
-    if clashes := tuple(unmet(template.requirements, claim.labels)):
+    if clashes := tuple(drifted_requirements(template.requirements, claim)):
         yield Difference(Kind.REQUIREMENTS, RequirementsUnmet(claim.pool_name, clashes))
     if view.type_gone and type_counts:
         yield Difference(Kind.TYPE, _gone(view))

@@ -7,6 +7,7 @@ from typing import Final
 
 from tenure.core.facts import AT, THEN, Fact, some
 from tenure.model.api.meta import format_time
+from tenure.model.api.names import ZONE
 
 
 class HashVersionOld(Fact, frozen=True):
@@ -53,6 +54,8 @@ class TemplateChanged(Fact, frozen=True):
 
 
 class UnmetRequirement(Fact, frozen=True):
+    key: str
+    #: All that the pool says of the label.
     requirement: str
     #: None: the claim lacks the label.
     value: str | None
@@ -147,12 +150,12 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
         "456",
     ),
     TemplateChanged("general", (), "123", "456"),
-    UnmetRequirement("topology.kubernetes.io/zone In [zone-b]", "zone-a"),
+    UnmetRequirement(ZONE, f"{ZONE} In [zone-b]", "zone-a"),
     RequirementsUnmet(
         "general",
         (
-            UnmetRequirement("topology.kubernetes.io/zone In [zone-b]", "zone-a"),
-            UnmetRequirement("team Exists", None),
+            UnmetRequirement(ZONE, f"{ZONE} In [zone-b]", "zone-a"),
+            UnmetRequirement("team", "team Exists", None),
         ),
     ),
     InstanceTypeGone("KWOKNodeClass/default", "c-4x-amd64-linux"),
