@@ -26,15 +26,14 @@ def offered(claim: NodeClaim, types: Sequence[InstanceType]) -> Offered:
     """
     if not types:
         return Offered.UNKNOWN
-    terms = {claim.capacity_type}
+    name, zone, terms = claim.instance_type, claim.zone, {claim.capacity_type}
+    kind = next((kind for kind in types if kind.name == name), None)
+    if kind is None:
+        return Offered.TYPE_GONE
     if CAPACITY_RESERVED in terms:
         terms.add(CAPACITY_ON_DEMAND)
-    for kind in types:
-        if kind.name == claim.instance_type:
-            found = any(
-                (not claim.zone or one.zone == claim.zone)
-                and (not claim.capacity_type or one.capacity_type in terms)
-                for one in kind.offerings
-            )
-            return Offered.YES if found else Offered.OFFERING_GONE
-    return Offered.TYPE_GONE
+    found = any(
+        (not zone or one.zone == zone) and ("" in terms or one.capacity_type in terms)
+        for one in kind.offerings
+    )
+    return Offered.YES if found else Offered.OFFERING_GONE

@@ -111,14 +111,10 @@ class DriftWatch:
             tasks.create_task(self._ask(question))
 
     async def _refresh_images(self) -> None:
-        classes = {
-            node_class_key(claim.spec.node_class_ref): node_class
-            for claim in self._snapshot().claims.values()
-            if (node_class := self._node_class(claim)) is not None
-        }
+        classes = _classes_in_use(self._snapshot())
         for key in [known for known in self._images if known not in classes]:
             del self._images[key]
-        for key, node_class in sorted(classes.items()):
+        for key, node_class in classes.items():
             try:
                 self._images[key] = await self._cloud.current_image(node_class)
             except NotLeader:
@@ -131,14 +127,14 @@ class DriftWatch:
         now, snapshot = self._clock.monotonic(), self._snapshot()
         self._forget_others(snapshot)
         due = []
-        for claim in snapshot.claims.values():
-            node_class = self._node_class(claim) if _can_be_asked_about(claim, snapshot) else None
-            if node_class is None or claim.uid in self._asking:
-                continue
-            image = self._images.get(node_class_key(claim.spec.node_class_ref), "")
+        for key, node_class in _classes_in_use(snapshot).items():
+            image = self._images.get(key, "")
             about = (node_class.uid, node_class.metadata.generation, image)
-            if self._is_due(claim.uid, about, now):
-                due.append(_Question(claim, node_class, about))
+            for claim in snapshot.claims_of_class(key).values():
+                if claim.uid in self._asking or not _can_be_asked_about(claim, snapshot):
+                    continue
+                if self._is_due(claim.uid, about, now):
+                    due.append(_Question(claim, node_class, about))
         return sorted(due, key=lambda question: (question.claim.created_at, question.claim.name))
 
     def _is_due(self, uid: str, about: About, now: float) -> bool:
@@ -177,15 +173,25 @@ class DriftWatch:
         if self._observations.instances.drift_unknown(subject, str(error), self._clock.now()):
             self._report(error)
 
-    def _node_class(self, claim: NodeClaim) -> NodeClass | None:
-        ref = claim.spec.node_class_ref
-        found = self._snapshot().node_class(ref.group, ref.kind, ref.name)
-        return found if isinstance(found, NodeClass) and not is_unreadable(found) else None
-
     def _forget_others(self, snapshot: Snapshot) -> None:
         for uid in [known for known in self._asked if not snapshot.claims_with_uid(known)]:
             del self._asked[uid]
         self._back_off.forget_before(self._clock.monotonic() - RETRY_MAX.total_seconds())
+
+
+def _classes_in_use(snapshot: Snapshot) -> dict[str, NodeClass]:
+    """The node classes of claims, as far as they exist and can be read, by their keys."""
+    refs = {claim.spec.node_class_ref for claim in snapshot.claims.values()}
+    found = {
+        node_class_key(ref): snapshot.node_class(ref.group, ref.kind, ref.name)
+        for ref in sorted(refs, key=node_class_key)
+        if (ref.group, ref.kind) in snapshot.ours
+    }
+    return {
+        key: one
+        for key, one in found.items()
+        if isinstance(one, NodeClass) and not is_unreadable(one)
+    }
 
 
 def _can_be_asked_about(claim: NodeClaim, snapshot: Snapshot) -> bool:
