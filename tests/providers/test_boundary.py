@@ -11,6 +11,8 @@ import pytest
 
 from examples.provider.acme import ACME_CLASSES, Acme, AcmeCloud
 from tenure.errors import InstanceGone, OutOfCapacity, ProviderError, TenureError
+from tenure.model.api.nodeclass import NodeClass
+from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance
 from tenure.model.cloud.notice import Notice, NoticeKind
 from tenure.providers.boundary import BoundedCloud
@@ -93,6 +95,25 @@ def test_a_call_that_is_cancelled_stays_so() -> None:
         call.cancel()
         await asyncio.wait({call})
         assert call.cancelled()
+
+    in_time(story)
+
+
+class Drifts(AcmeCloud):
+    def __init__(self, reason: str) -> None:
+        super().__init__(Acme(), outside("c", CLASSES))
+        self._reason = reason
+
+    async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
+        return Drift(self._reason, "another network")
+
+
+@pytest.mark.parametrize("reason", ["", "another network", "networkDrift", "N" * 1025, "Drift\n"])
+def test_a_drift_for_a_reason_that_no_condition_can_have_is_an_error(reason: str) -> None:
+    async def story() -> None:
+        assert await BoundedCloud(Drifts("NetworkDrift")).drift("m-1", NodeClass()) is not None
+        with pytest.raises(ProviderError, match="expected CamelCase such as ImageDrift"):
+            await BoundedCloud(Drifts(reason)).drift("m-1", NodeClass())
 
     in_time(story)
 

@@ -9,11 +9,12 @@ idempotent by claim UID, terminations by instance, reboots by operation.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable
 from datetime import timedelta
 from typing import Final, TypeVar
 
-from tenure.errors import ProviderError, TenureError
+from tenure.errors import ProviderError, TenureError, shown
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.cloud.drift import Drift
@@ -26,6 +27,9 @@ from tenure.schema.semantics.statements import statement_problems
 
 #: Longer than any cloud's own time-out, shorter than users wait before they ask what is wrong.
 CALL_MAX: Final = timedelta(seconds=60)
+
+#: As long as the API lets the reason of a condition be.
+_REASON: Final = re.compile("[A-Z][A-Za-z0-9]{0,1023}")
 
 _Answer = TypeVar("_Answer")
 
@@ -63,7 +67,14 @@ class BoundedCloud(CloudAround):
 
     async def drift(self, provider_id: str, node_class: NodeClass) -> Drift | None:
         what = f"drift of instance {provider_id}"
-        return await self._bounded(what, self._cloud.drift(provider_id, node_class))
+        drift = await self._bounded(what, self._cloud.drift(provider_id, node_class))
+        if drift is not None and not _REASON.fullmatch(drift.reason):
+            # The API server would refuse the condition, again and again.
+            why = (
+                f"got {shown(drift.reason)!r} as the reason, expected CamelCase such as ImageDrift"
+            )
+            raise ProviderError(f"{self.name}: {what}: {why}")
+        return drift
 
     async def current_image(self, node_class: NodeClass) -> str:
         what = f"current image of node class {node_class.name}"

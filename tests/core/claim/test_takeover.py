@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tenure.core.claim.decider import LifecycleDecider
 from tenure.core.decision import Verdict
+from tenure.core.drift.decider import DriftDecider
+from tenure.core.drift.facts import FieldChanged, TemplateChanged
 from tenure.core.pool.status import PoolDecider
 from tenure.core.provision.supply import nodes_with_capacity
 from tenure.core.reasons import Reason
 from tenure.core.terminate.decider import TerminationDecider
 from tenure.model.api.meta import ApiObject
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
 from tenure.model.snapshot.kinds import decode
+from tenure.providers.kwok.catalogue import built_in_types
 from tenure.sim.apiserver.objects.kinds import BY_KIND
-from tests.core.build import body_of, evaluated, said
+from tests.core.build import NOW, body_of, evaluated, fact_of, said
 from tests.folders import DATA
 from tests.snapshots import snapshot_with
 
@@ -41,6 +48,27 @@ def test_every_claim_is_in_service_and_nothing_is_written() -> None:
 
 def test_no_node_is_terminated() -> None:
     assert evaluated(TerminationDecider(), *FLEET) == []
+
+
+def test_nothing_has_drifted_and_nothing_is_written() -> None:
+    """Hours after the take-over, too, when instance types count."""
+    known = {"KWOKNodeClass/default": built_in_types()}
+    for now in (NOW, datetime(2027, 1, 1, tzinfo=UTC)):
+        assert evaluated(DriftDecider(), *FLEET, now=now, instance_types=known) == []
+
+
+def test_a_change_of_its_pool_drifts_it_and_names_the_field() -> None:
+    claims = [one for one in FLEET if isinstance(one, NodeClaim) and one.pool_name == "general"]
+    (pool,) = (one for one in FLEET if isinstance(one, NodePool) and one.name == "general")
+    spec = replace(pool.spec.template.spec, expire_after="24h")
+    changed = replace(
+        pool, spec=replace(pool.spec, template=replace(pool.spec.template, spec=spec))
+    )
+    verdicts = evaluated(DriftDecider(), changed, *claims)
+    assert len(verdicts) == len(claims) > 0
+    assert {fact_of(verdict, TemplateChanged).fields for verdict in verdicts} == {
+        (FieldChanged("spec.expireAfter", "720h then, 24h now"),)
+    }
 
 
 @pytest.mark.parametrize("pool", POOLS.values(), ids=POOLS)
