@@ -22,6 +22,7 @@ from tenure.sim.history import Entry
 from tenure.sim.world import World, WorldOptions
 from tests.fuzz.deeds import (
     DEEDS,
+    DRIFT_DEEDS,
     HELD_DEEDS,
     LEAKY_DEEDS,
     UNHEALTHY_DEEDS,
@@ -31,7 +32,7 @@ from tests.fuzz.deeds import (
     populate,
     set_faults,
 )
-from tests.fuzz.rest import announced, overdue, restless, settled, unsettled
+from tests.fuzz.rest import announced, misjudged, overdue, restless, settled, unsettled
 from tests.runtime.worlds import Tapped
 
 #: Events of a watch may come 15 seconds apart, one after the other.
@@ -56,6 +57,7 @@ LONG: Final = Pace(trouble=timedelta(hours=2), gap=timedelta(seconds=90))
 SHORT: Final = Pace(trouble=timedelta(minutes=12), gap=timedelta(seconds=20))
 LEAKY: Final = msgspec.structs.replace(SHORT, deeds=LEAKY_DEEDS)
 HELD: Final = msgspec.structs.replace(SHORT, deeds=HELD_DEEDS, lifted=True)
+DRIFTY: Final = msgspec.structs.replace(SHORT, deeds=DRIFT_DEEDS)
 UNHEALTHY_DAY: Final = msgspec.structs.replace(SHORT, deeds=UNHEALTHY_DEEDS)
 
 
@@ -64,6 +66,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...]
     launched: int
     reboots: int
+    #: Claims that counted as drifted at some time.
+    drifted: int
     #: Nodes that left once their replacement was there.
     replaced: int
     crashes: int
@@ -89,6 +93,7 @@ def live(seed: int, pace: Pace = LONG) -> Outcome:
             problems=tuple(problems),
             launched=world.cloud.launch_count,
             reboots=len(world.cloud_tap.of("reboot")),
+            drifted=len({e.subject for e in _told(world, Reason.DRIFTED)}),
             replaced=len({e.subject for e in _told(world, Reason.REPLACED)}),
             crashes=crashes,
             events=len(world.history.entries),
@@ -132,7 +137,7 @@ def _calm(world: Tapped, pace: Pace) -> list[str]:
     world.run(2 * STEP)  # What has just come to rest is still being written down.
     before, may_change = settled(world), announced(world)
     world.run(pace.rest)
-    return restless(world) + unsettled(world, before, may_change)
+    return restless(world) + misjudged(world) + unsettled(world, before, may_change)
 
 
 def _told(world: Tapped, reason: Reason) -> Iterator[Entry]:

@@ -18,6 +18,7 @@ from tenure.model.api.names import (
     DO_NOT_DISRUPT,
     DO_NOT_REPAIR,
     TERMINATION_TIMESTAMP,
+    ZONE,
 )
 from tenure.model.api.resource import (
     DEPLOYMENTS,
@@ -29,9 +30,11 @@ from tenure.model.api.resource import (
     PODS,
 )
 from tenure.model.cloud.instance import Instance, InstanceState
-from tenure.sim.cloud.cloud import CloudEvent
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
+from tenure.sim.cloud.catalogue import DEFAULT_ZONES
+from tenure.sim.cloud.cloud import FIRST_IMAGE, CloudEvent
 from tenure.sim.virtual.faults import Faults
-from tests.builders import a_deployment, a_node_class, a_pdb, a_pool
+from tests.builders import a_deployment, a_node_class, a_pdb, a_pool, a_requirement
 from tests.runtime.worlds import Tapped
 
 Deed = Callable[[Tapped, Random], None]
@@ -39,6 +42,8 @@ Deed = Callable[[Tapped, Random], None]
 SECOND: Final = timedelta(seconds=1)
 REBOOT_REQUIRED: Final = "KWOKRebootRequired"
 UNHEALTHY: Final = "KWOKUnhealthy"
+#: A label of nodes: which version of their pool's template they were made from.
+TEMPLATE: Final = "fuzz.example.com/template"
 
 
 # -- at the beginning ------------------------------------------------------------------
@@ -289,6 +294,33 @@ def tighten(world: Tapped, random: Random) -> None:
     world.store.patch(NODE_POOLS, "", pool["metadata"]["name"], {"spec": spec})
 
 
+def release_image(world: Tapped, random: Random) -> None:
+    world.cloud.release_image()
+
+
+def pin_image(world: Tapped, random: Random) -> None:
+    image = random.choice((None, "latest", FIRST_IMAGE, "v2"))
+    world.store.patch(KWOK_NODE_CLASSES, "", "default", {"spec": {"image": image}})
+
+
+def change_template(world: Tapped, random: Random) -> None:
+    """Forth and back: by the label, ``rest`` knows which template a node was made from."""
+    pool = random.choice(world.store.list(NODE_POOLS))
+    metadata = random.choice((None, {"labels": {TEMPLATE: "b"}}, {"labels": {TEMPLATE: "c"}}))
+    template = {"spec": {"template": {"metadata": metadata}}}
+    world.store.patch(NODE_POOLS, "", pool["metadata"]["name"], template)
+
+
+def change_zones(world: Tapped, random: Random) -> None:
+    pool = random.choice(world.store.list(NODE_POOLS))
+    written = pool["spec"]["template"]["spec"]["requirements"]
+    kept = [one for one in written if one["key"] != ZONE]
+    zones = random.sample(DEFAULT_ZONES, random.randint(1, len(DEFAULT_ZONES)))
+    requirements = [*kept, a_requirement(ZONE, *sorted(zones))]
+    patch = {"spec": {"template": {"spec": {"requirements": requirements}}}}
+    world.store.patch(NODE_POOLS, "", pool["metadata"]["name"], patch)
+
+
 def drop_claim(world: Tapped, random: Random) -> None:
     """A user takes the finalizer of a claim off, so that its instance has no claim."""
     if claims := world.store.list(NODE_CLAIMS):
@@ -340,6 +372,15 @@ DEEDS: Final[tuple[Deed, ...]] = (
 
 #: Apart, so that the days that are kept stay the days they were.
 LEAKY_DEEDS: Final = (*DEEDS, need_reboot, need_reboot, need_reboot)
+
+#: Days on which images are released, and pools and node classes are changed.
+DRIFT_DEEDS: Final = (
+    *DEEDS,
+    *[release_image] * 2,
+    *[pin_image] * 2,
+    *[change_template] * 3,
+    *[change_zones] * 3,
+)
 
 #: Days on which nodes are repaired gracefully.
 UNHEALTHY_DEEDS: Final = (*DEEDS, *[become_unhealthy] * 5, *[change_repair] * 3)

@@ -12,12 +12,20 @@ import msgspec
 from tenure.core.decision import Concern, Subject
 from tenure.core.marks.deadline import deadline_of
 from tenure.core.policy.deciders import deciders
-from tenure.model.api.names import DISRUPTED_TAINT, FINALIZER, REBOOT_PRE_BOOT_ID, REPLACED_BY
+from tenure.model.api.names import (
+    DISRUPTED_TAINT,
+    FINALIZER,
+    NODEPOOL,
+    REBOOT_PRE_BOOT_ID,
+    REPLACED_BY,
+    ZONE,
+)
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.snapshot.kinds import decode
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.runtime.evaluate.evaluator import Evaluator
-from tests.fuzz.deeds import REBOOT_REQUIRED, UNHEALTHY
+from tests.fuzz.deeds import REBOOT_REQUIRED, TEMPLATE, UNHEALTHY
 from tests.runtime.worlds import Tapped
 
 RESOURCES: Final = {one.kind: one.plural for one in (NODE_CLAIMS, NODE_POOLS, NODES, PODS)}
@@ -43,6 +51,10 @@ def restless(world: Tapped) -> list[str]:
     closed = [n["metadata"]["name"] for n in world.store.list(NODES) if _is_closed(n)]
     problems += [f"node {name} is closed" for name in closed]
     problems += [f"{meta['name']} is rebooting" for meta in things if _reboots(meta)]
+    silent = [
+        uid for uid, said in world.controller.observations.instances.drifts.items() if said.silence
+    ]
+    problems += [f"it is not known whether the claim with UID {uid} has drifted" for uid in silent]
     problems += [f"instance {name} has no claim" for name in world.checkers.unclaimed()]
     wanted = sum(d["spec"]["replicas"] for d in world.store.list(DEPLOYMENTS))
     counts = {
@@ -55,6 +67,34 @@ def restless(world: Tapped) -> list[str]:
         for what, (have, want) in counts.items()
         if have != want
     ]
+
+
+def misjudged(world: Tapped) -> list[str]:
+    """Claims that have drifted and do not say so, or the other way round; by arithmetic of its own."""
+    pools = {pool["metadata"]["name"]: pool for pool in world.store.list(NODE_POOLS)}
+    running = {one.provider_id: one for one in world.cloud.instances()}
+    wanted = world.store.get(KWOK_NODE_CLASSES, "", "default").get("spec", {}).get("image")
+    if wanted in (None, "latest"):
+        wanted = world.cloud.newest_image
+    problems = []
+    for claim in world.store.list(NODE_CLAIMS):
+        labels, name = claim["metadata"]["labels"], claim["metadata"]["name"]
+        template = pools[labels[NODEPOOL]]["spec"]["template"]
+        made_from = (template.get("metadata") or {}).get("labels", {}).get(TEMPLATE)
+        differs = {
+            "template": labels.get(TEMPLATE) != made_from,
+            "zone": any(
+                one["key"] == ZONE and labels[ZONE] not in one["values"]
+                for one in template["spec"]["requirements"]
+            ),
+            "image": running[claim["status"]["providerID"]].image_id != wanted,
+        }
+        told = any(
+            (c["type"], c["status"]) == ("Drifted", "True") for c in claim["status"]["conditions"]
+        )
+        if told != any(differs.values()):
+            problems.append(f"claim {name} says Drifted={told}, and {differs}")
+    return problems
 
 
 def overdue(world: Tapped, calm_since: datetime) -> list[str]:

@@ -19,7 +19,7 @@ from random import SystemRandom
 from typing import Final
 
 from tenure.sim.check.rules import RULES
-from tests.fuzz.day import HELD, LEAKY, LONG, SHORT, UNHEALTHY_DAY, Outcome, Pace, live
+from tests.fuzz.day import DRIFTY, HELD, LEAKY, LONG, SHORT, UNHEALTHY_DAY, Outcome, Pace, live
 
 PACES: Final = {
     "long": LONG,
@@ -27,6 +27,7 @@ PACES: Final = {
     "leaky": LEAKY,
     "unhealthy": UNHEALTHY_DAY,
     "held": HELD,
+    "drifty": DRIFTY,
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tenure.sim.check.rules import RULES
 from tests.folders import ROOT
-from tests.fuzz.day import HELD, LEAKY, SHORT, UNHEALTHY_DAY, live
+from tests.fuzz.day import DRIFTY, HELD, LEAKY, SHORT, UNHEALTHY_DAY, live
 
 #: Days that showed something once stay here, with what it was.
 KEPT = {
@@ -45,6 +45,13 @@ def test_a_day_on_which_nodes_are_replaced_gracefully_ends_at_rest_too(seed: int
     outcome = live(seed, UNHEALTHY_DAY)
     assert outcome.problems == ()
     assert outcome.replaced >= 2
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_on_a_day_of_releases_and_edits_every_claim_knows_whether_it_has_drifted(seed: int) -> None:
+    outcome = live(seed, DRIFTY)
+    assert outcome.problems == ()
+    assert outcome.drifted > 0
 
 
 @pytest.mark.parametrize("seed", [4, 5])

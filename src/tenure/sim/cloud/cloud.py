@@ -230,6 +230,10 @@ class SimulatedCloud:
         self._announce(NoticeKind.INTERRUPTION, provider_id, deadline)
         self._environment.at(deadline, self._take_back, provider_id)
 
+    @property
+    def newest_image(self) -> str:
+        return self._images[-1]
+
     def release_image(self, image: str = "") -> str:
         """There is a newer image from now on; its version."""
         self._images.append(image or f"{_IMAGE}-{len(self._images) + 1}")
