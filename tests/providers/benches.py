@@ -124,14 +124,17 @@ class KwokBench(Bench):
         return with_image(await self.node_class(), "v2") if self.images else None
 
     async def release_image(self) -> bool:
-        self.images.append(f"v1.{len(self.images)}")
+        await self.list_images(self.client, f"v1.{len(self.images)}")
+        return True
+
+    async def list_images(self, client: Client, newest: str) -> None:
+        self.images.append(newest)
         data = {"data": {images.LIST: "\n".join(self.images)}}
         name = {"metadata": {"name": images.NAME, "namespace": self.namespace}}
         try:
-            await self.client.create(CONFIG_MAPS, {**name, **data}, self.namespace)
+            await client.create(CONFIG_MAPS, {**name, **data}, self.namespace)
         except AlreadyExists:
-            await self.client.patch(CONFIG_MAPS, images.NAME, data, namespace=self.namespace)
-        return True
+            await client.patch(CONFIG_MAPS, images.NAME, data, namespace=self.namespace)
 
     async def nodes(self) -> list[Json]:
         items, _ = await self.client.list_all(NODES)
@@ -149,7 +152,7 @@ class KwokBench(Bench):
             await client.create(KWOK_NODE_CLASSES, body)
         await client.patch(KWOK_NODE_CLASSES, "broken", not_ready(), subresource="status")
         if self.with_images:
-            await self.release_image()
+            await self.list_images(client, "v1.0")
 
 
 def not_ready() -> Json:

@@ -15,6 +15,7 @@ import msgspec
 from tenure.errors import Conflict, NotFound
 from tenure.kube.client.client import Client
 from tenure.model.api import resource as r
+from tenure.providers.kwok import images
 from tenure.providers.kwok import labels as kwok
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from testbed.controlplane import ControlPlane
@@ -30,8 +31,9 @@ ORDER: Final = (
     (r.CONFIG_MAPS,),
     (r.NODES,),
 )
-#: Marks a ConfigMap in which the kwok provider keeps a Node that registers later; others stay.
-LATER: Final = kwok.REGISTERS_AT
+#: Marks a ConfigMap in which the kwok provider keeps a Node that registers later, and the one with the
+#: list of its images; others stay.
+OURS: Final = (kwok.REGISTERS_AT.encode(), f'"name":"{images.NAME}"'.encode())
 
 
 def empty(plane: ControlPlane) -> None:
@@ -46,7 +48,7 @@ async def _empty(kubeconfig: Path) -> None:
                 (resource, msgspec.json.decode(item)["metadata"])
                 for resource in together
                 for item in (await client.list_all(resource))[0]
-                if resource != r.CONFIG_MAPS or LATER.encode() in bytes(item)
+                if resource != r.CONFIG_MAPS or any(mark in bytes(item) for mark in OURS)
             ]:
                 await asyncio.gather(*(_remove(client, *each) for each in left))
                 await asyncio.sleep(LOOK_EVERY)

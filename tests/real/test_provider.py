@@ -13,6 +13,7 @@ import pytest
 
 from tenure.core.reasons import Reason
 from tenure.errors import Unavailable
+from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.resource import CONFIG_MAPS, NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.providers.contract import Bench, ProviderContract
@@ -21,7 +22,7 @@ from tenure.providers.kwok.typesfile import parse_types
 from tenure.runtime.clock.system import SystemClock
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class, a_pool
-from tests.providers.benches import KwokBench
+from tests.providers.benches import KwokBench, with_image
 from tests.real.account import PROVIDER_NAMESPACE, account
 from tests.real.cluster import connected, patient
 from tests.real.emptying import empty
@@ -43,7 +44,7 @@ class RealBench(KwokBench):
 
     def __init__(self, plane: ControlPlane, *, delay: str = "") -> None:
         number = next(self.numbers)
-        super().__init__(prefix=f"contract-{number}", delay=delay)
+        super().__init__(prefix=f"contract-{number}", delay=delay, with_images=True)
         self.cluster = f"contract-{number}"
         self._plane = plane
         self.clock = SystemClock()
@@ -63,6 +64,16 @@ class RealBench(KwokBench):
     async def prepare(self) -> None:
         async with patient(self._plane.kubeconfig) as administrator:
             await self.add_classes(administrator)
+
+    async def changed_class(self) -> NodeClass | None:
+        """The list is there from the start: see ``prepare``."""
+        return with_image(await self.node_class(), "v2")
+
+    async def release_image(self) -> bool:
+        """Tenure itself may not: its users release images."""
+        async with patient(self._plane.kubeconfig) as administrator:
+            await self.list_images(administrator, f"v{next(self.numbers)}")
+        return True
 
 
 @pytest.fixture(scope="class")
