@@ -39,7 +39,7 @@ def api_page(kinds: Sequence[CustomKind]) -> str:
 def drifts(path: str) -> str:
     """Whether a change of that field of a NodePool drifts nodes."""
     if any(_is_below(path, _TEMPLATE + field.path) for field in FIELDS):
-        return _NO if path.endswith(".timeAdded") else _YES
+        return _YES
     if _is_below(path, _REQUIREMENTS):
         return _NO if path.endswith(".minValues") else _BY_VALUE
     if any(_is_below(_TEMPLATE + field.path, path) for field in FIELDS):

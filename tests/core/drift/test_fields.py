@@ -48,6 +48,8 @@ def changed(path: str) -> NodeClaimTemplate:
         place = place[0] if part.endswith("[]") else place
     old = place[last]
     place[last] = {"a": "z"} if isinstance(old, dict) else ["z"] if isinstance(old, list) else "2h"
+    if last == "timeAdded":
+        place[last] = "2026-01-02T00:00:00Z"
     if isinstance(old, int):
         place[last] = old + 1
     return msgspec.convert(whole, NodeClaimTemplate)

@@ -19,10 +19,12 @@ folding them again says whether they still belong to the hash (``docs/decisions/
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from tenure.model.api.meta import AbsentList, AbsentMap
+from tenure.model.api.meta import AbsentList, AbsentMap, read_instant
 from tenure.model.api.names import NODEPOOL_HASH, NODEPOOL_HASH_FIELDS, NODEPOOL_HASH_VERSION
 from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClassRef
@@ -34,6 +36,8 @@ HASH_VERSION: Final = "v3"
 _OFFSET: Final = 0xCBF29CE484222325
 _PRIME: Final = 0x100000001B3
 _MASK: Final = 0xFFFFFFFFFFFFFFFF
+#: From when on Go counts.
+_YEAR_1: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 #: A field's hash, or None for a field that is zero and therefore left out.
 _Field = int | None
@@ -177,8 +181,19 @@ def _taints(taints: Sequence[Taint]) -> _Field:
             ("Key", _text(taint.key)),
             ("Value", _text(taint.value)),
             ("Effect", _text(taint.effect)),
+            ("TimeAdded", _instant(taint.time_added)),
         )
     return folded
+
+
+def _instant(text: str) -> _Field:
+    """As Go marshals a time that it has decoded in a container: in the local zone, which is UTC."""
+    if (at := read_instant(text)) is None:
+        return None  # Absent, or what the API server refuses.
+    seconds, rest = divmod(at - _YEAR_1, timedelta(seconds=1))
+    nanoseconds = rest // timedelta(microseconds=1) * 1000
+    binary = struct.pack(">bqih", 1, seconds, nanoseconds, 0)
+    return _struct("Time", ("Time", _fnv(binary)))
 
 
 def _map(entries: Mapping[str, str]) -> _Field:
