@@ -29,6 +29,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     offering_dry: timedelta = timedelta(minutes=3)
     #: Whether unhealthy nodes are repaired; time-outs of new ones always run.
     node_repair: bool = True
+    #: Whether nodes are taken away by choice: empty, expired, drifted, recommended to leave.
+    voluntary_disruption: bool = True
     #: Whether pools without a ``repair`` block repair by force, as Karpenter did before 1.15.
     legacy_node_repair: bool = False
     #: Whether many unhealthy nodes of one zone, image or type are left alone but for one at a time.

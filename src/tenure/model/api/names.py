@@ -88,6 +88,13 @@ LEASE_TRANSITIONS: Final = "tenure.dev/transitions"
 #: of the API server's.
 LEASE_CLOCK_SKEW: Final = "tenure.dev/clock-skew"
 
+# Conditions of a claim that make its node a candidate of voluntary disruption (types). Karpenter
+# had the first two before its v1.
+EMPTY_CONDITION: Final = "Empty"
+EXPIRED_CONDITION: Final = "Expired"
+DRIFTED_CONDITION: Final = "Drifted"
+REBALANCE_CONDITION: Final = "RebalanceRecommended"
+
 # Taints (keys).
 DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"
 REBOOTING_TAINT: Final = "karpenter.sh/rebooting"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
@@ -17,7 +18,17 @@ import msgspec
 from tenure.errors import SpecError
 from tenure.model.api import resource as r
 from tenure.model.api.meta import ApiObject, controller_of
-from tenure.model.api.names import INSTANCE_TYPE, NODEPOOL, REPLACED_BY, ZONE
+from tenure.model.api.names import (
+    DRIFTED_CONDITION,
+    EMPTY_CONDITION,
+    EXPIRED_CONDITION,
+    INSTANCE_TYPE,
+    NODEPOOL,
+    REBALANCE_CONDITION,
+    REPLACED_BY,
+    REPLACES,
+    ZONE,
+)
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -169,6 +180,14 @@ def _claim_replaced(claim: NodeClaim) -> str:
     return "replaced" if REPLACED_BY in claim.annotations else ""
 
 
+def _claim_replacing(claim: NodeClaim) -> str:
+    return "replacing" if REPLACES in claim.annotations else ""
+
+
+def _claim_says(type_: str, claim: NodeClaim) -> str:
+    return type_ if claim.is_true(type_) else ""
+
+
 def _node_suspect(node: Node) -> str:
     return "" if node.plainly_healthy else "suspect"
 
@@ -189,6 +208,14 @@ def _attached_to(attachment: VolumeAttachment) -> str:
     return attachment.spec.node_name
 
 
+#: Conditions by which claims are found: each makes a node a candidate of voluntary disruption.
+CANDIDATE_CONDITIONS: Final = (
+    EMPTY_CONDITION,
+    EXPIRED_CONDITION,
+    DRIFTED_CONDITION,
+    REBALANCE_CONDITION,
+)
+
 _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.PODS, "node"): _pod_node,
     (r.PODS, "waiting"): _pod_waiting,
@@ -208,7 +235,9 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.NODE_CLAIMS, "pool"): _pool_label,
     (r.NODE_CLAIMS, "uid"): _uid,
     (r.NODE_CLAIMS, "replaced"): _claim_replaced,
+    (r.NODE_CLAIMS, "replacing"): _claim_replacing,
     (r.NODE_CLAIMS, "rebooting"): _claim_rebooting,
+    **{(r.NODE_CLAIMS, type_): partial(_claim_says, type_) for type_ in CANDIDATE_CONDITIONS},
     (r.POD_DISRUPTION_BUDGETS, "namespace"): _namespace,
     (r.LIMIT_RANGES, "namespace"): _namespace,
     (r.VOLUME_ATTACHMENTS, "node"): _attached_to,
@@ -471,6 +500,14 @@ class Snapshot:
     def replaced_claims(self) -> Mapping[str, NodeClaim]:
         """Claims that are marked with their replacements."""
         return self._group(r.NODE_CLAIMS, "replaced", "replaced")
+
+    def replacing_claims(self) -> Mapping[str, NodeClaim]:
+        """Claims that were launched as replacements."""
+        return self._group(r.NODE_CLAIMS, "replacing", "replacing")
+
+    def claims_that_say(self, type_: str) -> Mapping[str, NodeClaim]:
+        """Claims with this condition, one of ``CANDIDATE_CONDITIONS``, True."""
+        return self._group(r.NODE_CLAIMS, type_, type_)
 
     def suspect_nodes(self) -> Mapping[str, Node]:
         """Nodes with a condition that may mean unhealthy; whether it does, their pool's policies say."""
