@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tenure.core.gates.explained import EXPLAINED
-from tenure.core.gates.gates import ASKED, GATES, PLAN_ONLY, ROLLS_BACK, Gate, Operation
+from tenure.core.gates.gates import (
+    ASKED,
+    CLOSES,
+    GATES,
+    PLAN_ONLY,
+    ROLLS_BACK,
+    Gate,
+    Operation,
+)
 
 _HEADER = """\
 # What may block a disruption
@@ -27,6 +35,7 @@ The gates are asked when an operation is planned, and again right before it is c
 | operation | carried out by |
 |---|---|
 | voluntary disruption, graceful repair | the NodeClaim is stamped with its deadline (where its drain is bounded), then deleted, once its replacements are initialized |
+| expiration with `expirationPolicy: Always` | the NodeClaim is deleted |
 | forceful repair, time-outs | the NodeClaim is stamped with the deadline *now*, then deleted |
 | reboot | the reboot is committed on the NodeClaim; until its drain is over it can be called off |
 
@@ -49,6 +58,10 @@ Edge cases:
   replacements are awaited: commands beyond a budget that was lowered go one after the other.
 - Pods do not block a disruption whose drain has a deadline (a grace period of the NodeClaim, or a
   bound of the repair policy); the drain respects them until then.
+- A user has closed a gate where `spec.disruption` cannot be used, where a budget allows no node at all, or
+  where a pod, Node or NodeClaim is protected. A PDB or a budget that is only used up opens by itself.
+- Before a replacement is launched, a window that closes sooner than nine of ten recent launches of its
+  NodePool took blocks the start.
 - Windows apply to `Repair` only if they name it. A window that begins to block while a drain is under way
   does not stop the drain; while replacements are awaited it rolls the command back. Time-outs of new nodes and
   deletions by users ask no window.
@@ -68,6 +81,7 @@ _SHORT = {
     Gate.BUDGET: "budgets",
     Gate.PODS: "pods",
     Gate.LIMITS: "limits",
+    Gate.CLOSING: "closing",
 }
 
 
@@ -84,6 +98,8 @@ def _gates() -> Iterator[str]:
 def _under_way(gate: Gate) -> str:
     if gate in ROLLS_BACK:
         return "rolls it back"
+    if gate in CLOSES:
+        return "makes it wait; rolls a voluntary one back if a user has closed it"
     return "not asked" if gate in PLAN_ONLY else "makes it wait"
 
 

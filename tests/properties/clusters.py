@@ -130,6 +130,11 @@ DISRUPTIONS: tuple[dict[str, Any], ...] = (
     {"budgets": [{"nodes": "50%"}]},
     {"budgets": [{"nodes": "0", "schedule": "0 12 * * *", "duration": "1m"}]},
     {"budgets": [{"nodes": "many"}]},
+    {"consolidateAfter": "20s", "budgets": [{"nodes": "100%"}]},
+    {"consolidateAfter": "Never"},
+    {"consolidateAfter": "soon"},
+    {"expirationPolicy": "Always"},
+    {"expirationPolicy": "Always", "consolidateAfter": "590s"},
 )
 
 
@@ -282,10 +287,25 @@ REPLACEMENTS: tuple[dict[str, str], ...] = (
     {names.REPLACED_BY: "claim-9", names.DISRUPTION_REASON: "Unhealthy"},
     {names.REPLACED_BY: "", names.DISRUPTION_REASON: "Unhealthy"},
     {names.REPLACED_BY: "claim-1"},
+    {names.REPLACED_BY: "", names.DISRUPTION_REASON: "Empty"},
+    {names.REPLACED_BY: "claim-1", names.DISRUPTION_REASON: "Drifted"},
+    {names.REPLACED_BY: "claim-1", names.DISRUPTION_REASON: "Expired"},
+    {names.REPLACED_BY: "claim-1", names.DISRUPTION_REASON: "Rebalance"},
     {names.REPLACES: "uid-claim-0"},
     {names.REPLACES: "uid-claim-0,uid-claim-2"},
     {names.REPLACEMENT_FAILED: "1 2026-03-02T11:59:01Z"},
     {names.REPLACEMENT_FAILED: "often"},
+)
+
+#: Which conditions make a node a candidate of voluntary disruption.
+CANDIDACIES: tuple[tuple[str, ...], ...] = (
+    (),
+    (),
+    (names.EMPTY_CONDITION,),
+    (names.EXPIRED_CONDITION,),
+    (names.DRIFTED_CONDITION,),
+    (names.REBALANCE_CONDITION,),
+    (names.EXPIRED_CONDITION, names.DRIFTED_CONDITION),
 )
 
 #: What kubelets and others say of a node beside Ready.
@@ -341,6 +361,9 @@ def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
         conditions.append(condition("DisruptionReason", "True", draw(past), "Unhealthy"))
     if stage > 1 and draw(st.booleans()):
         conditions.append(condition("ReadyOnce", "True", draw(past)))
+    if stage > 2:
+        for type_ in draw(st.sampled_from(CANDIDACIES)):
+            conditions.append(condition(type_, "True", draw(instants | past)))
     stamp = draw(st.sampled_from(["", "", "", *STAMPS]))
     if stage and draw(st.sampled_from([False, False, True])):
         conditions.append(condition("Drifted", "True", draw(past), draw(st.sampled_from(DRIFTS))))
@@ -366,6 +389,7 @@ def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
         spec=NodeClaimSpec(
             node_class_ref=FOREIGN if story == "foreign" else OURS,
             termination_grace_period=draw(st.sampled_from([None, None, "10m", "9m", "0s"])),
+            expire_after=draw(st.sampled_from([None, "720h", "10m", "11m", "1h", "Never", "old"])),
             initialization_ttl=draw(st.sampled_from([None, None, "10m"])),
             requirements=(
                 Requirement(key=names.INSTANCE_TYPE, operator="In", values=("small", "large")),

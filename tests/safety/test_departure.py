@@ -520,7 +520,8 @@ def test_a_reboot_begins_within_budgets_and_windows_only() -> None:
 
 def test_other_reasons_ask_their_own_windows_and_vetoes() -> None:
     marks = {names.REPLACED_BY: "b", names.DISRUPTION_REASON: "Drifted"}
-    healthy: Objects = {"claim": a_claim(annotations=marks), "node": a_node(taints=(DISRUPTED,))}
+    drifted = a_claim(annotations=marks, conditions=[condition("Drifted")])
+    healthy: Objects = {"claim": drifted, "node": a_node(taints=(DISRUPTED,))}
     assert asked(Ground.REPLACED, a_fleet(**healthy)) is None
     drift = a_named_window(actions=["Drift"])
     assert "blocks Drifted" in str(asked(Ground.REPLACED, a_fleet(**healthy, window=drift)))

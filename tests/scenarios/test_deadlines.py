@@ -240,7 +240,8 @@ def test_the_manual_way_delete_the_node_then_delete_its_pods() -> None:
 
 
 def test_setting_the_period_drifts_the_fleet_and_living_claims_keep_theirs() -> None:
-    with Story(*a_cluster(a_deployment())) as story:
+    stay = {"budgets": [{"nodes": "0", "reasons": ["Drifted"]}]}
+    with Story(a_node_class(), a_pool(disruption=stay), a_deployment()) as story:
         story.run(3 * MINUTE)
         template = {"template": {"spec": {"terminationGracePeriod": "15m"}}}
         story.store.patch(NODE_POOLS, "", "general", {"spec": template})

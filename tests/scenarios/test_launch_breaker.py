@@ -34,7 +34,9 @@ from tests.builders import (
     a_cluster,
     a_deployment,
     a_job,
+    a_node_class,
     a_pod,
+    a_pool,
     pod_spec,
 )
 
@@ -202,7 +204,9 @@ def test_kubelets_that_refuse_pods_cost_one_node() -> None:
 
 def test_kubelets_that_refuse_pods_on_nodes_that_are_cordoned_for_it() -> None:
     """As node problem detectors do: no room is left where the pod was refused."""
-    with Story(*a_cluster(a_deployment(cpu="1")), options=QUICK) as story:
+    # The refused pods are counted: they would go with their nodes, which are empty.
+    pool = a_pool(disruption={"consolidateAfter": "Never"})
+    with Story(a_node_class(), pool, a_deployment(cpu="1"), options=QUICK) as story:
         story.infrastructure.faults.set(kubelet_refuses_app="web")
         story.store.subscribe(PODS, cordon_when_refused(story))
         story.run(HOUR)

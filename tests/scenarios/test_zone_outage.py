@@ -124,7 +124,9 @@ def uids(things: list[Any]) -> set[str]:
 @contextmanager
 def sixty_nodes(settings: Settings | None = None, mode: str = "Forceful") -> Iterator[Story]:
     repair = {"defaultTolerationDuration": "10m", "terminationMode": mode}
-    pools = [a_pool(name, repair=repair) for name in POOLS]
+    # Most nodes have no pods: they are there to be counted.
+    stay = {"consolidateAfter": "Never"}
+    pools = [a_pool(name, repair=repair, disruption=stay) for name in POOLS]
     claims = [
         a_claim(pool, zone, number)
         for pool in POOLS

@@ -22,6 +22,7 @@
   "evictionRetryMin" "TENURE_EVICTION_RETRY_MIN"
   "evictionRetryMax" "TENURE_EVICTION_RETRY_MAX"
   "nodeRepair" "TENURE_NODE_REPAIR"
+  "voluntaryDisruption" "TENURE_VOLUNTARY_DISRUPTION"
   "legacyNodeRepair" "LEGACY_NODE_REPAIR"
   "repairDomainBreaker" "TENURE_REPAIR_DOMAIN_BREAKER"
   "evictionProbe" "TENURE_EVICTION_PROBE"

@@ -44,6 +44,8 @@ class Concern(StrEnum):
     LIFECYCLE = "lifecycle"
     NODE = "node"
     DRIFT = "drift"
+    EMPTINESS = "emptiness"
+    EXPIRATION = "expiration"
     OUTLOOK = "outlook"
     GARBAGE = "garbage"
     PROVISIONING = "provisioning"
@@ -91,6 +93,10 @@ class Ground(StrEnum):
 
     #: Voluntary disruption and graceful repair: reason and replacements are marked on the claim.
     REPLACED = "Replaced"
+    #: It is as old as it may become, and its pool has ``expirationPolicy: Always``.
+    EXPIRED = "Expired"
+    #: It was launched as a replacement, and no command counts on it.
+    LEFT_OVER = "LeftOver"
     #: A graceful repair is due for a claim that is being deleted already.
     REPAIR = "Repair"
     #: A forceful repair.

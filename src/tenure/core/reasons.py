@@ -63,6 +63,7 @@ class Reason(StrEnum):
     # Graceful disruption: candidates, replacements and reboots.
     DISRUPTION_BLOCKED = "DisruptionBlocked"
     DISRUPTION_WAITS = "DisruptionWaits"
+    VOLUNTARY_DISRUPTION_OFF = "VoluntaryDisruptionOff"
     DISRUPTION_WATCHED = "DisruptionWatched"
     NEEDED_AS_REPLACEMENT = "NeededAsReplacement"
     REPLACING = "Replacing"
@@ -79,6 +80,7 @@ class Reason(StrEnum):
     REPLACEMENT_FAILED = "ReplacementFailed"
     DISRUPTION_CANCELLED = "DisruptionCancelled"
     DISRUPTION_FORGOTTEN = "DisruptionForgotten"
+    REPLACEMENT_LEFT_OVER = "ReplacementLeftOver"
 
     # The deadline of a terminating node.
     STALE_DEADLINE = "StaleTerminationTimestamp"
@@ -112,6 +114,11 @@ class Reason(StrEnum):
     DRIFTED = "Drifted"
     NOT_DRIFTED = "NotDrifted"
     DRIFT_UNKNOWN = "DriftUnknown"
+    NODE_EMPTY = "NodeEmpty"
+    NODE_NOT_EMPTY = "NodeNotEmpty"
+    EXPIRED = "Expired"
+    NOT_EXPIRED = "NotExpired"
+    EXPIRATION_FORCED = "ExpirationForced"
     HASH_RENEWED = "HashRenewed"
 
     # Garbage collection of instances and claims.
@@ -349,20 +356,27 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The node is to be disrupted gracefully and waits: one command is planned at a time, and "
         "after a failed replacement the pool backs off.",
     ),
+    Reason.VOLUNTARY_DISRUPTION_OFF: ReasonInfo(
+        "The node is empty, expired, drifted or recommended to leave, and stays: voluntary disruption is "
+        "switched off.",
+        "Set --voluntary-disruption=true, or remove the node by hand.",
+        _NORMAL,
+    ),
     Reason.DISRUPTION_WATCHED: ReasonInfo(
-        "Nodes of the pool are unhealthy or not Ready yet; they are evaluated again when one may be "
-        "due for graceful repair."
+        "Nodes of the pool are, or will be, candidates of disruption: unhealthy, empty, expired, drifted "
+        "or recommended to leave. They are evaluated again when one may be due."
     ),
     Reason.NEEDED_AS_REPLACEMENT: ReasonInfo(
         "A node is to be replaced, and its pods need this one: a claim is created.", event=_NORMAL
     ),
     Reason.REPLACING: ReasonInfo(
-        "The node's replacements are being launched; until they are initialized the node stays, but "
-        "takes no new pods.",
+        "The node is to go. Its replacements, where its pods need any, are being launched; until they are "
+        "initialized the node stays, but takes no new pods.",
         event=_NORMAL,
     ),
     Reason.REPLACED: ReasonInfo(
-        "The node's replacements are initialized; the node is terminated.", event=_NORMAL
+        "The node's replacements, where it needs any, are initialized; the node is terminated.",
+        event=_NORMAL,
     ),
     Reason.REBOOT_DUE: ReasonInfo("The node is going to be rebooted in place.", event=_NORMAL),
     Reason.REBOOTING: ReasonInfo(
@@ -407,6 +421,12 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.DISRUPTION_FORGOTTEN: ReasonInfo(
         "The node is marked as being disrupted, but no command disrupts it: the mark is removed."
+    ),
+    Reason.REPLACEMENT_LEFT_OVER: ReasonInfo(
+        "The claim was launched as a replacement, and the node that it was to replace stays. It is "
+        "removed if no pod uses it, whatever windows and budgets say; else it stays as a node like "
+        "any other.",
+        event=_NORMAL,
     ),
     Reason.STALE_DEADLINE: ReasonInfo(
         "The claim has a termination timestamp but is not being deleted; the timestamp is removed, "
@@ -497,8 +517,10 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.DRIFTED: ReasonInfo(
         "The node is not what is asked for now: the pool's template or requirements have changed, the "
         "provider no longer offers its instance type, or the provider says so (another image). The "
-        "message names what differs; the condition Drifted is set.",
-        "To keep the node as it is, undo the change, or pin the image in the node class.",
+        "message names what differs; the condition Drifted is set, and the node is replaced when "
+        "windows and budgets allow it.",
+        "To keep the node as it is, undo the change, or pin the image in the node class. tenure "
+        "explain says what the node waits for.",
         _NORMAL,
     ),
     Reason.NOT_DRIFTED: ReasonInfo(
@@ -509,6 +531,27 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The provider fails to say whether the instance has drifted. Nothing drifts because of that; "
         "the provider is asked again.",
         "If it lasts, look at what the provider answers.",
+    ),
+    Reason.NODE_EMPTY: ReasonInfo(
+        "No pod is on the node that its removal would move or lose, and none is expected. The condition "
+        "Empty is set; the pool's consolidateAfter counts from its transition.",
+        "Set spec.disruption.consolidateAfter of the NodePool to keep empty nodes longer; Never keeps "
+        "them for ever.",
+    ),
+    Reason.NODE_NOT_EMPTY: ReasonInfo(
+        "A pod is on the node, or is expected there: one that is nominated to its claim, or those of a "
+        "node that it replaces. The condition Empty is removed."
+    ),
+    Reason.EXPIRED: ReasonInfo(
+        "The node is as old as expireAfter allows, less the spread of its pool. The condition Expired is "
+        "set; the node is replaced when windows and budgets allow it."
+    ),
+    Reason.NOT_EXPIRED: ReasonInfo("The node does not expire before the instant that is named."),
+    Reason.EXPIRATION_FORCED: ReasonInfo(
+        "The node is as old as expireAfter allows, and its NodePool has expirationPolicy Always: the "
+        "claim is deleted, whatever budgets say.",
+        "Use expirationPolicy WhenAllowed to have its replacement ready first.",
+        _NORMAL,
     ),
     Reason.HASH_RENEWED: ReasonInfo(
         "The claim's hash has another version and cannot be compared; it gets the current one, "
@@ -615,8 +658,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "If pods wait for a node of the pool, raise the limit that is named; else nothing.",
     ),
     Reason.DISRUPTION_INVALID: ReasonInfo(
-        "A field of the pool's spec.disruption cannot be used. Until a budget is fixed, no node of "
-        "the pool is disrupted voluntarily. Provisioning goes on.",
+        "A field of the pool's spec.disruption cannot be used. Until it is fixed, no node of the pool "
+        "is disrupted voluntarily; one in a budget stops graceful repair, too. Provisioning goes on.",
         "Fix the field that is named; tenure lint shows it with an example.",
         _WARNING,
     ),

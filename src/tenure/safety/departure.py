@@ -25,6 +25,7 @@ from tenure.safety.reasons import UNHEALTHY, is_repair, veto_of
 from tenure.safety.times import asked_for, span_of
 from tenure.safety.unhealthy import open_breaker, outage, unfounded
 from tenure.safety.unreadable import unreadable_parts, unreadable_pods
+from tenure.safety.voluntary import occupies, protected_pods, too_young, unfounded_choice
 from tenure.safety.windows import closed_window, unlisted_windows
 from tenure.schema.semantics.repair import block_problems
 
@@ -97,7 +98,9 @@ def vetoed(d: Departure) -> str | None:
 
 
 def switched_off(d: Departure) -> str | None:
-    """Node repair is on, and the pool's repair block can be used."""
+    """Voluntary disruption is on; of a repair: that is, and the pool's repair block can be used."""
+    if not is_repair(d.reason) and not d.settings.voluntary_disruption:
+        return "voluntary disruption is switched off (--voluntary-disruption)"
     if not d.by_condition:
         return None
     if not d.settings.node_repair:
@@ -123,6 +126,40 @@ def unhealthy(d: Departure) -> str | None:
     if d.node is None or not d.by_condition:
         return None
     return unfounded(d.claim, d.node, d.snapshot, d.now)
+
+
+def chosen(d: Departure) -> str | None:
+    """Of a voluntary reason: it holds now, and no protected pod is there."""
+    if d.node is None or is_repair(d.reason):
+        return None
+    found = unfounded_choice(d.claim, d.node, d.reason, d.snapshot, d.now)
+    return found or protected_pods(d.claim, d.node, d.reason, d.snapshot, d.settings, d.now)
+
+
+def expired(d: Departure) -> str | None:
+    """It is as old as it may become, and its pool has the policy Always."""
+    pool = d.pool
+    if pool is None or pool.spec.replicas is not None:
+        return "its NodePool is gone, or has spec.replicas: no node of it expires"
+    if pool.spec.disruption.expiration_policy != "Always":
+        return f"expirationPolicy of NodePool {pool.name} is not Always"
+    return too_young(d.claim, d.now, spread=False)
+
+
+def left_over(d: Departure) -> str | None:
+    """It was launched for a claim that stays and does not name it, and no pod is there or to come."""
+    uids = d.claim.annotations.get(names.REPLACES, "").split(",")
+    replaced = [one for uid in uids for one in d.snapshot.claims_with_uid(uid).values()]
+    if not replaced:
+        return "it is no replacement of a claim that is there"
+    for one in replaced:
+        if one.deleting or d.claim.name in one.annotations.get(names.REPLACED_BY, "").split(","):
+            return f"it replaces NodeClaim {one.name}"
+    pods = [pod for node in d.nodes for pod in d.snapshot.pods_on(node.name).values()]
+    named = d.claim.annotations.get(names.NOMINATED_PODS, "").split(",")
+    pods += [pod for pod in d.snapshot.unschedulable_pods().values() if pod.uid in named]
+    used = next(filter(occupies, pods), None)
+    return f"pod {used.key} uses it" if used is not None else None
 
 
 def breakers(d: Departure) -> str | None:
@@ -218,9 +255,12 @@ RULES: Final[Mapping[Ground, tuple[Rule, ...]]] = {
         vetoed,
         windows,
         unhealthy,
+        chosen,
         breakers,
         budgets,
     ),
+    Ground.EXPIRED: (one_node, unreadable, switched_off, windows, expired),
+    Ground.LEFT_OVER: (unreadable, left_over),
     Ground.REPAIR: (one_node, unreadable, switched_off, vetoed, windows, unhealthy, breakers),
     Ground.REPAIR_FORCED: (
         one_node,
@@ -248,6 +288,7 @@ PLANNED: Final[tuple[Rule, ...]] = (
     vetoed,
     windows,
     unhealthy,
+    chosen,
     breakers,
     budgets,
 )

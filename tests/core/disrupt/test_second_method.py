@@ -182,7 +182,8 @@ def test_a_command_of_a_method_that_is_gone_is_rolled_back() -> None:
 
 def test_before_it_terminates_the_annotation_of_the_node_is_asked_again() -> None:
     told = on_claim(*going(node=closed(annotations={DO_NOT_DISRUPT: "true"})))
-    assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
+    assert told.reason is Reason.DISRUPTION_CANCELLED
+    assert body_of(told)["metadata"]["annotations"] == {REPLACED_BY: None, DISRUPTION_REASON: None}
 
 
 # -- maintenance windows ---------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -20,26 +21,48 @@ from tenure.core.gates.gates import (
     ROLLS_BACK,
     Gate,
     GateFacts,
+    LaunchTime,
     Operation,
+    changes_at,
     first_blocked,
 )
 from tenure.core.gates.traits import Traits
 from tenure.core.health.facts import CircuitBreakerOpen, Domain, FirstProbe
 from tenure.core.reasons import Reason
+from tenure.core.recurrence import Dates
 from tenure.core.terminate.drain import drain_until
 from tenure.core.windows.parsed import ParsedWindow
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.window import ACTIONS
-from tests.core.build import NOW, SETTINGS, a_claim, a_node, a_pod, a_pool, ahead
+from tests.core.build import NOW, SETTINGS, a_claim, a_node, a_pdb, a_pod, a_pool, ahead, condition
 from tests.snapshots import snapshot_with
 
-OFF = msgspec.structs.replace(SETTINGS, node_repair=False)
+OFF = msgspec.structs.replace(SETTINGS, node_repair=False, voluntary_disruption=False)
+
+#: Nodes are taken away by choice.
+OF_CHOICE = {Operation.VOLUNTARY, Operation.EXPIRATION}
 
 CLAIM, NODE = a_claim(annotations={DO_NOT_REPAIR: "true"}), a_node()
 #: With neither schedules nor dates it is always active.
 FREEZE = ParsedWindow(name="freeze", blocks=True, actions=frozenset(ACTIONS))
-POOL = a_pool(disruption={"budgets": [{"nodes": "0"}]})
+CLOSED = [{"nodes": "0"}]
+READY = a_pod(conditions=[condition("Ready")])
+POOL = a_pool(disruption={"budgets": CLOSED})
+#: Voluntary disruption cannot use its rules; its budgets can be read.
+BROKEN = a_pool(disruption={"budgets": CLOSED, "consolidateAfter": "soon"})
+VOLUNTARY, REPAIR = Traits(reason="Expired"), Traits(reason="Unhealthy", voluntary=False)
+#: It is not active yet, and blocks before a node could be launched.
+SOON = ParsedWindow(
+    name="soon",
+    blocks=True,
+    actions=frozenset(ACTIONS),
+    parts=(Dates(ahead(30), ahead(3600)),),
+)
 SNAPSHOT = snapshot_with(CLAIM, NODE, POOL, a_pod(protected="true"))
+
+
+def traits_of(operation: Operation) -> Traits:
+    return VOLUNTARY if operation in OF_CHOICE else REPAIR
 
 
 def everything(**fields: Any) -> GateFacts:
@@ -47,32 +70,34 @@ def everything(**fields: Any) -> GateFacts:
     usual: dict[str, Any] = {
         "claim": CLAIM,
         "node": NODE,
-        "pool": POOL,
-        "windows": (FREEZE,),
+        "pool": BROKEN,
+        "windows": (FREEZE, SOON),
         "broken": "spec.repair is nonsense",
         "outage": (FirstProbe(Domain("zone", "a"), NOW),),
         "breaker": CircuitBreakerOpen("general", 2, 3, 1, "1"),
         "breakers_change_at": ahead(7),
         "pauses": ((ahead(60), "b"),),
-        "traits": Traits(reason="Expired"),
+        "traits": VOLUNTARY,
         "fleet": fleet_of("general", SNAPSHOT),
         "drain": drain_until(NODE, None, SNAPSHOT),
         "unplaced": PendingPodsFirst(),
+        "launches": (LaunchTime("general", timedelta(minutes=1)),),
     }
     return GateFacts(**usual | fields)
 
 
 #: Facts of which the gate has nothing to say.
 LETS_PASS: dict[Gate, dict[str, Any]] = {
-    Gate.RULES: {"broken": ""},
+    Gate.RULES: {"broken": "", "pool": POOL},
     Gate.VETO: {"claim": a_claim()},
-    Gate.WINDOW: {"windows": ()},
+    Gate.WINDOW: {"windows": (SOON,)},
     Gate.OUTAGE: {"outage": ()},
     Gate.BREAKER: {"breaker": None},
     Gate.PAUSE: {"pauses": ()},
     Gate.BUDGET: {"pool": a_pool(disruption={"budgets": []})},
     Gate.PODS: {"drain": drain_until(NODE, None, snapshot_with(CLAIM, NODE))},
     Gate.LIMITS: {"unplaced": None},
+    Gate.CLOSING: {"launches": ()},
 }
 
 
@@ -80,7 +105,7 @@ LETS_PASS: dict[Gate, dict[str, Any]] = {
 def test_an_operation_asks_the_gates_of_its_row_in_the_order_of_the_list(
     operation: Operation,
 ) -> None:
-    facts, settings, met = everything(), OFF, []
+    facts, settings, met = everything(traits=traits_of(operation)), OFF, []
     while (blocked := first_blocked(operation, facts, settings, NOW)) is not None:
         met.append(blocked.gate)
         if blocked.gate is Gate.OFF:
@@ -90,9 +115,10 @@ def test_an_operation_asks_the_gates_of_its_row_in_the_order_of_the_list(
     assert met == [gate for gate in Gate if gate in ASKED[operation]]
 
 
+@pytest.mark.parametrize("traits", [VOLUNTARY, REPAIR])
 @pytest.mark.parametrize("gate", Gate)
-def test_a_gate_says_that_it_was_this_gate(gate: Gate) -> None:
-    blocked = GATES[gate](everything(), OFF, NOW)
+def test_a_gate_says_that_it_was_this_gate(gate: Gate, traits: Traits) -> None:
+    blocked = GATES[gate](everything(traits=traits), OFF, NOW)
     assert blocked is not None
     assert blocked.gate is gate
     assert blocked.facts
@@ -140,24 +166,91 @@ def test_a_gate_that_is_asked_without_its_facts_is_a_fault_and_lets_nothing_pass
 
 @pytest.mark.parametrize("operation", Operation)
 def test_nothing_is_done_in_spite_of_a_veto_but_voluntary_disruption(operation: Operation) -> None:
-    """The veto is on repair; ``do-not-disrupt`` on the Node is what blocks the other one."""
-    assert (Gate.VETO in ASKED[operation]) is (operation is not Operation.VOLUNTARY)
+    """The veto is on repair; ``do-not-disrupt`` on the Node is what blocks the others."""
+    assert (Gate.VETO in ASKED[operation]) is (operation not in OF_CHOICE)
 
 
 def test_switching_repair_off_does_not_stop_time_outs() -> None:
     timeouts = {Operation.GRACEFUL_TIMEOUT, Operation.FORCEFUL_TIMEOUT, Operation.BOOT_TIMEOUT}
-    assert {one for one in Operation if Gate.OFF not in ASKED[one]} == {
-        *timeouts,
-        Operation.VOLUNTARY,
-    }
+    assert {one for one in Operation if Gate.OFF not in ASKED[one]} == timeouts
+
+
+def test_each_switch_is_for_its_own_operations() -> None:
+    no_choice = msgspec.structs.replace(SETTINGS, voluntary_disruption=False)
+    no_repair = msgspec.structs.replace(SETTINGS, node_repair=False)
+    for traits, mine, other in ((VOLUNTARY, no_choice, no_repair), (REPAIR, no_repair, no_choice)):
+        assert GATES[Gate.OFF](everything(traits=traits), mine, NOW) is not None
+        assert GATES[Gate.OFF](everything(traits=traits), other, NOW) is None
+
+
+def test_rules_of_disruption_and_of_repair_are_not_mixed_up() -> None:
+    assert GATES[Gate.RULES](everything(broken=""), SETTINGS, NOW) is not None
+    assert GATES[Gate.RULES](everything(broken="", traits=REPAIR), SETTINGS, NOW) is None
+    assert GATES[Gate.RULES](everything(pool=POOL), SETTINGS, NOW) is None
+
+
+def test_an_empty_node_goes_while_the_pool_pauses() -> None:
+    empty = Traits(reason="Empty", needs_replacement=False)
+    assert GATES[Gate.PAUSE](everything(traits=empty), SETTINGS, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "blocks"), [(29, False), (30, False), (31, True)], ids=["before", "just", "after"]
+)
+def test_a_launch_that_ends_after_the_window_closes_does_not_begin(
+    seconds: int, blocks: bool
+) -> None:
+    launches = (LaunchTime("general", timedelta(seconds=seconds)),)
+    facts = everything(windows=(SOON,), launches=launches)
+    blocked = GATES[Gate.CLOSING](facts, SETTINGS, NOW)
+    assert (blocked is not None) is blocks
+    assert changes_at(Operation.VOLUNTARY, facts, NOW) == (
+        ahead(30 - seconds) if seconds < 30 else ahead(30)
+    )
+
+
+def test_a_replacement_that_was_launched_before_counts_from_its_launch() -> None:
+    launches = (LaunchTime("general", timedelta(seconds=60), since=ahead(-40)),)
+    facts = everything(windows=(SOON,), launches=launches)
+    assert GATES[Gate.CLOSING](facts, SETTINGS, NOW) is None
+
+
+def closed(gate: Gate, **fields: Any) -> bool:
+    blocked = GATES[gate](everything(**fields), SETTINGS, NOW)
+    assert blocked is not None
+    return blocked.closed
+
+
+def test_a_budget_is_closed_where_it_allows_nothing_and_not_where_others_use_it() -> None:
+    assert closed(Gate.BUDGET)
+    assert closed(Gate.BUDGET, pool=a_pool(disruption={"budgets": [{"nodes": "many"}]}))
+    used = a_pool(disruption={"budgets": [{"nodes": "1"}]})
+    assert not closed(Gate.BUDGET, pool=used, started=1)
+
+
+def test_pods_close_it_by_protection_and_not_by_a_pdb_that_is_used_up() -> None:
+    def drain(pod: Any, *more: Any) -> Any:
+        return drain_until(NODE, None, snapshot_with(CLAIM, NODE, pod, *more))
+
+    assert closed(Gate.PODS, drain=drain(a_pod(protected="true")))
+    used_up = a_pdb(expected_pods=2, desired_healthy=1, current_healthy=1)
+    assert not closed(Gate.PODS, drain=drain(READY, used_up))
+    never = a_pdb(expected_pods=2, desired_healthy=2, current_healthy=2)
+    assert closed(Gate.PODS, drain=drain(READY, never))
 
 
 def test_reason_codes_are_those_that_alerts_are_written_for() -> None:
     found = {gate: GATES[gate](everything(), OFF, NOW) for gate in Gate}
+    repair = GATES[Gate.OFF](everything(traits=REPAIR), OFF, NOW)
+    rules = GATES[Gate.RULES](everything(traits=REPAIR), OFF, NOW)
+    assert repair is not None
+    assert repair.reason is Reason.REPAIR_OFF
+    assert rules is not None
+    assert rules.reason is Reason.REPAIR_OFF
     codes = {gate: blocked.reason for gate, blocked in found.items() if blocked is not None}
     assert codes == {
-        Gate.OFF: Reason.REPAIR_OFF,
-        Gate.RULES: Reason.REPAIR_OFF,
+        Gate.OFF: Reason.VOLUNTARY_DISRUPTION_OFF,
+        Gate.RULES: Reason.DISRUPTION_BLOCKED,
         Gate.VETO: Reason.REPAIR_VETOED,
         Gate.WINDOW: Reason.DISRUPTION_BLOCKED,
         Gate.OUTAGE: Reason.REPAIR_BLOCKED,
@@ -166,6 +259,7 @@ def test_reason_codes_are_those_that_alerts_are_written_for() -> None:
         Gate.BUDGET: Reason.DISRUPTION_BLOCKED,
         Gate.PODS: Reason.DISRUPTION_BLOCKED,
         Gate.LIMITS: Reason.DISRUPTION_BLOCKED,
+        Gate.CLOSING: Reason.DISRUPTION_BLOCKED,
     }
     assert codes.keys() == set(Gate)
 

@@ -187,7 +187,10 @@ def test_a_template_that_cannot_be_read_is_not_ready_and_has_no_hash() -> None:
             {"disruption": {"budgets": [{"nodes": "10%", "schedule": "x", "duration": "1h"}]}},
             "DisruptionValid",
             Reason.DISRUPTION_INVALID,
-            "no node is disrupted voluntarily: spec.disruption.budgets[0].schedule: got 'x'",
+            (
+                "no node is disrupted voluntarily or repaired gracefully: "
+                "spec.disruption.budgets[0].schedule: got 'x'"
+            ),
         ),
         (
             {"repair": {"policies": [{"conditionType": "Odd", "toleration": "5m"}]}},

@@ -103,6 +103,7 @@ def configured(
         chosen={s.flag: s.form.show(values[s.flag]) for s in TABLE if values[s.flag] != s.default},
         notes=(
             *_repair_notes(values["node-repair"], by),
+            *_voluntary_notes(values["voluntary-disruption"], places["voluntary-disruption"]),
             *_gate_notes(values["feature-gates"]),
             *_karpenter_notes(environment),
         ),
@@ -243,6 +244,14 @@ def _repair_notes(on: bool, by: str) -> Iterator[str]:
         f"node repair is off: {what}; unhealthy nodes are reported and not repaired, time-outs of "
         "new nodes still run; --node-repair=true switches it on"
     )
+
+
+def _voluntary_notes(on: bool, by: str) -> Iterator[str]:
+    if not on:
+        yield (
+            f"voluntary disruption is off: {by}=false; empty, expired and drifted nodes are reported and "
+            "stay; --voluntary-disruption=true switches it on"
+        )
 
 
 def _gate_notes(gates: Mapping[str, bool]) -> Iterator[str]:

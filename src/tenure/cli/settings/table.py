@@ -313,6 +313,15 @@ OWN: Final = (
     ),
     Setting(
         section=LEAVING,
+        field="voluntary_disruption",
+        flag="voluntary-disruption",
+        form=form.switch(),
+        reason="Whether nodes are taken away by choice: empty, expired, drifted, or recommended to leave "
+        "by the cloud. Repair, time-outs, interruptions and deletions by users go on without it. The log "
+        "says at the start if it is off.",
+    ),
+    Setting(
+        section=LEAVING,
         field="legacy_node_repair",
         flag="legacy-node-repair",
         form=form.switch(),
@@ -558,6 +567,6 @@ KARPENTER_ONLY: Final = {
 #: What manifests can ask for and nothing acts on yet; said at the start, so that no user waits
 #: for it in vain. ``docs/limits.md`` says more.
 NOT_YET: Final = (
-    "consolidation, drift and expiration",
+    "consolidation of nodes with pods",
     "static capacity (replicas of a NodePool)",
 )

@@ -4,7 +4,9 @@ The replacements took pods while they came up, and the cluster has changed. So o
 replacements are all initialized, the first of these that applies:
 
 1. tolerated   what the method wanted has changed and is not due: it waits for that;
-2. gates       asked again, all but the pause (``gates``);
+2. pods came   to a node that goes only because it is empty: the command is rolled back;
+   gates       asked again, all but the pause (``gates``). It waits; a voluntary one is rolled back
+               where a user has closed the gate, so that the node takes pods again;
 3. capacity    a pod of it fits nowhere, or only on a node that is not initialized;
 4. launch      its pods need more nodes after all. Provisioning launches them, as for every node that
                terminates; only where the pool's limits forbid that they are created here, because
@@ -27,11 +29,15 @@ import msgspec
 
 from tenure.core.decision import Concern, Delete, Ground, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, facts_of
+from tenure.core.disrupt.emptiness import occupies
 from tenure.core.disrupt.facts import (
     MoreReplacements,
+    NoReschedulablePods,
     PlannedLater,
+    PodsCame,
     ReplacementsInitialized,
     ReservedCapacityTaken,
+    RolledBack,
     TerminatingWithin,
     ToleratedAgain,
 )
@@ -42,10 +48,11 @@ from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
 from tenure.core.facts import Fact
 from tenure.core.gates.fleet import PoolFleet, fleet_of
 from tenure.core.gates.gates import LAST, PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
-from tenure.core.marks.command import add_replacements, commands_under_way
+from tenure.core.marks.command import add_replacements, commands_under_way, roll_back
 from tenure.core.marks.deadline import grace_period, written_between
 from tenure.core.marks.stamp import stamp_claim, take_off_stamp
 from tenure.core.marks.taints import is_closed
+from tenure.core.provision.demand import is_reschedulable
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, no_later, say
 from tenure.core.writes import as_evaluated, delete_claim
@@ -126,7 +133,7 @@ class Execution:
         if node is None or off or not is_closed(node):
             return
         facts = self._gates()
-        verdict = self._tolerated() or self._blocked(facts)
+        verdict = self._tolerated() or self._occupied(node) or self._blocked(facts)
         if verdict is None:
             plan = self._plan(self._leaving(node))
             yield from launched(plan, self._claim.name, self._command.reason)
@@ -155,6 +162,18 @@ class Execution:
             return None
         return _say(self._claim, Reason.DISRUPTION_WAITS, ToleratedAgain(at), recheck_at=at)
 
+    def _occupied(self, node: Node) -> Verdict | None:
+        if not self._shared.methods.named(self._command.reason).traits.only_empty:
+            return None
+        pods = (item.pod for item in self._facts.drain.pods)
+        there = tuple(sorted(pod.key for pod in pods if occupies(pod)))
+        return self._rolled_back(PodsCame(node.name, there)) if there else None
+
+    def _rolled_back(self, *why: Fact) -> Verdict:
+        assert self._command.node is not None, "else it is rolled back already"
+        facts = (*why, RolledBack(self._command.node.name))
+        return _say(self._claim, Reason.DISRUPTION_CANCELLED, *facts, action=roll_back(self._claim))
+
     # -- the gates, for the second time ------------------------------------------------
 
     def _gates(self) -> GateFacts:
@@ -182,6 +201,8 @@ class Execution:
         found = first_blocked(operation, facts, self._settings, self._now, only=only)
         if found is None:
             return None
+        if found.closed and self._shared.methods.named(self._command.reason).traits.voluntary:
+            return no_later(self._rolled_back(*found.facts), found.until)
         return _say(
             self._claim,
             found.reason,
@@ -217,7 +238,7 @@ class Execution:
         if plan.claims:
             taken = ReservedCapacityTaken(tuple(new.name for new in plan.claims))
             return _say(self._claim, Reason.REPLACING, taken)
-        blocked = self._first_blocked(with_plan(facts, plan), LAST)
+        blocked = self._first_blocked(with_plan(facts, plan), LAST - PLAN_ONLY)
         if blocked is not None:
             return blocked
         known = self._command.names
@@ -259,4 +280,7 @@ class Execution:
         return msgspec.structs.replace(verdict, commits=self._validation.commits)
 
     def _initialized(self) -> Fact:
+        pods = (item.pod for item in self._facts.drain.pods)
+        if not self._command.names and not any(map(is_reschedulable, pods)):
+            return NoReschedulablePods()
         return ReplacementsInitialized(tuple(self._command.names))

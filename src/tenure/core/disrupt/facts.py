@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
-from tenure.core.facts import AT, Fact, counted, sentence, unreadable
+from tenure.core.facts import AT, Fact, counted, sentence, some, unreadable
 from tenure.core.provision.facts import CheapestFit, ClaimRefused
 from tenure.model.api.meta import format_time
 from tenure.model.values.duration import Duration, compact
@@ -29,6 +29,13 @@ class PodFitsNowhere(Fact, frozen=True):
         return f"Pod {self.pod} fits nowhere else: {sentence(self.why)}"
 
 
+class PendingPodsFit(Fact, frozen=True):
+    node: str
+
+    def __str__(self) -> str:
+        return f"pending pods fit on Node {self.node}, so the scheduler may bind them there"
+
+
 class CapacityNotInitialized(Fact, frozen=True):
     #: Names of Nodes; of claims that have no Node yet.
     nodes: tuple[str, ...]
@@ -48,6 +55,99 @@ class ReservedCapacityTaken(Fact, frozen=True):
         return f"other pods have taken the capacity that was reserved; {new}"
 
 
+# -- whether a node is empty -----------------------------------------------------------------
+
+
+class NodeIsEmpty(Fact, frozen=True):
+    node: str
+    #: None: it has just become so.
+    since: datetime | None = None
+
+    def __str__(self) -> str:
+        since = f" since {format_time(self.since)}" if self.since is not None else ""
+        return f"Node {self.node} has no reschedulable pods{since}"
+
+
+class NodeNotEmpty(Fact, frozen=True):
+    claim: str
+
+    def __str__(self) -> str:
+        return f"the node of NodeClaim {self.claim} is not empty, or nothing asks whether it is"
+
+
+class PodsNominated(Fact, frozen=True):
+    claim: str
+    #: With their namespaces.
+    pods: tuple[str, ...]
+    until: datetime
+
+    def __str__(self) -> str:
+        pods = f"{counted(len(self.pods), 'pending pod')} ({some(self.pods)})"
+        verb = "is" if len(self.pods) == 1 else "are"
+        return f"{pods} {verb} nominated to NodeClaim {self.claim} until {format_time(self.until)}"
+
+
+class ReservedForPods(Fact, frozen=True):
+    claim: str
+    #: The claim that it replaces.
+    replaces: str
+
+    def __str__(self) -> str:
+        return f"NodeClaim {self.claim} is reserved for the pods of NodeClaim {self.replaces}"
+
+
+# -- when a node expires, and why else it is a candidate -----------------------------------------
+
+
+class ClaimExpires(Fact, frozen=True):
+    claim: str
+    at: datetime
+    #: As written.
+    after: str
+    policy: str
+
+    def __str__(self) -> str:
+        rule = f"expireAfter {self.after}, expirationPolicy {self.policy}"
+        return f"NodeClaim {self.claim} expires at {format_time(self.at)} ({rule})"
+
+
+class DoesNotExpire(Fact, frozen=True):
+    claim: str
+
+    def __str__(self) -> str:
+        return f"NodeClaim {self.claim} does not expire"
+
+
+class NodeExpired(Fact, frozen=True):
+    node: str
+    since: datetime
+    #: As written.
+    after: str
+
+    def __str__(self) -> str:
+        return f"Node {self.node} has been expired since {format_time(self.since)} (expireAfter {self.after})"
+
+
+class NodeDrifted(Fact, frozen=True):
+    node: str
+    since: datetime
+    #: As the claim's condition says; empty: it does not.
+    what: str = ""
+
+    def __str__(self) -> str:
+        what = f": {self.what}" if self.what else ""
+        return f"Node {self.node} has drifted since {format_time(self.since)}{what}"
+
+
+class RebalanceRecommended(Fact, frozen=True):
+    node: str
+    since: datetime
+
+    def __str__(self) -> str:
+        since = format_time(self.since)
+        return f"the cloud recommends since {since} to leave the instance of Node {self.node}"
+
+
 # -- planning --------------------------------------------------------------------------------
 
 
@@ -58,9 +158,7 @@ class NodesWatched(Fact, frozen=True):
 
     def __str__(self) -> str:
         verb = "is" if len(self.claims) == 1 else "are"
-        return (
-            f"{counted(len(self.claims), 'NodeClaim')} {verb} {self.what}: {', '.join(self.claims)}"
-        )
+        return f"{counted(len(self.claims), 'NodeClaim')} {verb} {self.what}: {some(self.claims)}"
 
 
 class PlannedFirst(Fact, frozen=True):
@@ -188,6 +286,29 @@ class UnknownReason(Fact, frozen=True):
         return f'unknown disruption reason "{self.reason}"'
 
 
+class NoLongerDue(Fact, frozen=True):
+    claim: str
+    #: Of the disruption.
+    reason: str
+    #: None: it is not a candidate at all any more.
+    due_at: datetime | None = None
+
+    def __str__(self) -> str:
+        what = f"NodeClaim {self.claim} is no longer a candidate for reason {self.reason}"
+        return what if self.due_at is None else f"{what} before {format_time(self.due_at)}"
+
+
+class PodsCame(Fact, frozen=True):
+    node: str
+    #: With their namespaces.
+    pods: tuple[str, ...]
+
+    def __str__(self) -> str:
+        verb = "is" if len(self.pods) == 1 else "are"
+        pods = counted(len(self.pods), "pod")
+        return f"Node {self.node} is no longer empty: {pods} {verb} there ({some(self.pods)})"
+
+
 class NodeRecovered(Fact, frozen=True):
     node: str
 
@@ -238,6 +359,37 @@ class ReplacementUnreadable(Fact, frozen=True):
         return f"a replacement was not initialized by {format_time(self.by)}, as far as can be read: {self.why}"
 
 
+# -- replacements that are left over -------------------------------------------------------------
+
+
+class LeftOverKept(Fact, frozen=True):
+    claim: str
+    replaces: str
+    until: datetime
+
+    def __str__(self) -> str:
+        return (
+            f"NodeClaim {self.claim} replaces NodeClaim {self.replaces}, whose command is about to "
+            f"begin; looked at again at {format_time(self.until)}"
+        )
+
+
+class LeftOverInUse(Fact, frozen=True):
+    claim: str
+    replaces: str
+
+    def __str__(self) -> str:
+        return f"NodeClaim {self.replaces} stays, and pods use its replacement {self.claim}, which stays, too"
+
+
+class LeftOverRemoved(Fact, frozen=True):
+    claim: str
+    replaces: str
+
+    def __str__(self) -> str:
+        return f"NodeClaim {self.replaces} stays, and no pod uses its replacement {self.claim}: deleting it"
+
+
 # -- carrying out ----------------------------------------------------------------------------
 
 
@@ -283,9 +435,21 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PodFitsNowhere(
         "default/web-1", (ClaimRefused("general-x8w2c", "spec.requirements: too many"),)
     ),
+    PendingPodsFit("node-1"),
     CapacityNotInitialized(("node-2",)),
     ReservedCapacityTaken(),
     ReservedCapacityTaken(("general-26szh",)),
+    NodeIsEmpty("node-1"),
+    NodeIsEmpty("node-1", AT),
+    NodeNotEmpty("general-4nv74"),
+    PodsNominated("general-4nv74", ("default/web-1", "default/web-2"), AT),
+    ReservedForPods("general-26szh", "general-4nv74"),
+    ClaimExpires("general-4nv74", AT, "720h", "WhenAllowed"),
+    DoesNotExpire("general-4nv74"),
+    NodeExpired("node-1", AT, "720h"),
+    NodeDrifted("node-1", AT, "the template of NodePool general has changed"),
+    NodeDrifted("node-1", AT),
+    RebalanceRecommended("node-1", AT),
     NodesWatched("unhealthy or not up yet", ("general-4nv74", "general-26szh")),
     PlannedFirst("general-4nv74"),
     PlannedLater(AT),
@@ -309,12 +473,18 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NoSingleNode("general-4nv74", 0),
     NoSingleNode("general-4nv74", 2),
     UnknownReason("Odd"),
+    NoLongerDue("general-4nv74", "Empty"),
+    NoLongerDue("general-4nv74", "Empty", AT),
+    PodsCame("node-1", ("default/web-1",)),
     NodeRecovered("node-1"),
     RepairNotAsked("node-1", "general"),
     ReplacementGone("general-26szh"),
     ReplacementTerminating("general-26szh"),
     ReplacementLate("general-26szh", AT),
     ReplacementUnreadable(unreadable("NodeClaim", "general-26szh", "status"), AT),
+    LeftOverKept("general-26szh", "general-4nv74", AT),
+    LeftOverInUse("general-26szh", "general-4nv74"),
+    LeftOverRemoved("general-26szh", "general-4nv74"),
     ToleratedAgain(AT),
     MoreReplacements(("general-26szh",)),
     TerminatingWithin(),

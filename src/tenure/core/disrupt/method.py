@@ -142,7 +142,7 @@ def is_readable(command: Command, snapshot: Snapshot) -> bool:
 
 
 class Methods:
-    """An ordered list of methods: of two that want the same node, the first has it."""
+    """An ordered list: of two methods that want a node, the first that no gate blocks has it."""
 
     def __init__(self, methods: Iterable[Method]) -> None:
         self._methods = tuple(methods)

@@ -11,7 +11,7 @@ from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.facts import LaunchedAsReplacement
 from tenure.core.disrupt.method import Methods
 from tenure.core.disrupt.simulate import Plan, Reservations, Simulation
-from tenure.core.gates.gates import GateFacts
+from tenure.core.gates.gates import GateFacts, LaunchTime
 from tenure.core.reasons import Reason
 from tenure.model.settings import Settings
 
@@ -41,8 +41,12 @@ def launched(plan: Plan, claim: str, reason: str) -> Iterator[Verdict]:
         )
 
 
-def with_plan(facts: GateFacts, plan: Plan) -> GateFacts:
-    """What the last gate asks."""
+def with_plan(facts: GateFacts, plan: Plan, launches: tuple[LaunchTime, ...] = ()) -> GateFacts:
+    """What the last gates ask."""
     return msgspec.structs.replace(
-        facts, unplaced=plan.why, passing=plan.passing, replan_at=plan.changes_at
+        facts,
+        unplaced=plan.why,
+        passing=plan.passing,
+        replan_at=plan.changes_at,
+        launches=launches,
     )

@@ -2,7 +2,7 @@
 
 One way for every method (``methods``): candidates → gates → plan → launch replacements → mark. From
 there ``orchestrate`` waits until the replacements are initialized, and ``execute`` terminates.
-Of two methods that want the same node, the first has it. Candidates are planned in the order of the
+Of two methods that want the same node, the first that no gate blocks has it. Candidates are planned in the order of the
 methods, then of their rank (``plan``). Every pool with nodes that a method watches has one verdict,
 too, that says when to evaluate it again.
 """
@@ -19,6 +19,7 @@ from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.candidates import PoolCandidates, candidates_in
 from tenure.core.disrupt.execute import Execution, Ready, ReadyPool, pools_of, ready_commands
 from tenure.core.disrupt.facts import NodesWatched
+from tenure.core.disrupt.leftover import LeftOver, left_over_verdict, left_overs
 from tenure.core.disrupt.method import Due, Methods, Watch
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.passes import Pass
@@ -43,6 +44,8 @@ class DisruptionView(msgspec.Struct, frozen=True, kw_only=True):
     #: The pools of those, by name.
     ready_pools: Mapping[str, ReadyPool]
     simulation: Simulation
+    #: Replacements without a command.
+    left_over: tuple[LeftOver, ...] = ()
 
 
 class DisruptionDecider:
@@ -65,7 +68,8 @@ class DisruptionDecider:
     def view(self, snapshot: Snapshot, key: str) -> DisruptionView | None:
         pools = tuple(candidates_in(self._methods, snapshot))
         ready = tuple(ready_commands(self._methods, snapshot))
-        if not pools and not ready:
+        left_over = tuple(left_overs(snapshot))
+        if not pools and not ready and not left_over:
             return None  # The usual case, and it must stay cheap.
         simulation = simulation_in(snapshot, self._protection_clock)
         return DisruptionView(
@@ -73,6 +77,7 @@ class DisruptionDecider:
             ready=ready,
             ready_pools=pools_of(ready, self._methods, snapshot),
             simulation=simulation,
+            left_over=left_over,
         )
 
     def decide(self, view: DisruptionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
@@ -110,21 +115,25 @@ class _Pass:
         quota, planner = PlanningQuota(len(wanted), self._now), Planner(self._shared)
         for index, one in enumerate(sorted(wanted, key=lambda one: one.sort_key)):
             yield from planner.verdicts(one, quota, index)
+        for left_over in self._view.left_over:
+            if (verdict := left_over_verdict(left_over, planner.kept, self._shared)) is not None:
+                yield verdict
 
     def _due(self, reason: str, pool: PoolCandidates) -> Due:
         watch = next(watch for of, watch in pool.watches if of == reason)
         return self._methods.named(reason).candidates(watch, self._settings, self._now)
 
     def _wanted(self, pool: PoolCandidates, found: Mapping[str, Due]) -> Iterator[Wanted]:
-        taken: set[str] = set()
+        wanted: dict[str, list[Wanted]] = {}
         for order, method in enumerate(self._methods):
             due = found.get(method.traits.reason, Due())
             for candidate in due.candidates:
                 name = candidate.claim.name
                 # One with a command under way is still due, and not watched any more.
-                if name in pool.nodes and name not in taken:
-                    taken.add(name)
-                    yield Wanted(method, candidate, pool, order)
+                if name in pool.nodes:
+                    wanted.setdefault(name, []).append(Wanted(method, candidate, pool, order))
+        for first, *others in wanted.values():
+            yield msgspec.structs.replace(first, others=tuple(others))
 
     def _watched(self, pool: PoolCandidates, found: Mapping[str, Due]) -> Verdict:
         """When any of its nodes may become a candidate, or cease to be one."""

@@ -2,10 +2,14 @@
 
 Of each candidate, the first of these that applies:
 
-1. gates       the first that blocks it, with what blocks and until when;
+1. gates       the first that blocks it, with what blocks and until when. A node that several methods
+               want is disrupted by the first of them that no gate blocks;
 2. reboot      where that is what it needs: committed on the claim, and ``reboot`` carries it out;
-3. turn        one replacement is planned at a time, so that no capacity is counted on twice;
-4. capacity    a pod of the node fits nowhere: why not, pool by pool. The last of the gates;
+   expiration  with ``expirationPolicy: Always``: the claim is deleted;
+3. turn        one replacement is planned at a time, so that no capacity is counted on twice; nodes
+               without reschedulable pods need none, and do not wait;
+4. capacity    a pod of the node fits nowhere: why not, pool by pool. One of the last gates; the other
+               is a window that closes before its replacements can be initialized;
 5. launch      its pods need new nodes: their claims are created, each marked as a replacement;
 6. commit      everything its pods need exists: the claim is marked with its replacements.
 
@@ -22,7 +26,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.decision import Concern, Patch, Verdict
+from tenure.core.decision import Concern, Ground, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, PoolCandidates
 from tenure.core.disrupt.facts import (
     NoReschedulablePods,
@@ -32,18 +36,28 @@ from tenure.core.disrupt.facts import (
     RebootCommitted,
     ReplacedBy,
     ReplacementsCreated,
+    TerminatingWithin,
 )
 from tenure.core.disrupt.method import Candidate, Method
 from tenure.core.disrupt.passes import Pass, launched, with_plan
 from tenure.core.disrupt.replacements import comes_up
 from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
 from tenure.core.facts import Fact, sentence
-from tenure.core.gates.gates import LAST, Blocked, Gate, GateFacts, Operation, first_blocked
+from tenure.core.gates.gates import (
+    LAST,
+    Blocked,
+    Gate,
+    GateFacts,
+    Operation,
+    changes_at,
+    first_blocked,
+)
 from tenure.core.marks.command import begin
 from tenure.core.marks.deadline import grace_period
 from tenure.core.marks.reboot import commit
 from tenure.core.reasons import Reason
-from tenure.core.verdicts import also_of, say
+from tenure.core.verdicts import also_of, no_later, say
+from tenure.core.writes import as_evaluated, delete_claim
 from tenure.model.api.meta import later
 from tenure.model.api.nodeclaim import NodeClaim
 
@@ -79,6 +93,8 @@ class Wanted(msgspec.Struct, frozen=True):
     pool: PoolCandidates
     #: The index of the method in the list.
     order: int
+    #: The same node, as later methods want it.
+    others: tuple[Wanted, ...] = ()
 
     @property
     def claim(self) -> NodeClaim:
@@ -89,9 +105,11 @@ class Wanted(msgspec.Struct, frozen=True):
         return self.pool.nodes[self.claim.name]
 
     @property
-    def sort_key(self) -> tuple[int, float, int, str]:
-        pods, node = self.facts.drain.pods, self.candidate.node
-        return self.order, -self.candidate.rank, len(pods), node.name
+    def sort_key(self) -> tuple[bool, int, float, int, str]:
+        """A node whose replacements exist comes first: they were launched before a crash."""
+        facts, node = self.facts, self.candidate.node
+        pods, launched_ = facts.drain.pods, bool(facts.replacements)
+        return not launched_, self.order, -self.candidate.rank, len(pods), node.name
 
 
 class Planner:
@@ -104,31 +122,59 @@ class Planner:
         self._started: dict[str, int] = {}
         #: The claim whose replacement is being planned.
         self._planned = ""
+        #: Replacements without a command that plans of this pass count on.
+        self.kept: set[str] = set()
 
     def verdicts(self, one: Wanted, quota: PlanningQuota, index: int) -> Iterator[Verdict]:
-        candidate, verdict = one.candidate, self._gated(one)
-        if verdict is None and candidate.operation in _REBOOTS:
+        blocked: list[Verdict] = []
+        for way in (one, *one.others):
+            verdict = self._gated(way)
+            if verdict is None:
+                found = self._unblocked(way, quota, index)
+                instants = [other.recheck_at for other in blocked]
+                yield from (no_later(said, *instants) for said in found)
+                return
+            blocked.append(verdict)
+        verdict = no_later(blocked[0], *(other.recheck_at for other in blocked))
+        yield from (verdict, also_of(one.candidate.node, verdict))
+
+    def _unblocked(self, one: Wanted, quota: PlanningQuota, index: int) -> Iterator[Verdict]:
+        candidate, verdict = one.candidate, None
+        leaving, came = self._leaving(one)
+        if candidate.operation in _REBOOTS:
             verdict = self._reboot(one)
-        if verdict is None and self._planned:
+        elif candidate.operation is Operation.EXPIRATION:
+            verdict = self._expire(one)
+        elif leaving.pods and self._planned:
             facts = (*candidate.why, PlannedFirst(self._planned))
             verdict = _say(one.claim, Reason.DISRUPTION_WAITS, *facts)
-        if verdict is None and not quota.has(index):
+        elif leaving.pods and not quota.has(index):
             at = quota.next_at
             later_ = (*candidate.why, PlannedLater(at))
             verdict = _say(one.claim, Reason.DISRUPTION_WAITS, *later_, recheck_at=at)
         if verdict is not None:
             yield from (verdict, also_of(candidate.node, verdict))
             return
-        yield from self._command(one)
+        yield from self._command(one, leaving, came)
+
+    def _leaving(self, one: Wanted) -> tuple[LeavingNode, list[NodeClaim]]:
+        """With its replacements that exist, and come up."""
+        came = [(new, room) for new, room in one.facts.replacements if comes_up(new, self._now)]
+        pods = (item.pod for item in one.facts.drain.pods)
+        node = one.candidate.node
+        leaving = leaving_node(one.claim, node, pods, (room for _, room in came))
+        return leaving, [new for new, _ in came]
 
     # -- the gates, for the first time -------------------------------------------------
 
-    def _gated(self, one: Wanted, plan: Plan | None = None) -> Verdict | None:
-        """Without a plan all but the last, with it the last."""
-        operation, facts = one.candidate.operation, self._facts(one)
-        only = frozenset(Gate) - LAST
-        if plan is not None:
-            facts, only = with_plan(facts, plan), LAST
+    def _gated(self, one: Wanted) -> Verdict | None:
+        """All but the last."""
+        return self._first_blocked(one, self._facts(one), frozenset(Gate) - LAST)
+
+    def _first_blocked(
+        self, one: Wanted, facts: GateFacts, only: frozenset[Gate]
+    ) -> Verdict | None:
+        operation = one.candidate.operation
         blocked = first_blocked(operation, facts, self._settings, self._now, only=only)
         return self._blocked(one, blocked) if blocked is not None else None
 
@@ -179,29 +225,50 @@ class Planner:
         commits = msgspec.structs.replace(candidate.commits, bound=bound)
         return msgspec.structs.replace(verdict, commits=commits)
 
-    def _command(self, one: Wanted) -> Iterator[Verdict]:
-        claim, candidate, facts = one.claim, one.candidate, one.facts
-        came = [(new, room) for new, room in facts.replacements if comes_up(new, self._now)]
-        pods = (item.pod for item in facts.drain.pods)
-        leaving = leaving_node(claim, candidate.node, pods, (room for _, room in came))
+    def _expire(self, one: Wanted) -> Verdict:
+        claim, candidate = one.claim, one.candidate
+        self._count(claim)
+        action = delete_claim(claim, Ground.EXPIRED)
+        action = msgspec.structs.replace(action, precondition=as_evaluated(candidate.node))
+        facts = (*candidate.why, TerminatingWithin(grace_period(claim)))
+        verdict = _say(claim, Reason.EXPIRATION_FORCED, *facts, action=action)
+        verdict = msgspec.structs.replace(verdict, commits=candidate.commits)
+        return no_later(verdict, changes_at(candidate.operation, self._facts(one), self._now))
+
+    def _command(
+        self, one: Wanted, leaving: LeavingNode, came: Sequence[NodeClaim]
+    ) -> Iterator[Verdict]:
+        claim, candidate = one.claim, one.candidate
         plan = self._plan(one, leaving)
-        verdict = self._gated(one, plan)
+        launches = self._shared.simulation.launches(plan, came)
+        facts = with_plan(self._facts(one), plan, launches)
+        verdict = self._first_blocked(one, facts, LAST)
         if verdict is not None:
             yield from (verdict, also_of(candidate.node, verdict))
             return
-        self._planned = claim.name
+        if leaving.pods:
+            self._planned = claim.name
         self._count(claim)
-        yield from launched(plan, claim.name, one.method.traits.reason)
+        self.kept |= {new.name for new in came}
+        recheck_at = changes_at(candidate.operation, facts, self._now)
+        for new in launched(plan, claim.name, one.method.traits.reason):
+            yield no_later(new, recheck_at)
         if plan.claims:
             created = ReplacementsCreated(tuple(new.name for new in plan.claims))
             why = (*candidate.why, created)
             verdict = _say(claim, Reason.REPLACING, *why, recheck_at=plan.changes_at)
         else:
-            verdict = self._marked(one, [new.name for new, _ in came], leaving, plan)
+            verdict = self._marked(one, [new.name for new in came], leaving, plan)
+        verdict = no_later(verdict, recheck_at)
         yield from (verdict, also_of(candidate.node, verdict))
 
     def _plan(self, one: Wanted, leaving: LeavingNode) -> Plan:
-        if not one.method.traits.needs_replacement:
+        traits = one.method.traits
+        if traits.voluntary and not leaving.pods:
+            return self._shared.simulation.plan_empty(
+                leaving.node.name, self._settings, self._now, self._shared.reservations
+            )
+        if not traits.needs_replacement:
             return Plan()
         return self._shared.simulation.plan(
             leaving, self._settings, self._now, reservations=self._shared.reservations
@@ -211,14 +278,16 @@ class Planner:
         self, one: Wanted, came: Sequence[str], leaving: LeavingNode, plan: Plan
     ) -> Verdict:
         candidate = one.candidate
-        what: Fact = ReplacedBy(tuple(came))
-        if not came:
-            what = PodsFitElsewhere() if leaving.pods else NoReschedulablePods()
+        what: tuple[Fact, ...] = (ReplacedBy(tuple(came)),)
+        if one.method.traits.only_empty:
+            what = ()  # It says already that there are no pods.
+        elif not came:
+            what = (PodsFitElsewhere() if leaving.pods else NoReschedulablePods(),)
         return _say(
             candidate.claim,
             Reason.REPLACING,
             *candidate.why,
-            what,
+            *what,
             action=begin(candidate.claim, came, one.method.traits.reason, candidate.marks),
             recheck_at=plan.changes_at,
         )

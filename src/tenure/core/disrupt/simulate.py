@@ -20,16 +20,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
 from tenure.core.disrupt.facts import (
     CapacityNotInitialized,
     PendingPodsFirst,
+    PendingPodsFit,
     PodFitsNowhere,
 )
+from tenure.core.disrupt.launchtimes import launch_times
 from tenure.core.facts import Fact
+from tenure.core.gates.gates import LaunchTime
 from tenure.core.health.domains import DomainState
 from tenure.core.health.readiness import initialized_until
 from tenure.core.launchbreaker.breaker import without_claims
@@ -83,6 +86,15 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     coming: frozenset[str]
     #: What earlier launches for the pods that wait came to.
     history: History = History()
+    #: By pool: how long its new nodes take until they are initialized.
+    launch_times: Mapping[str, timedelta] = {}
+
+    def launches(self, plan: Plan, came: Iterable[NodeClaim]) -> tuple[LaunchTime, ...]:
+        """The new nodes that a command waits for: those of the plan, and those that exist."""
+        times = self.launch_times
+        pools: list[tuple[str, datetime | None]] = [(one.planned.pool, None) for one in plan.claims]
+        pools += [(one.pool_name, one.created_at) for one in came if not one.initialized]
+        return tuple(LaunchTime(pool, times[pool], at) for pool, at in pools if pool in times)
 
     def plan(
         self,
@@ -119,6 +131,20 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         )
         plan = self._told(leaving, found, now)
         return msgspec.structs.replace(plan, changes_at=changes_at)
+
+    def plan_empty(
+        self, name: str, settings: Settings, now: datetime, reservations: Reservations
+    ) -> Plan:
+        """For a node without reschedulable pods: one that pending pods fit on stays."""
+        zones = self.capacity.zones.at(settings, now)
+        waiting = self.capacity.waiting(now)
+        instants = self.capacity.instants(zones) if self.capacity.demands else []
+        changes_at = min((at for at in instants if at > now), default=None)
+        if not waiting or self.capacity.unknown is not None:
+            return Plan(changes_at=changes_at)
+        if name in reservations.expected(self, zones, settings, now):
+            return Plan(why=PendingPodsFit(name), passing=True, changes_at=changes_at)
+        return Plan(changes_at=changes_at)
 
     def _told(self, leaving: LeavingNode, found: Packing, now: datetime) -> Plan:
         for pod in leaving.pods:
@@ -197,6 +223,35 @@ class Reservations:
         self._left: dict[str, list[Pod]] = {}
         #: How many replaced nodes each node concerns.
         self._concerned: Counter[str] = Counter()
+        #: Nodes that pods fit on which wait for capacity.
+        self._expected: frozenset[str] | None = None
+
+    def expected(
+        self, simulation: Simulation, zones: DomainState, settings: Settings, now: datetime
+    ) -> frozenset[str]:
+        """Names of the nodes that the scheduler may bind pods to which wait for capacity."""
+        if self._expected is None:
+            full, _ = self._assign_all(simulation, zones, settings, now)
+            known = {pod.uid for one in simulation.leaving for pod in one.pods}
+            waiting = [pod for pod in simulation.capacity.waiting(now) if pod.uid not in known]
+            waiting += [pod for pods in self._left.values() for pod in pods]
+            problem = simulation.capacity.problem(waiting, zones, settings, now)
+            placed = pack(msgspec.structs.replace(problem, nodes=full.nodes())).placed
+            self._expected = frozenset(placed.values())
+        return self._expected
+
+    def _assign_all(
+        self, simulation: Simulation, zones: DomainState, settings: Settings, now: datetime
+    ) -> tuple[_Bins, _Bins]:
+        """The bins with the pods of all nodes that are being replaced, and without."""
+        if self._full is None or self._empty is None:
+            self._empty, self._full = simulation.empty_bins(now), simulation.empty_bins(now)
+            for one in simulation.leaving:
+                self._left[one.claim.uid] = simulation.assign_own(
+                    self._full, one, zones, settings, now
+                )
+                self._concerned.update(_concerned(one))
+        return self._full, self._empty
 
     def without(
         self,
@@ -207,20 +262,14 @@ class Reservations:
         now: datetime,
     ) -> tuple[_Bins, list[Pod]]:
         """The bins with all other pods assigned, and the pods that do not fit; its node takes no pods."""
-        if self._full is None or self._empty is None:
-            self._empty, self._full = simulation.empty_bins(now), simulation.empty_bins(now)
-            for one in simulation.leaving:
-                self._left[one.claim.uid] = simulation.assign_own(
-                    self._full, one, zones, settings, now
-                )
-                self._concerned.update(_concerned(one))
+        full, empty = self._assign_all(simulation, zones, settings, now)
         own = next((one for one in simulation.leaving if one.claim.uid == leaving.claim.uid), None)
         names_of_own = _concerned(own) if own is not None else set()
         others = Counter(names_of_own)
         if any(self._concerned[name] > others[name] for name in {leaving.node.name, *names_of_own}):
             return self._slowly(simulation, leaving, zones, settings, now)
-        bins = self._full.copy()
-        bins.restore(names_of_own, self._empty)
+        bins = full.copy()
+        bins.restore(names_of_own, empty)
         bins.close(leaving.node.name)
         left = (pods for uid, pods in self._left.items() if uid != leaving.claim.uid)
         return bins, [pod for pods in left for pod in pods]
@@ -298,6 +347,7 @@ def simulation_in(snapshot: Snapshot, protection_clock: str) -> Simulation:
         late_at={name: at for name, at in sorted(late.items()) if at is not None},
         coming=frozenset(late),
         history=remembered_launches(snapshot, (one.pod for one in demands)),
+        launch_times=launch_times(snapshot),
     )
 
 

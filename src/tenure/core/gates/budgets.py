@@ -47,6 +47,12 @@ class Allowance(msgspec.Struct, frozen=True):
     #: When a schedule begins or ends; before that, in an unchanged cluster, it stays the same.
     changes_at: datetime | None = None
 
+    @property
+    def closed(self) -> bool:
+        """Whether it allows nothing, however few nodes are disrupted."""
+        limit = self.why.limit if isinstance(self.why, BudgetUse) else 0
+        return self.allowed == 0 and limit == 0
+
 
 def allowance(
     pool: NodePool, traits: Traits, node: Node, fleet: PoolFleet, now: datetime

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
 from tenure.core.facts import AT, Fact
 from tenure.core.protect.protection import UNREADABLE, Protection
+from tenure.core.windows.facts import WindowBlocks
 from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.api.names import DO_NOT_REPAIR
+from tenure.model.values.duration import Duration
 from tenure.model.values.problem import Problem, Problems, in_one_line
 
 #: How many objects a sentence names.
@@ -18,6 +20,20 @@ _NAMED: Final = 3
 class RepairSwitchedOff(Fact, frozen=True):
     def __str__(self) -> str:
         return "node repair is switched off (--node-repair or feature gate NodeRepair)"
+
+
+class VoluntaryDisruptionOff(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "voluntary disruption is switched off (--voluntary-disruption)"
+
+
+class DisruptionRulesUnusable(Fact, frozen=True):
+    pool: str
+    problems: Problems
+
+    def __str__(self) -> str:
+        said = in_one_line(self.problems)
+        return f"spec.disruption of NodePool {self.pool} cannot be used: {said}"
 
 
 class ClaimWithoutPool(Fact, frozen=True):
@@ -149,6 +165,21 @@ class OthersFirst(Fact, frozen=True):
         return "other nodes of the NodePool are disrupted first"
 
 
+class WindowClosesTooSoon(Fact, frozen=True):
+    pool: str
+    #: What new nodes of the pool take until they are initialized.
+    takes: timedelta
+    closes_at: datetime
+    #: What forbids the disruption from then on.
+    why: Fact
+
+    def __str__(self) -> str:
+        return (
+            f"not started: a new node of NodePool {self.pool} takes {Duration.of(self.takes)} until it is "
+            f"initialized, and from {format_time(self.closes_at)} on {self.why}"
+        )
+
+
 class BlockedByObject(Fact, frozen=True):
     """The first blocker, and how many more there are."""
 
@@ -185,9 +216,13 @@ def _some(names: tuple[str, ...]) -> str:
 _MANY: Final = Problem("spec.repair.maxUnhealthy", "'many'", "a count or a percentage")
 _TEN: Final = Problem("spec.disruption.budgets[0].nodes", "'ten'", "a count or a percentage")
 
+_SOON: Final = Problem("spec.disruption.consolidateAfter", "'soon'", "a Go duration")
+
 EXAMPLES: Final[tuple[Fact, ...]] = (
     RepairSwitchedOff(),
     BlockedUntil(AT),
+    VoluntaryDisruptionOff(),
+    DisruptionRulesUnusable("general", (_SOON,)),
     ClaimWithoutPool("general-4nv74"),
     RepairRulesUnusable("general", (_MANY,)),
     RepairVetoed("Node", "node-1", "true"),
@@ -221,6 +256,9 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ),
     BudgetUse(pool="general", nodes="2", limit=2, total=8, per="example.com/rack"),
     OthersFirst(),
+    WindowClosesTooSoon(
+        "general", timedelta(minutes=4), AT, WindowBlocks("freeze", ("Drift",), "node-1", AT)
+    ),
     BlockedByObject("Pod", "default/web-1", Protection("true", FOR_EVER), more=2),
     DrainUnbounded("node-1"),
 )

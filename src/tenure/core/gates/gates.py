@@ -29,12 +29,15 @@ from tenure.core.gates.facts import (
     BlockedByObject,
     BlockedUntil,
     ClaimWithoutPool,
+    DisruptionRulesUnusable,
     DrainUnbounded,
     OthersFirst,
     PoolPauses,
     RepairRulesUnusable,
     RepairSwitchedOff,
     RepairVetoed,
+    VoluntaryDisruptionOff,
+    WindowClosesTooSoon,
 )
 from tenure.core.gates.fleet import PoolFleet
 from tenure.core.gates.podblockers import blockers_of
@@ -42,15 +45,18 @@ from tenure.core.gates.traits import Traits
 from tenure.core.health.facts import CircuitBreakerOpen
 from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
+from tenure.core.terminate.facts.pods import PdbAllowsNoMore
 from tenure.core.terminate.pods import DrainView
-from tenure.core.windows.windows import Windows, closed_by, windows_change_at
+from tenure.core.windows.windows import Windows, closed_by, closes_by, windows_change_at
 from tenure.core.writes import subject_of
+from tenure.model.api.meta import earlier, later
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
-from tenure.model.values.problem import Problems
+from tenure.model.values.problem import Problems, problems_from
+from tenure.schema.semantics.disruption import disruption_problems
 
 #: A pause that ends later than this from now was not written by Tenure.
 PAUSE_MAX: Final = timedelta(minutes=30)
@@ -69,12 +75,14 @@ class Gate(StrEnum):
     BUDGET = "budgets"
     PODS = "PDBs and protected pods"
     LIMITS = "capacity and limits"
+    CLOSING = "window that closes too soon"
 
 
 class Operation(StrEnum):
     """What is about to be done to a node."""
 
     VOLUNTARY = "voluntary disruption"
+    EXPIRATION = "expiration with expirationPolicy Always"
     GRACEFUL_REPAIR = "graceful repair"
     GRACEFUL_TIMEOUT = "initialization time-out, graceful"
     FORCEFUL_REPAIR = "forceful repair"
@@ -88,11 +96,14 @@ class Operation(StrEnum):
 
 _REPAIR: Final = (Gate.OFF, Gate.RULES, Gate.VETO, Gate.WINDOW, Gate.OUTAGE, Gate.BREAKER)
 _PACED: Final = (Gate.PAUSE, Gate.BUDGET, Gate.PODS)
+_PLANNED: Final = (Gate.LIMITS, Gate.CLOSING)
 
 #: Which gates an operation asks. The documentation prints this table.
 ASKED: Final[Mapping[Operation, frozenset[Gate]]] = {
-    Operation.VOLUNTARY: frozenset({Gate.WINDOW, *_PACED, Gate.LIMITS}),
-    Operation.GRACEFUL_REPAIR: frozenset({*_REPAIR, *_PACED, Gate.LIMITS}),
+    Operation.VOLUNTARY: frozenset({Gate.OFF, Gate.RULES, Gate.WINDOW, *_PACED, *_PLANNED}),
+    # Karpenter's way: it needs no replacement, and no budget paces it.
+    Operation.EXPIRATION: frozenset({Gate.OFF, Gate.RULES, Gate.WINDOW}),
+    Operation.GRACEFUL_REPAIR: frozenset({*_REPAIR, *_PACED, *_PLANNED}),
     # Node repair switched off, or rules that cannot be used, do not stop a time-out.
     Operation.GRACEFUL_TIMEOUT: frozenset(
         {Gate.VETO, Gate.OUTAGE, Gate.BREAKER, *_PACED, Gate.LIMITS}
@@ -110,18 +121,32 @@ ASKED: Final[Mapping[Operation, frozenset[Gate]]] = {
 }
 
 #: Asked when a command is planned only: once the replacements are initialized, a pause would keep
-#: two nodes where one is needed.
-PLAN_ONLY: Final = frozenset({Gate.PAUSE})
+#: two nodes where one is needed, and no window is too short any more.
+PLAN_ONLY: Final = frozenset({Gate.PAUSE, Gate.CLOSING})
 
 #: Asked once the plan is made, after all others.
-LAST: Final = frozenset({Gate.LIMITS})
+LAST: Final = frozenset(_PLANNED)
 
 #: Those that repair itself has the facts for; the pipeline asks the others.
 OF_REPAIR: Final = frozenset(_REPAIR)
 
 #: What a user says, and a window, which may block for days: a command under way is rolled back
-#: (``Methods.validate``). Every other gate makes it wait.
+#: (``Methods.validate``). Of the other gates those that a user has closed (``Blocked.closed``) roll
+#: a voluntary one back; else they make it wait.
 ROLLS_BACK: Final = frozenset({Gate.OFF, Gate.VETO, Gate.WINDOW})
+CLOSES: Final = frozenset({Gate.RULES, Gate.BUDGET, Gate.PODS})
+
+
+class LaunchTime(msgspec.Struct, frozen=True):
+    """A node that is launched for a command, by the recent launches of its pool."""
+
+    pool: str
+    takes: timedelta
+    #: When it was launched; None: it is still to be.
+    since: datetime | None = None
+
+    def up_at(self, now: datetime) -> datetime:
+        return later(self.since or now, self.takes)
 
 
 #: When these may change, more nodes may count as unhealthy: that is no end.
@@ -160,6 +185,8 @@ class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
     unplaced: Fact | UnsetType | None = UNSET
     passing: bool = False
     replan_at: datetime | None = None
+    #: The new nodes that it waits for.
+    launches: tuple[LaunchTime, ...] | UnsetType = UNSET
 
 
 class Blocked(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,6 +196,8 @@ class Blocked(msgspec.Struct, frozen=True, kw_only=True):
     blockers: tuple[Blocker, ...] = ()
     #: When the answer may differ although nothing changes; None: never.
     until: datetime | None = None
+    #: A user has closed it: other disruptions that end do not open it.
+    closed: bool = False
 
 
 def first_blocked(
@@ -205,24 +234,39 @@ def changes_at(operation: Operation, facts: GateFacts, now: datetime) -> datetim
     if Gate.WINDOW in asked:
         windows = () if isinstance(facts.windows, UnsetType) else facts.windows
         instants.append(windows_change_at(windows, now))
+        instants.append(_closing_at(facts, instants[-1]) if Gate.CLOSING in asked else None)
     if Gate.BUDGET in asked:
         found = allowance_of(facts, now)
         instants.append(found.changes_at if found is not None else None)
     return min((at for at in instants if at is not None and at > now), default=None)
 
 
+def _closing_at(facts: GateFacts, closes_at: datetime | None) -> datetime | None:
+    """From when on a window that closes then blocks a launch."""
+    if closes_at is None or isinstance(facts.launches, UnsetType) or not facts.launches:
+        return None
+    return earlier(closes_at, max(one.takes for one in facts.launches))
+
+
 # -- the gates, in order -------------------------------------------------------------------
 
 
 def switched_off(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
-    """Node repair is switched off."""
+    """Node repair is switched off; for voluntary disruption: ``--voluntary-disruption=false``."""
+    if _is_voluntary(facts):
+        off = Reason.VOLUNTARY_DISRUPTION_OFF, (VoluntaryDisruptionOff(),)
+        if settings.voluntary_disruption:
+            return None
+        return Blocked(gate=Gate.OFF, reason=off[0], facts=off[1])
     if settings.node_repair:
         return None
     return Blocked(gate=Gate.OFF, reason=Reason.REPAIR_OFF, facts=(RepairSwitchedOff(),))
 
 
 def unusable_rules(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
-    """The pool's ``repair`` block cannot be used, or there is no pool."""
+    """The pool's ``repair`` block cannot be used; for voluntary disruption: its ``disruption`` block."""
+    if _is_voluntary(facts):
+        return _unusable_disruption(facts)
     why: Fact | None = None
     if facts.pool is None and not settings.legacy_node_repair:
         why = ClaimWithoutPool(facts.claim.name)
@@ -231,6 +275,22 @@ def unusable_rules(facts: GateFacts, settings: Settings, now: datetime) -> Block
     if why is None:
         return None
     return Blocked(gate=Gate.RULES, reason=Reason.REPAIR_OFF, facts=(why,))
+
+
+def _unusable_disruption(facts: GateFacts) -> Blocked | None:
+    problems = () if facts.pool is None else problems_from(disruption_problems(facts.pool))
+    if facts.pool is None or not problems:
+        return None
+    return Blocked(
+        gate=Gate.RULES,
+        reason=Reason.DISRUPTION_BLOCKED,
+        facts=(DisruptionRulesUnusable(facts.pool.name, problems[:1]),),
+        closed=True,
+    )
+
+
+def _is_voluntary(facts: GateFacts) -> bool:
+    return not isinstance(facts.traits, UnsetType) and facts.traits.voluntary
 
 
 def vetoed(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
@@ -283,7 +343,9 @@ def breaker_tripped(facts: GateFacts, settings: Settings, now: datetime) -> Bloc
 
 
 def pausing(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
-    """A replacement of the pool has failed, and the pool pauses."""
+    """A replacement of the pool has failed, and the pool pauses: nothing is replaced meanwhile."""
+    if not isinstance(facts.traits, UnsetType) and not facts.traits.needs_replacement:
+        return None
     pauses = () if facts.pauses is UNSET else facts.pauses
     near = [(until, name) for until, name in pauses if until - now <= PAUSE_MAX]
     until, name = max(near, default=(now, ""))
@@ -300,7 +362,11 @@ def over_budget(facts: GateFacts, settings: Settings, now: datetime) -> Blocked 
         return None
     why = (found.why,) if found.allowed == 0 else (found.why, OthersFirst())
     return Blocked(
-        gate=Gate.BUDGET, reason=Reason.DISRUPTION_BLOCKED, facts=why, until=found.changes_at
+        gate=Gate.BUDGET,
+        reason=Reason.DISRUPTION_BLOCKED,
+        facts=why,
+        until=found.changes_at,
+        closed=found.closed,
     )
 
 
@@ -331,6 +397,8 @@ def blocking_pods(facts: GateFacts, settings: Settings, now: datetime) -> Blocke
         facts=(first, DrainUnbounded(drain.node.name)),
         blockers=found,
         until=min((one.until for one in found if one.until is not None), default=None),
+        # A PDB that allows no more for now opens again by itself.
+        closed=not all(isinstance(one.fact, PdbAllowsNoMore) for one in found),
     )
 
 
@@ -341,6 +409,22 @@ def without_capacity(facts: GateFacts, settings: Settings, now: datetime) -> Blo
     reason = Reason.DISRUPTION_WAITS if facts.passing else Reason.DISRUPTION_BLOCKED
     found = (facts.unplaced,)
     return Blocked(gate=Gate.LIMITS, reason=reason, facts=found, until=facts.replan_at)
+
+
+def closes_too_soon(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
+    """A window closes before new nodes can be initialized, by the recent launches of their pool."""
+    windows, traits, node, launches = facts.windows, facts.traits, facts.node, facts.launches
+    if isinstance(windows, UnsetType) or isinstance(traits, UnsetType) or node is None:
+        return None
+    if isinstance(launches, UnsetType) or not launches or not windows:
+        return None
+    last = max(launches, key=lambda one: one.up_at(now))
+    found = closes_by(windows, node, traits.window_actions, now, last.up_at(now))
+    if found is None:
+        return None
+    why, at = found
+    fact = WindowClosesTooSoon(last.pool, last.takes, at, why)
+    return Blocked(gate=Gate.CLOSING, reason=Reason.DISRUPTION_BLOCKED, facts=(fact,), until=at)
 
 
 GATES: Final[Mapping[Gate, Callable[[GateFacts, Settings, datetime], Blocked | None]]] = {
@@ -354,6 +438,7 @@ GATES: Final[Mapping[Gate, Callable[[GateFacts, Settings, datetime], Blocked | N
     Gate.BUDGET: over_budget,
     Gate.PODS: blocking_pods,
     Gate.LIMITS: without_capacity,
+    Gate.CLOSING: closes_too_soon,
 }
 
 #: Without which facts a gate is not asked. None is an answer, too: there is no pool, for example.
@@ -368,6 +453,7 @@ NEEDS: Final[Mapping[Gate, tuple[str, ...]]] = {
     Gate.BUDGET: ("fleet", "traits"),
     Gate.PODS: ("traits", "drain"),
     Gate.LIMITS: ("unplaced",),
+    Gate.CLOSING: ("windows", "traits", "launches"),
 }
 
 

@@ -27,6 +27,7 @@ TRAITS: Final = {
         # A node that is not Ready is what it repairs; the Node's own veto is do-not-repair.
         Traits(
             reason=Disruption.UNHEALTHY,
+            voluntary=False,
             not_ready_counts=False,
             node_protection_counts=False,
             eventual=True,
@@ -34,6 +35,8 @@ TRAITS: Final = {
         ),
         Traits(
             reason=Disruption.EMPTY,
+            needs_replacement=False,
+            only_empty=True,
             window_actions=frozenset({"Consolidation", "EmptyConsolidation"}),
         ),
         Traits(reason=Disruption.EXPIRED, eventual=True, window_actions=frozenset({"Expiration"})),

@@ -10,6 +10,9 @@ from tenure.model.api.window import ACTIONS
 class Traits(msgspec.Struct, frozen=True, kw_only=True):
     #: As budgets, the claim's mark and metrics name it.
     reason: str
+    #: Whether it is a choice, which ``--voluntary-disruption=false`` switches off; repair is none,
+    #: and has a switch of its own.
+    voluntary: bool = True
     #: Whether nodes that are not Ready use the budgets of their pool.
     not_ready_counts: bool = True
     #: Whether ``karpenter.sh/do-not-disrupt`` on the Node or its claim blocks it.
@@ -19,5 +22,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     eventual: bool = False
     #: Whether its pods must have capacity elsewhere before it terminates.
     needs_replacement: bool = True
+    #: Whether a pod that is there, or comes meanwhile, ends it.
+    only_empty: bool = False
     #: The actions by which maintenance windows name it.
     window_actions: frozenset[str] = frozenset(ACTIONS)

@@ -12,7 +12,7 @@ are counted per owner:
 3. it closes when a pod of the owner that started since has run for 10m, or when nothing was
    launched for the owner for two hours;
 4. of the launches for one owner in an hour at most 60, plus 4 for each of its pending pods, may be
-   in vain: counted by rule 1, or their claims or Nodes deleted by others within 10m;
+   in vain: counted by rule 1, or their claims or Nodes deleted within 10m by others, or as empty;
 5. for the owners of one family (their names differ only by a generated suffix) and for those of one
    namespace the same limit applies, but each owner counts with at most three launches: only many
    names reach it. In a namespace Nodes that no pod of the owner runs on any more count, too. It

@@ -9,7 +9,7 @@ is being deleted, replaced or rebooted, or its instance or Node is lost.
 A pod that succeeded on a Node, or whose containers failed by themselves, has used it.
 
 A launch was *wasted* when others deleted its claim or Node within 10m of its creation, before a
-pod of the owner had used it.
+pod of the owner had used it; or when Tenure did because it was empty: its pods had left by then.
 """
 
 from __future__ import annotations
@@ -362,30 +362,30 @@ def was_wasted(claim: NodeClaim, answer: TerminationAnswer | None) -> bool:
 
 
 def _by_us(claim: NodeClaim) -> bool:
-    """Whether it was disrupted, rebooted or found lost by Tenure, or was not Ready in time."""
+    """Whether it was disrupted, rebooted or found lost by Tenure, or was not Ready in time.
+
+    Not so if it was empty: that its pods have left is not Tenure's doing.
+    """
+    disrupted = is_replaced(claim) or has_reason(claim)
     return (
         has_timed_out(claim)
         or claim.rebooting
-        or is_replaced(claim)
+        or (disrupted and not claim.is_true(names.EMPTY_CONDITION))
         or claim.is_true(LOST)
-        or has_reason(claim)
         or names.REBOOT_HISTORY in claim.annotations
     )
 
 
 def _node_in_service(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
     """The claim's Node, unless Tenure or the cloud is the cause of what happens there."""
-    ours = (
-        claim.deleting
-        or claim.rebooting
-        or is_replaced(claim)
-        or names.REBOOT_HISTORY in claim.annotations
-    )
+    empty = is_replaced(claim) and claim.is_true(names.EMPTY_CONDITION)
+    leaves = not empty and (claim.deleting or is_replaced(claim))
+    ours = leaves or claim.rebooting or names.REBOOT_HISTORY in claim.annotations
     nodes = snapshot.nodes_with_provider(claim.provider_id)
     if ours or claim.is_true(LOST) or len(nodes) != 1:
         return None
     (node,) = nodes.values()
-    return None if node.deleting else node
+    return None if node.deleting and not empty else node
 
 
 def _stuck_since(claim: NodeClaim, snapshot: Snapshot) -> datetime | None:

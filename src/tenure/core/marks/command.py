@@ -89,6 +89,11 @@ def replaced_uids(claim: NodeClaim) -> list[str]:
     return listed(claim.annotations.get(names.REPLACES, ""))
 
 
+def names_replacement(claim: NodeClaim, replacement: NodeClaim) -> bool:
+    """Whether the command of the claim counts on the replacement."""
+    return replacement.name in listed(claim.annotations.get(names.REPLACED_BY, ""))
+
+
 def disrupted_since(claim: NodeClaim) -> datetime | None:
     """Since when the claim says that it is disrupted; None: it does not say so."""
     condition = claim.condition(REASON_CONDITION)
@@ -130,9 +135,8 @@ def commands_under_way(snapshot: Snapshot) -> tuple[Command, ...]:
 
 def replacements_by_uid(snapshot: Snapshot) -> dict[str, tuple[NodeClaim, ...]]:
     """By the UID of the disrupted claim: its replacements, named in its mark or not yet."""
-    marked = filter(is_replacement, snapshot.claims.values())
     found: dict[str, tuple[NodeClaim, ...]] = {}
-    for claim in sorted(marked, key=lambda claim: claim.name):
+    for _, claim in sorted(snapshot.replacing_claims().items()):
         if not claim.deleting:
             for uid in replaced_uids(claim):
                 found[uid] = (*found.get(uid, ()), claim)
@@ -151,6 +155,11 @@ def _replacement(name: str, claim: NodeClaim, snapshot: Snapshot) -> NodeClaim |
 def replacement_marks(claim: NodeClaim) -> dict[str, str]:
     """Annotations of a new claim that is launched to replace this one."""
     return {names.REPLACES: claim.uid}
+
+
+def forget_replaced(replacement: NodeClaim) -> Patch:
+    """Takes its mark off a replacement, which is a claim like any other from then on."""
+    return patch(replacement, {"annotations": {names.REPLACES: None}})
 
 
 def begin(

@@ -15,6 +15,8 @@ from tenure.core.claim.garbage import GarbageDecider
 from tenure.core.claim.node import NodeDecider
 from tenure.core.decider import AnyDecider, Patience
 from tenure.core.decision import Concern, Verdict
+from tenure.core.disrupt.emptiness import EmptinessDecider
+from tenure.core.disrupt.expiration import ExpirationDecider
 from tenure.core.disrupt.method import Methods
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.orchestrate import ReplacementDecider
@@ -55,6 +57,7 @@ UNMOVED: Final = {
             Concern.LIFECYCLE,
             Concern.NODE,
             Concern.DRIFT,
+            Concern.EXPIRATION,
             Concern.GARBAGE,
             Concern.POOL,
             Concern.WINDOW,
@@ -82,6 +85,8 @@ def deciders(settings: Settings = USUAL, methods: Methods = METHODS) -> tuple[An
         LifecycleDecider(),
         NodeDecider(),
         DriftDecider(),
+        EmptinessDecider(),
+        ExpirationDecider(),
         OutlookDecider(),
         GarbageDecider(),
         ProvisionDecider(settings.protection_clock),

@@ -23,14 +23,14 @@ class LaunchesNothing(Fact, frozen=True):
 
 
 class DisruptionUnusable(Fact, frozen=True):
-    """``closed``: a budget of the NodePool cannot be read, so no budget allows a disruption."""
+    """``closed``: a budget of the NodePool cannot be read, which stops graceful repair, too."""
 
     problems: Problems
     closed: bool
 
     def __str__(self) -> str:
-        stops = "no node is disrupted voluntarily" if self.closed else "these fields are not used"
-        return f"{stops}: {in_one_line(self.problems)}"
+        repaired = " or repaired gracefully" if self.closed else ""
+        return f"no node is disrupted voluntarily{repaired}: {in_one_line(self.problems)}"
 
 
 class RepairUnusable(Fact, frozen=True):

@@ -98,6 +98,23 @@ def _blocked_by(
     return InvalidWindowBlocks(window.name, window.problem, actions, node.name)
 
 
+def closes_by(
+    windows: Iterable[ParsedWindow],
+    node: Node,
+    actions: frozenset[str],
+    now: datetime,
+    by: datetime,
+) -> tuple[Fact, datetime] | None:
+    """What will forbid it, and from when on, if that is before ``by``; it is allowed now."""
+    concerned = [one for one in windows if one.actions & actions and one.covers(node.labels)]
+    at = windows_change_at(concerned, now)
+    while at is not None and at < by:
+        if (closed := closed_by(concerned, node, actions, at)) is not None:
+            return closed[0], at
+        at = windows_change_at(concerned, at)
+    return None
+
+
 def windows_change_at(windows: Iterable[ParsedWindow], now: datetime) -> datetime | None:
     """When the next of them becomes active, or stops to be."""
     return _first(window.phase(now) for window in windows)

@@ -44,6 +44,7 @@ from tenure.safety.departure import (
 from tenure.safety.pods import awaited_pods, protection_cap
 from tenure.safety.times import deadline_of, span_of
 from tenure.safety.unreadable import unreadable_parts
+from tenure.safety.voluntary import EXPIRED
 
 #: For callers that do not depend on a setting.
 _DEFAULTS: Final = Settings()
@@ -224,6 +225,8 @@ def _write_claim(
 
 def _reason(ground: Ground | None, claim: NodeClaim) -> str:
     """Why it is disrupted, where that is what happens to it."""
+    if ground is Ground.EXPIRED:
+        return EXPIRED
     if ground is not Ground.REPLACED:
         return ""
     return claim.annotations.get(names.DISRUPTION_REASON, "")

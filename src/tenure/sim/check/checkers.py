@@ -11,7 +11,7 @@ Tenure makes of it may be one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
@@ -249,7 +249,18 @@ class Checkers:
             settings=self._settings,
             statements=self._cloud.repair_statements,
             has_instance=self._has_instance(r.NODE_CLAIMS, claim),
+            pods=tuple(self._known_pods(claim)),
         )
+
+    def _known_pods(self, claim: Obj) -> Iterator[Obj]:
+        """The pods on its Nodes, but those that came so lately that a watch may not show them."""
+        nodes = {node["metadata"]["name"] for node in self._nodes_of(claim)}
+        now = self._environment.now()
+        for record in self._store.shelf(r.PODS).records.values():
+            came = read.instant(record.obj, "status", "startTime")
+            known = came is not None and now - came > self.recent.late
+            if known and dig(record.obj, "spec", "nodeName") in nodes:
+                yield record.obj
 
     def _was_kept(self, rule: str, departure: Departure) -> bool:
         """In a state that Tenure may still have seen, and by a clock that it may have had."""

@@ -19,6 +19,7 @@ from tenure.model.cloud.repairs import RepairStatement
 from tenure.model.settings import Settings
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.check import read
+from tenure.sim.check.choices import expires_at, is_left_over, unfounded
 from tenure.sim.check.read import State
 
 _POOL: Final = "karpenter.sh/nodepool"
@@ -45,6 +46,8 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
     statements: tuple[RepairStatement, ...]
     #: The cloud has an instance for it.
     has_instance: bool
+    #: Those on its Nodes that Tenure must know of.
+    pods: tuple[Obj, ...] = ()
     #: Why a command or reboot of it begins now; None: the claim is deleted.
     begins: str | None = None
     #: It is a reboot that drains nothing, and needs no budget.
@@ -65,6 +68,11 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
         yield "past a veto", self._veto(nodes, reason or "Unhealthy")
         if replaced and reason is not None and not self._is_forced():
             yield from self._replaced(nodes, reason)
+        elif self._expires_always():
+            yield "past a switch", self._off("Expired")
+            yield "inside a window", self._window(nodes, "Expired")
+        elif is_left_over(self.claim, self.state[r.NODE_CLAIMS], self.pods):
+            yield "unfounded deletion", ""
         elif not (self._timed_out() or self._lost(nodes) or self._reboot_failed()):
             yield from self._forced(nodes)
         else:
@@ -80,6 +88,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
         if not self.unpaced:
             yield "beyond budgets", self._beyond_budgets(nodes, reason)
         yield "inside a window", self._window(nodes, reason)
+        yield "past a switch", self._off(reason)
 
     def _replaced(self, nodes: Sequence[Obj], reason: str) -> Iterator[Answer]:
         initialized = read.says(self.claim, "Initialized")
@@ -90,15 +99,21 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
             yield "beyond budgets", self._beyond_budgets(nodes, reason)
         if not repair or initialized:
             yield "inside a window", self._window(nodes, reason)
+        if not repair:
+            yield "past a switch", self._off(reason)
+            yield (
+                "unfounded deletion",
+                unfounded(self.claim, reason, self._pool, self.pods, self.now),
+            )
         if repair and initialized:
-            yield "past a switch", self._off()
+            yield "past a switch", self._off(reason)
             yield "unfounded deletion", self._healthy(nodes)
         if repair:
             yield "past a breaker", self._breaker()
 
     def _forced(self, nodes: Sequence[Obj]) -> Iterator[Answer]:
         yield "unfounded deletion", self._healthy(nodes) or self._not_forceful()
-        yield "past a switch", self._off()
+        yield "past a switch", self._off("Unhealthy")
         yield "inside a window", self._window(nodes, "Unhealthy")
         yield "past a breaker", self._breaker()
 
@@ -136,8 +151,15 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
         open_ = [n for n in nodes if not read.has_taint(n, "karpenter.sh/disrupted")]
         return f"Node {open_[0]['metadata']['name']} takes new pods" if open_ else ""
 
-    def _off(self) -> str:
+    def _off(self, reason: str) -> str:
+        if reason != "Unhealthy":
+            on = self.settings.voluntary_disruption
+            return "" if on else "voluntary disruption is switched off"
         return "" if self.settings.node_repair else "node repair is switched off"
+
+    def _expires_always(self) -> bool:
+        policy = dig(self._pool, "spec", "disruption", "expirationPolicy")
+        return policy == "Always" and self.now >= expires_at(self.claim, spread=False)
 
     def _not_forceful(self) -> str:
         pool = self._pool

@@ -19,7 +19,7 @@ RULES: Final[Mapping[str, str]] = {
     "beyond budgets": "a claim replaced, rebooted or deleted beyond the budgets of its NodePool",
     "inside a window": "a claim replaced, rebooted or deleted in a Block window, or outside all Allow ones",
     "past a veto": "a claim replaced, rebooted or deleted in spite of do-not-repair or do-not-disrupt",
-    "past a switch": "a claim deleted by a repair that is switched off",
+    "past a switch": "a claim replaced or deleted for a reason that is switched off",
     "past a breaker": "a claim deleted while too many Nodes of its pool are unhealthy",
     "early Node deletion": "a Node deleted while its claim stays",
     "deadline put off": "the deadline of a claim that is being deleted, set later or taken off",

@@ -1,0 +1,220 @@
+"""Report on each claim whether its node is empty: the clock of ``consolidateAfter``.
+
+A node is empty when no pod is there that its removal would move or lose, and none is expected:
+
+1. occupied   a pod is there; DaemonSet pods, mirror pods and finished pods do not count. A pod
+              that cannot be read counts, wherever it is;
+2. nominated  a pending pod is nominated to the claim, until the scheduler should have bound it;
+3. reserved   the claim replaces another one that is still there: its pods are to come.
+
+Then the claim has the condition ``Empty``, and its transition is the beginning of
+``consolidateAfter``. In every other case the condition is taken off. It is not kept where nothing
+reads it: for pools with ``consolidateAfter: Never``, and before the claim is initialized.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.disrupt.facts import (
+    NodeIsEmpty,
+    NodeNotEmpty,
+    PodsNominated,
+    ReservedForPods,
+)
+from tenure.core.facts import Fact
+from tenure.core.marks.candidacy import said_since, says_empty
+from tenure.core.marks.command import replaced_uids, replacements_by_uid
+from tenure.core.marks.ownership import claim_status, claims_touched, is_ours
+from tenure.core.marks.timeout import span_of
+from tenure.core.provision.nominations import SCHEDULER_TAKES, nominated_pods
+from tenure.core.provision.supply import in_service_at
+from tenure.core.reasons import Reason
+from tenure.core.verdicts import say
+from tenure.model.api.meta import FOR_EVER, find_condition, later
+from tenure.model.api.names import EMPTY_CONDITION, NOMINATED_PODS
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, PODS
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.unreadable import is_unreadable
+
+
+class EmptinessView(msgspec.Struct, frozen=True, kw_only=True):
+    claim: NodeClaim
+    #: None: nothing reads whether it is empty.
+    node: str | None
+    occupied: bool = False
+    #: Why pods are expected, and until when that is so.
+    expected: Fact | None = None
+    until: datetime | None = None
+
+
+class EmptinessDecider:
+    concern = Concern.EMPTINESS
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        return snapshot.claims
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        if change.resource == PODS:
+            yield from _claims_of_pod(change, snapshot)
+            return
+        yield from claims_touched(change, snapshot)
+        if change.resource == NODE_CLAIMS:
+            replacements = snapshot.once(replacements_by_uid)
+            for claim in change.versions():
+                yield from (one.name for one in replacements.get(claim.uid, ()))
+        elif change.resource == NODE_POOLS and not _is_same_rule(change):
+            yield from snapshot.claims_of_pool(change.key)
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        return ()
+
+    def view(self, snapshot: Snapshot, key: str) -> EmptinessView | None:
+        claim = snapshot.claims.get(key)
+        if claim is None or claim.deleting or is_unreadable(claim) or not is_ours(claim, snapshot):
+            return None
+        node = _asked_about(claim, snapshot)
+        if node is None:
+            said = claim.condition(EMPTY_CONDITION) is not None
+            return EmptinessView(claim=claim, node=None) if said else None
+        if is_occupied(node, snapshot):
+            said = claim.condition(EMPTY_CONDITION) is not None
+            return EmptinessView(claim=claim, node=node.name, occupied=True) if said else None
+        expected, until = pods_expected(claim, node, snapshot)
+        return EmptinessView(claim=claim, node=node.name, expected=expected, until=until)
+
+    def decide(self, view: EmptinessView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        claim = view.claim
+        if view.node is None or view.occupied:
+            return (_not_empty(claim, NodeNotEmpty(claim.name)),)
+        if view.expected is not None and view.until is not None and now < view.until:
+            return (_not_empty(claim, view.expected, view.until),)
+        empty = NodeIsEmpty(view.node, said_since(claim, EMPTY_CONDITION))
+        action = claim_status(claim, says_empty(str(NodeIsEmpty(view.node))))
+        return (say(Concern.EMPTINESS, claim, Reason.NODE_EMPTY, empty, action=action),)
+
+
+def _not_empty(claim: NodeClaim, why: Fact, until: datetime | None = None) -> Verdict:
+    action = None
+    if claim.condition(EMPTY_CONDITION) is not None:
+        action = claim_status(claim, drop=(EMPTY_CONDITION,))
+    recheck_at = until if until != FOR_EVER else None
+    reason = Reason.NODE_NOT_EMPTY
+    return say(Concern.EMPTINESS, claim, reason, why, action=action, recheck_at=recheck_at)
+
+
+# -- what it depends on ----------------------------------------------------------------------
+
+
+def _asked_about(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
+    """Its one Node; None where nothing reads whether it is empty."""
+    if not claim.initialized or _rule_of(snapshot.pools.get(claim.pool_name)) is None:
+        return None
+    nodes = snapshot.nodes_with_provider(claim.provider_id)
+    shared = len(snapshot.claims_with_provider(claim.provider_id)) > 1
+    return next(iter(nodes.values())) if len(nodes) == 1 and not shared else None
+
+
+def _rule_of(pool: NodePool | None) -> timedelta | None:
+    if pool is None or is_unreadable(pool) or pool.static:
+        return None
+    return consolidate_after(pool.spec.disruption.consolidate_after)
+
+
+def _is_same_rule(change: Change) -> bool:
+    """The status of a pool changes with each of its nodes."""
+    old, new = change.old, change.new
+    if not isinstance(old, NodePool) or not isinstance(new, NodePool):
+        return False
+    return (_rule_of(old) is None) == (_rule_of(new) is None)
+
+
+def consolidate_after(text: str) -> timedelta | None:
+    """None for ``Never``, and for what cannot be read."""
+    return span_of(text)
+
+
+def is_occupied(node: Node, snapshot: Snapshot) -> bool:
+    if is_unreadable(node) or any(map(occupies, snapshot.pods_nowhere().values())):
+        return True
+    return any(map(occupies, snapshot.pods_on(node.name).values()))
+
+
+def occupies(pod: Pod) -> bool:
+    """Whether the pod would move, or be lost, with its node. One without a controller is lost."""
+    awaited = pod.active or (pod.owner_kind == "StatefulSet" and not pod.finished)
+    return awaited and not (pod.daemon or pod.mirror)
+
+
+def pods_expected(
+    claim: NodeClaim, node: Node, snapshot: Snapshot
+) -> tuple[Fact | None, datetime | None]:
+    """Why pods are expected on an empty node, and until when; None: they are not."""
+    for uid in replaced_uids(claim):
+        for name in snapshot.claims_with_uid(uid):
+            return ReservedForPods(claim.name, name), FOR_EVER
+    waiting = _nominated(claim, snapshot)
+    usable = in_service_at(node, claim)
+    if not waiting or usable is None:
+        return None, None
+    until = max(later(max(usable, _since(pod)), SCHEDULER_TAKES) for pod in waiting)
+    return PodsNominated(claim.name, tuple(sorted(pod.key for pod in waiting)), until), until
+
+
+def _nominated(claim: NodeClaim, snapshot: Snapshot) -> list[Pod]:
+    named = nominated_pods(claim)
+    if not named or not snapshot.unschedulable_pods():
+        return []  # Nearly always.
+    waiting = snapshot.once(_waiting_by_uid)
+    return [waiting[uid] for uid in named if uid in waiting]
+
+
+def _since(pod: Pod) -> datetime:
+    condition = find_condition(pod.status.conditions, "PodScheduled")
+    return (condition.last_transition_time if condition else None) or pod.created_at
+
+
+def _waiting_by_uid(snapshot: Snapshot) -> dict[str, Pod]:
+    return {pod.uid: pod for pod in snapshot.unschedulable_pods().values()}
+
+
+def _claims_of_pod(change: Change, snapshot: Snapshot) -> Iterator[str]:
+    """Those of its Node, and those that it is nominated to."""
+    old, new = change.old, change.new
+    assert old is None or isinstance(old, Pod)
+    assert new is None or isinstance(new, Pod)
+    if old is not None and new is not None and _is_same(old, new):
+        return  # Nearly always: its status has changed.
+    for pod in (old, new):
+        if pod is None:
+            continue
+        if (node := snapshot.nodes.get(pod.spec.node_name)) is not None:
+            yield from snapshot.claims_with_provider(node.spec.provider_id)
+        if pod.unschedulable:
+            yield from snapshot.once(_nominating).get(pod.uid, ())
+
+
+def _is_same(old: Pod, new: Pod) -> bool:
+    same = (old.spec.node_name, old.uid) == (new.spec.node_name, new.uid)
+    if not same or old.unschedulable or new.unschedulable:
+        return False
+    return occupies(old) == occupies(new) and is_unreadable(old) == is_unreadable(new)
+
+
+def _nominating(snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:
+    """By pod UID: the claims that name it."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, claim in snapshot.claims.items():
+        if NOMINATED_PODS in claim.annotations:
+            for uid in nominated_pods(claim):
+                found[uid] = (*found.get(uid, ()), name)
+    return found

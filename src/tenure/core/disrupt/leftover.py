@@ -1,0 +1,93 @@
+"""Replacements without a command: launched for one that never began, or was rolled back.
+
+The claim that such a replacement was launched for is still there, does not terminate, and does not
+name it. Of each of these, the first that applies:
+
+1. kept      a plan of this pass counts on it, or any plan began just now: it is looked at again;
+2. new       it was created a moment ago: its command is about to begin;
+3. in use    a pod is there, or pods that wait for capacity fit on it: it loses its mark, and is a node
+             like any other from then on;
+4. removed   its claim is deleted. It is nothing that a user has: neither windows nor budgets are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from tenure.core.decision import Concern, Ground, Verdict
+from tenure.core.disrupt.emptiness import is_occupied
+from tenure.core.disrupt.facts import LeftOverInUse, LeftOverKept, LeftOverRemoved
+from tenure.core.disrupt.passes import Pass
+from tenure.core.marks.command import forget_replaced, names_replacement, replaced_uids
+from tenure.core.marks.ownership import is_ours, room_of
+from tenure.core.reasons import Reason
+from tenure.core.verdicts import say
+from tenure.core.writes import as_evaluated, delete_claim
+from tenure.model.api.meta import later
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.unreadable import is_unreadable
+
+_say = partial(say, Concern.DISRUPTION)
+
+#: Its command begins within seconds after its creation.
+NEW: Final = timedelta(minutes=1)
+
+
+class LeftOver(msgspec.Struct, frozen=True):
+    claim: NodeClaim
+    #: The claim that it was launched for.
+    replaced: str
+    nodes: tuple[Node, ...]
+    #: The name by which packing knows it.
+    room: str
+    occupied: bool
+
+
+def left_overs(snapshot: Snapshot) -> Iterator[LeftOver]:
+    for _, claim in sorted(snapshot.replacing_claims().items()):
+        if claim.deleting or is_unreadable(claim) or not is_ours(claim, snapshot):
+            continue
+        found = [
+            one for uid in replaced_uids(claim) for one in snapshot.claims_with_uid(uid).values()
+        ]
+        if not found or any(one.deleting or names_replacement(one, claim) for one in found):
+            continue
+        nodes = tuple(snapshot.nodes_with_provider(claim.provider_id).values())
+        occupied = any(is_occupied(node, snapshot) for node in nodes)
+        room = room_of(claim, snapshot)
+        yield LeftOver(claim, found[0].name, nodes, room, occupied)
+
+
+def left_over_verdict(one: LeftOver, kept: Collection[str], shared: Pass) -> Verdict | None:
+    """``kept``: replacements that plans of this pass count on; None: it is one of them."""
+    claim, now = one.claim, shared.now
+    if claim.name in kept:
+        return None
+    new_until = later(claim.created_at, NEW)
+    if now < new_until:
+        new = LeftOverKept(claim.name, one.replaced, new_until)
+        return _say(claim, Reason.REPLACEMENT_LEFT_OVER, new, recheck_at=new_until)
+    plan = shared.simulation.plan_empty(one.room, shared.settings, now, shared.reservations)
+    if one.occupied or plan.why is not None:
+        used = LeftOverInUse(claim.name, one.replaced)
+        return _say(
+            claim,
+            Reason.REPLACEMENT_LEFT_OVER,
+            used,
+            action=forget_replaced(claim),
+            recheck_at=plan.changes_at,
+        )
+    action = delete_claim(claim, Ground.LEFT_OVER)
+    if len(one.nodes) == 1:
+        action = msgspec.structs.replace(action, precondition=as_evaluated(one.nodes[0]))
+    removed = LeftOverRemoved(claim.name, one.replaced)
+    return _say(
+        claim, Reason.REPLACEMENT_LEFT_OVER, removed, action=action, recheck_at=plan.changes_at
+    )

@@ -1,0 +1,122 @@
+"""When a claim expires: creation, ``expireAfter``, and the spread that follows from its UID."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenure.core.decision import Verdict
+from tenure.core.disrupt.expiration import SPREAD_MAX, ExpirationDecider, expires_at, spread_of
+from tenure.core.disrupt.facts import ClaimExpires
+from tenure.core.reasons import Reason
+from tenure.model.api.nodepool import NodePool
+from tests.core.build import (
+    a_claim,
+    a_class,
+    a_node,
+    a_pool,
+    ago,
+    ahead,
+    body_of,
+    condition,
+    evaluated,
+    said,
+)
+
+HOUR = timedelta(hours=1)
+SAID = condition("Expired", at=ago(60))
+ALWAYS = {"expirationPolicy": "Always"}
+
+
+def a_claim_of(age: str | None, **fields: Any) -> Any:
+    return a_claim(spec={"expire_after": age}, **fields)
+
+
+def verdicts(*objects: Any, **fields: Any) -> list[Verdict]:
+    pools = [] if any(isinstance(one, NodePool) for one in objects) else [a_pool()]
+    return evaluated(ExpirationDecider(), a_class(), *pools, *objects, **fields)
+
+
+def verdict_on(*objects: Any, **fields: Any) -> Verdict:
+    (found,) = verdicts(*objects, **fields)
+    return found
+
+
+# -- the arithmetic --------------------------------------------------------------------------
+
+
+@given(uid=st.text(max_size=40), hours=st.integers(1, 10_000))
+def test_the_spread_is_less_than_a_tenth_and_a_day(uid: str, hours: int) -> None:
+    age = hours * HOUR
+    assert timedelta() <= spread_of(uid, age) < min(age / 10, SPREAD_MAX)
+
+
+def test_the_spread_follows_from_the_uid() -> None:
+    """These are for ever: another value would let a fleet expire again after an update."""
+    assert spread_of("uid-a", 720 * HOUR) == timedelta(seconds=65_374)
+    assert spread_of("uid-b", 720 * HOUR) == timedelta(seconds=24_342)
+    assert spread_of("uid-a", HOUR) == timedelta(seconds=272)
+
+
+def test_claims_of_the_same_instant_expire_all_over_the_spread() -> None:
+    spans = sorted(spread_of(f"uid-{index}", 240 * HOUR) / HOUR for index in range(100))
+    assert spans[0] < 2
+    assert spans[-1] > 22
+    assert max(b - a for a, b in pairwise(spans)) < 2
+
+
+@pytest.mark.parametrize("policy", ["WhenAllowed", "Always"])
+@pytest.mark.parametrize("age", [None, "Never", "old"])
+def test_without_a_readable_age_it_never_expires(age: str | None, policy: str) -> None:
+    assert expires_at(a_claim_of(age), policy) is None
+
+
+def test_always_has_no_spread() -> None:
+    claim = a_claim_of("2h")
+    assert expires_at(claim, "Always") == claim.created_at + 2 * HOUR
+    early = expires_at(claim, "WhenAllowed")
+    assert early == claim.created_at + 2 * HOUR - spread_of("uid-a", 2 * HOUR)
+
+
+# -- what the claim says ---------------------------------------------------------------------
+
+
+def test_before_its_time_it_says_when() -> None:
+    told = verdict_on(a_pool(disruption=ALWAYS), a_claim_of("2h"), a_node())
+    assert told.reason is Reason.NOT_EXPIRED
+    assert told.facts == (ClaimExpires("a", ahead(3600), "2h", "Always"),)
+    assert (told.action, told.recheck_at) == (None, ahead(3600))
+
+
+@pytest.mark.parametrize(("seconds", "expired"), [(-1, False), (0, True), (1, True)])
+def test_it_expires_at_the_second(seconds: int, expired: bool) -> None:
+    told = verdict_on(a_pool(disruption=ALWAYS), a_claim_of("2h"), now=ahead(3600 + seconds))
+    assert (told.reason is Reason.EXPIRED) is expired
+    if expired:
+        assert said(told)["Expired"] == ("True", "ExpireAfterElapsed")
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        (a_claim_of("Never", conditions=[SAID]),),
+        (a_claim_of("720h", conditions=[SAID]),),
+        (a_claim_of("10m", conditions=[SAID]), a_pool(replicas=1)),
+        (a_claim_of("10m", conditions=[SAID]), a_pool("other")),
+    ],
+    ids=["Never", "not yet", "static", "without a pool"],
+)
+def test_a_condition_that_does_not_hold_is_taken_off(objects: Any) -> None:
+    told = verdict_on(*objects)
+    assert told.reason is Reason.NOT_EXPIRED
+    assert "Expired" not in {one["type"] for one in body_of(told)["status"]["conditions"]}
+
+
+def test_nothing_is_said_of_a_claim_that_never_expires() -> None:
+    assert verdicts(a_claim_of("Never")) == []
+    assert verdicts(a_claim_of("10m"), a_pool(replicas=1)) == []

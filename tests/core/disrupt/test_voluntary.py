@@ -1,0 +1,437 @@
+"""The voluntary methods: who is a candidate, from when on, in which order, and what ends a command."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.core.decision import Create, Delete, Ground, Verdict
+from tenure.core.disrupt.expiration import expires_at
+from tenure.core.disrupt.facts import (
+    LeftOverInUse,
+    LeftOverRemoved,
+    NodeDrifted,
+    NodeExpired,
+    NodeIsEmpty,
+    NoLongerDue,
+    PendingPodsFit,
+    PodsCame,
+    RebalanceRecommended,
+    ReplacementsCreated,
+    RolledBack,
+)
+from tenure.core.disrupt.orchestrate import ReplacementDecider
+from tenure.core.disrupt.pipeline import DisruptionDecider
+from tenure.core.gates.facts import WindowClosesTooSoon
+from tenure.core.reasons import Reason
+from tenure.core.windows.facts import WindowBlocks
+from tenure.model.api.names import (
+    DISRUPTION_REASON,
+    DO_NOT_DISRUPT,
+    NOMINATED_PODS,
+    REPLACED_BY,
+    REPLACES,
+)
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.window import MaintenanceWindow
+from tests.core.build import (
+    DISRUPTED,
+    SETTINGS,
+    a_claim,
+    a_class,
+    a_node,
+    a_pod,
+    a_pool,
+    about,
+    ago,
+    ahead,
+    body_of,
+    condition,
+    evaluated,
+    fact_of,
+    meta,
+    types,
+)
+from tests.core.disrupt.test_emptiness import pending
+
+#: More than half of a node.
+BIG = {"cpu": "3", "memory": "1Gi"}
+ANY = {"budgets": [{"nodes": "100%"}]}
+REASONS = {
+    "Empty": "Empty",
+    "Expired": "Expired",
+    "Drifted": "Drifted",
+    "Rebalance": "RebalanceRecommended",
+}
+ALL = sorted(REASONS)
+REPLACING = sorted(set(REASONS) - {"Empty"})
+
+
+def a_candidate(reason: str, name: str = "a", *, since: float = 60, **fields: Any) -> Any:
+    conditions = [condition(REASONS[reason], at=ago(since)), *fields.pop("conditions", ())]
+    spec = {"expire_after": "10m", **fields.pop("spec", {})}
+    return a_claim(name, conditions=conditions, spec=spec, **fields)
+
+
+def full(reason: str, name: str = "a", **fields: Any) -> list[Any]:
+    """With a pod that needs another node, unless the node is to be empty."""
+    pods = [] if reason == "Empty" else [a_pod(f"web-{name}", node=f"node-{name}", requests=BIG)]
+    return [a_candidate(reason, name, **fields), a_node(f"node-{name}", claim=name), *pods]
+
+
+def a_window(**spec: Any) -> MaintenanceWindow:
+    """Without schedules or dates it is always active."""
+    window = msgspec.convert({"spec": spec}, MaintenanceWindow)
+    return msgspec.structs.replace(window, metadata=meta("freeze"))
+
+
+def verdicts(*objects: Any, **known: Any) -> list[Verdict]:
+    pools = [] if any(isinstance(one, NodePool) for one in objects) else [a_pool(disruption=ANY)]
+    usual: dict[str, Any] = {"instance_types": types()}
+    return evaluated(DisruptionDecider(), a_class(), *pools, *objects, **usual | known)
+
+
+def on_claim(*objects: Any, name: str = "a", **known: Any) -> Verdict:
+    return about(verdicts(*objects, **known), f"NodeClaim/{name}")
+
+
+# -- candidates ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reason", REPLACING)
+def test_its_replacement_is_launched_first(reason: str) -> None:
+    found = verdicts(*full(reason))
+    (created,) = [verdict.action for verdict in found if isinstance(verdict.action, Create)]
+    assert created.body["metadata"]["annotations"][REPLACES] == "uid-a"
+    assert created.disrupts_for == reason
+    told = about(found, "NodeClaim/a")
+    assert told.reason is Reason.REPLACING
+    assert ReplacementsCreated((created.name,)) in told.facts
+
+
+@pytest.mark.parametrize("reason", ALL)
+def test_a_node_without_pods_needs_no_replacement(reason: str) -> None:
+    told = on_claim(a_candidate(reason), a_node())
+    marks = body_of(told)["metadata"]["annotations"]
+    assert marks == {REPLACED_BY: "", DISRUPTION_REASON: reason}
+
+
+def test_each_says_what_is_the_case_and_since_when() -> None:
+    expires = expires_at(a_candidate("Expired"), "WhenAllowed")
+    assert expires is not None
+    whys = {reason: on_claim(*full(reason)).facts[0] for reason in ALL}
+    assert whys == {
+        "Empty": NodeIsEmpty("node-a", ago(60)),
+        "Expired": NodeExpired("node-a", expires, "10m"),
+        "Drifted": NodeDrifted("node-a", ago(60), "Drifted"),
+        "Rebalance": RebalanceRecommended("node-a", ago(60)),
+    }
+
+
+def on_claim_expires() -> Any:
+    from tenure.core.disrupt.expiration import expires_at
+
+    return expires_at(a_candidate("Expired"), "WhenAllowed")
+
+
+@pytest.mark.parametrize("reason", ALL)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pool": a_pool(replicas=3)},
+        {"pool": a_pool("other")},
+        {"stage": 2},
+        {"twin": True},
+        {"rebooting": True},
+    ],
+    ids=["static", "no pool", "not initialized", "shared instance", "rebooting"],
+)
+def test_candidates_of_nothing(reason: str, change: dict[str, Any]) -> None:
+    more: list[Any] = [change["pool"]] if "pool" in change else []
+    fields: dict[str, Any] = {"stage": change["stage"]} if "stage" in change else {}
+    if "rebooting" in change:
+        fields["conditions"] = [condition("Rebooting")]
+    if "twin" in change:
+        more.append(a_claim("b", status={"provider_id": "cloud://a"}))
+    found = verdicts(a_candidate(reason, **fields), a_node(), *more)
+    assert [one for one in found if one.subject.name == "a"] == []
+
+
+@pytest.mark.parametrize(("seconds", "due"), [(59, False), (60, True)])
+def test_an_empty_node_is_due_after_consolidate_after(seconds: int, due: bool) -> None:
+    pool = a_pool(disruption={**ANY, "consolidateAfter": "1m"})
+    found = verdicts(pool, *full("Empty", since=seconds))
+    assert any(str(one.subject) == "NodeClaim/a" for one in found) is due
+    if not due:
+        assert about(found, "NodePool/general").recheck_at == ahead(1)
+
+
+def test_a_node_that_is_empty_for_a_moment_is_not_due() -> None:
+    """Its last pod is replaced: the next one may be on its way."""
+    found = verdicts(*full("Empty", since=14))
+    assert about(found, "NodePool/general").recheck_at == ahead(1)
+    assert verdicts(*full("Empty", since=15)) != found
+
+
+@pytest.mark.parametrize(
+    "pod", [a_pod(), a_pod(owner=""), pending(labels={"app": "web"})], ids=["new", "bare", "fits"]
+)
+def test_a_pod_that_is_there_or_fits_keeps_an_empty_node(pod: Any) -> None:
+    found = verdicts(*full("Empty"), pod)
+    told = [one for one in found if str(one.subject) == "NodeClaim/a"]
+    assert all(one.action is None for one in told)
+    if not pod.spec.node_name:
+        assert PendingPodsFit("node-a") in told[0].facts
+
+
+def test_a_nominated_node_is_not_empty() -> None:
+    claim = a_candidate("Empty", annotations={NOMINATED_PODS: "uid-web"})
+    waits = pending(requests={"cpu": "100"})
+    found = verdicts(claim, a_node(status={"conditions": (condition("Ready", at=ago(5)),)}), waits)
+    assert [one for one in found if str(one.subject) == "NodeClaim/a"] == []
+
+
+def test_many_empty_nodes_go_at_once_and_one_replacement_is_planned_at_a_time() -> None:
+    empty = [one for name in "abc" for one in full("Empty", name)]
+    found = verdicts(*empty)
+    assert all(about(found, f"NodeClaim/{name}").action is not None for name in "abc")
+    drifted = [one for name in "abc" for one in full("Drifted", name)]
+    found = verdicts(*drifted)
+    assert len([one for one in found if isinstance(one.action, Create)]) == 1
+
+
+def test_drifted_nodes_without_pods_come_first_then_the_oldest_drift() -> None:
+    pool = a_pool(disruption={"budgets": [{"nodes": "1"}]})
+    objects = [*full("Drifted", "a", since=500), a_candidate("Drifted", "b", since=5)]
+    found = verdicts(pool, *objects, a_node("node-b", claim="b"))
+    assert about(found, "NodeClaim/b").action is not None
+    assert about(found, "NodeClaim/a").reason is Reason.DISRUPTION_BLOCKED
+    older = [*full("Drifted", "a", since=5), *full("Drifted", "b", since=500)]
+    found = verdicts(pool, *older)
+    assert about(found, "NodeClaim/b").reason is Reason.REPLACING
+
+
+# -- several reasons -------------------------------------------------------------------------
+
+
+def test_of_two_reasons_the_first_that_no_gate_blocks_has_the_node() -> None:
+    both = a_candidate("Expired", conditions=[condition("Drifted", at=ago(60))])
+    pod = a_pod(requests=BIG)
+    found = verdicts(both, a_node(), pod)
+    (created,) = [one.action for one in found if isinstance(one.action, Create)]
+    assert created.disrupts_for == "Expired"
+    found = verdicts(both, a_node(), pod, a_window(actions=["Expiration"]))
+    (created,) = [one.action for one in found if isinstance(one.action, Create)]
+    assert created.disrupts_for == "Drifted"
+
+
+def test_if_gates_block_all_reasons_the_first_is_told() -> None:
+    both = a_candidate("Expired", conditions=[condition("Drifted", at=ago(60))])
+    window = a_window(actions=["Expiration", "Drift"])
+    told = on_claim(both, a_node(), a_pod(requests=BIG), window)
+    assert told.reason is Reason.DISRUPTION_BLOCKED
+    assert isinstance(told.facts[0], NodeExpired)
+
+
+# -- gates -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reason", ALL)
+def test_the_switch_stops_all_of_them(reason: str) -> None:
+    off = msgspec.structs.replace(SETTINGS, voluntary_disruption=False)
+    told = on_claim(*full(reason), settings=off)
+    assert (told.reason, told.action) == (Reason.VOLUNTARY_DISRUPTION_OFF, None)
+
+
+@pytest.mark.parametrize("reason", ALL)
+def test_do_not_disrupt_on_the_claim_or_a_pod_blocks(reason: str) -> None:
+    told = on_claim(*full(reason, annotations={DO_NOT_DISRUPT: "true"}))
+    assert told.reason is Reason.DISRUPTION_BLOCKED
+    daemon = a_pod("agent", owner="DaemonSet", protected="true")
+    assert on_claim(*full(reason), daemon).reason is Reason.DISRUPTION_BLOCKED
+
+
+@pytest.mark.parametrize("reason", REPLACING)
+def test_with_a_grace_period_protected_pods_do_not_block_expiry_and_drift(reason: str) -> None:
+    bounded = full(reason, spec={"termination_grace_period": "1h"})
+    pod = a_pod("kept", protected="true")
+    eventual = reason in ("Expired", "Drifted")
+    told = on_claim(*bounded, pod)
+    assert (told.reason is Reason.REPLACING) is eventual
+
+
+def test_no_command_starts_whose_replacement_would_come_after_the_window() -> None:
+    """The candidate itself took fifty minutes."""
+    dates = [{"from": "2026-03-02T11:00:00Z", "until": "2026-03-02T12:49:59Z"}]
+    window = a_window(type="Allow", actions=["Drift"], dates=dates)
+    told = on_claim(*full("Drifted"), window)
+    assert told.reason is Reason.DISRUPTION_BLOCKED
+    found = fact_of(told, WindowClosesTooSoon)
+    assert (found.pool, found.takes) == ("general", timedelta(minutes=50))
+    assert told.recheck_at == found.closes_at
+    long = a_window(
+        type="Allow", actions=["Drift"], dates=[{**dates[0], "until": "2026-03-02T12:50:01Z"}]
+    )
+    assert on_claim(*full("Drifted"), long).reason is Reason.REPLACING
+
+
+def test_a_node_without_pods_may_go_just_before_a_window_closes() -> None:
+    dates = [{"from": "2026-03-02T12:00:01Z", "until": "2026-03-03T12:00:00Z"}]
+    window = a_window(actions=["Drift"], dates=dates)
+    assert on_claim(a_candidate("Drifted"), a_node(), window).action is not None
+
+
+# -- the policy Always -----------------------------------------------------------------------
+
+ALWAYS = {"expirationPolicy": "Always", "budgets": [{"nodes": "0"}]}
+
+
+def test_always_deletes_the_claim_whatever_budgets_and_pods_say() -> None:
+    told = on_claim(a_pool(disruption=ALWAYS), *full("Expired"), a_pod("kept", protected="true"))
+    assert told.reason is Reason.EXPIRATION_FORCED
+    assert isinstance(told.action, Delete)
+    assert told.action.ground is Ground.EXPIRED
+    assert told.commits is not None
+    assert told.commits.reason == "expired"
+
+
+def test_a_window_for_expiration_and_the_switch_hold_it() -> None:
+    pool, window = a_pool(disruption=ALWAYS), a_window(actions=["Expiration"])
+    told = on_claim(pool, *full("Expired"), window)
+    assert told.action is None
+    assert isinstance(told.facts[-1], WindowBlocks)
+    off = msgspec.structs.replace(SETTINGS, voluntary_disruption=False)
+    assert on_claim(pool, *full("Expired"), settings=off).action is None
+
+
+# -- commands under way ----------------------------------------------------------------------
+
+
+def going(reason: str, **fields: Any) -> list[Any]:
+    """A command of that reason whose replacement, where it has one, is initialized."""
+    by = "" if reason == "Empty" else "b"
+    claim = a_candidate(
+        reason,
+        annotations={REPLACED_BY: by, DISRUPTION_REASON: reason, **fields.pop("annotations", {})},
+        conditions=[condition("DisruptionReason", reason=reason)],
+        **fields,
+    )
+    objects = [claim, a_node(taints=(DISRUPTED,))]
+    if reason == "Empty":
+        return objects
+    new = [a_claim("b", annotations={REPLACES: "uid-a"}), a_node("node-b", claim="b")]
+    return [*objects, *new, a_pod("web-a", requests=BIG)]
+
+
+@pytest.mark.parametrize("reason", ALL)
+def test_it_terminates_once_its_replacements_are_initialized(reason: str) -> None:
+    told = on_claim(*going(reason))
+    assert told.reason is Reason.REPLACED
+    assert isinstance(told.action, Delete)
+    assert told.commits is not None
+    assert told.commits.reason == reason.lower()
+
+
+def test_a_pod_that_came_to_an_empty_node_ends_its_command() -> None:
+    told = on_claim(*going("Empty"), a_pod("late"))
+    assert told.reason is Reason.DISRUPTION_CANCELLED
+    assert told.facts == (PodsCame("node-a", ("default/late",)), RolledBack("node-a"))
+    assert body_of(told)["metadata"]["annotations"] == {REPLACED_BY: None, DISRUPTION_REASON: None}
+
+
+@pytest.mark.parametrize("reason", REPLACING)
+def test_a_pod_that_is_protected_meanwhile_rolls_it_back(reason: str) -> None:
+    told = on_claim(*going(reason), a_pod("kept", protected="true"))
+    assert told.reason is Reason.DISRUPTION_CANCELLED
+    assert body_of(told)["metadata"]["annotations"] == {REPLACED_BY: None, DISRUPTION_REASON: None}
+
+
+def test_a_budget_that_allows_nothing_any_more_rolls_it_back_and_one_that_is_used_does_not() -> (
+    None
+):
+    closed = a_pool(disruption={"budgets": [{"nodes": "0"}]})
+    assert on_claim(closed, *going("Drifted")).reason is Reason.DISRUPTION_CANCELLED
+    one = a_pool(disruption={"budgets": [{"nodes": "1"}]})
+    other = a_claim("c", deletion_timestamp=ago(5)), a_node("node-c", claim="c")
+    assert on_claim(one, *going("Drifted"), *other).reason is Reason.DISRUPTION_BLOCKED
+
+
+@pytest.mark.parametrize("reason", ALL)
+def test_it_is_rolled_back_when_its_condition_is_gone(reason: str) -> None:
+    claim, *others = going(reason)
+    kept = [one for one in claim.status.conditions if one.type != REASONS[reason]]
+    status = msgspec.structs.replace(claim.status, conditions=tuple(kept))
+    claim = msgspec.structs.replace(claim, status=status)
+    found = evaluated(ReplacementDecider(), a_class(), a_pool(), claim, *others)
+    told = about(found, "NodeClaim/a")
+    assert told.reason is Reason.DISRUPTION_CANCELLED
+    assert told.facts == (NoLongerDue("a", reason), RolledBack("node-a"))
+
+
+@pytest.mark.parametrize("reason", ALL)
+def test_the_switch_rolls_it_back(reason: str) -> None:
+    off = msgspec.structs.replace(SETTINGS, voluntary_disruption=False)
+    found = evaluated(ReplacementDecider(), a_class(), a_pool(), *going(reason), settings=off)
+    assert about(found, "NodeClaim/a").reason is Reason.DISRUPTION_CANCELLED
+
+
+# -- replacements that are left over ---------------------------------------------------------
+
+
+def left_over(**fields: Any) -> list[Any]:
+    """``b`` was launched for ``a``, which does not name it."""
+    replacement = a_claim("b", annotations={REPLACES: "uid-a"}, **fields)
+    pod = a_pod("old", requests=BIG)
+    return [a_claim(), a_node(), pod, replacement, a_node("node-b", claim="b")]
+
+
+def test_a_replacement_without_a_command_is_removed() -> None:
+    told = on_claim(*left_over(), name="b")
+    assert told.facts == (LeftOverRemoved("b", "a"),)
+    assert isinstance(told.action, Delete)
+    assert told.action.ground is Ground.LEFT_OVER
+
+
+@pytest.mark.parametrize(
+    "pod", [a_pod("there", node="node-b"), pending(requests=BIG)], ids=["bound", "fits"]
+)
+def test_one_that_pods_use_loses_its_mark_and_stays(pod: Any) -> None:
+    told = on_claim(*left_over(), pod, name="b")
+    assert told.facts == (LeftOverInUse("b", "a"),)
+    assert body_of(told)["metadata"]["annotations"] == {REPLACES: None}
+
+
+def test_a_new_one_waits_for_its_command() -> None:
+    told = on_claim(*left_over(creation_timestamp=ago(59)), name="b")
+    assert (told.action, told.recheck_at) == (None, ahead(1))
+
+
+def test_windows_and_budgets_do_not_keep_it() -> None:
+    pool = a_pool(disruption={"budgets": [{"nodes": "0"}]})
+    found = on_claim(pool, a_window(actions=["Drift", "Consolidation"]), *left_over(), name="b")
+    assert isinstance(found.action, Delete)
+
+
+def test_one_that_a_plan_counts_on_is_kept() -> None:
+    new = [a_claim("b", annotations={REPLACES: "uid-a"}), a_node("node-b", claim="b")]
+    found = verdicts(*full("Drifted"), *new)
+    assert [one for one in found if str(one.subject) == "NodeClaim/b"] == []
+    assert body_of(about(found, "NodeClaim/a"))["metadata"]["annotations"][REPLACED_BY] == "b"
+
+
+@pytest.mark.parametrize(
+    "old",
+    [
+        a_claim(annotations={REPLACED_BY: "b"}),
+        a_claim(deletion_timestamp=ago(5)),
+        a_claim("other"),
+    ],
+    ids=["named", "drains", "gone"],
+)
+def test_one_of_a_command_or_of_a_claim_that_goes_is_not_left_over(old: Any) -> None:
+    _, *others = left_over()
+    found = verdicts(old, *others)
+    assert not any(one.reason is Reason.REPLACEMENT_LEFT_OVER for one in found)

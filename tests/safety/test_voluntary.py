@@ -1,0 +1,177 @@
+"""What the guard asks before a node is taken away by choice, by arithmetic of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.core.decision import Ground
+from tenure.core.writes import delete_claim, patch
+from tenure.model.api import names
+from tenure.model.api.window import MaintenanceWindow
+from tenure.model.settings import Settings
+from tenure.runtime.executor.guard import veto
+from tests.core.build import (
+    DISRUPTED,
+    NOW,
+    SETTINGS,
+    a_claim,
+    a_node,
+    a_pod,
+    a_pool,
+    ago,
+    condition,
+    meta,
+)
+from tests.core.disrupt.test_emptiness import pending
+from tests.snapshots import snapshot_with
+
+OFF = msgspec.structs.replace(SETTINGS, voluntary_disruption=False)
+ANY = {"budgets": [{"nodes": "100%"}]}
+CONDITIONS = {
+    "Empty": "Empty",
+    "Expired": "Expired",
+    "Drifted": "Drifted",
+    "Rebalance": "RebalanceRecommended",
+}
+ALL = sorted(CONDITIONS)
+
+
+def a_candidate(reason: str, *, marked: bool = True, since: int = 60, **fields: Any) -> Any:
+    marks = {names.REPLACED_BY: "", names.DISRUPTION_REASON: reason} if marked else {}
+    told = fields.pop("conditions", [condition(CONDITIONS[reason], at=ago(since))])
+    spec = {"expire_after": "1h", **fields.pop("spec", {})}
+    return a_claim(annotations=marks, conditions=told, spec=spec, **fields)
+
+
+def asked(
+    claim: Any,
+    *more: Any,
+    ground: Ground = Ground.REPLACED,
+    settings: Settings = SETTINGS,
+    **disruption: Any,
+) -> str | None:
+    pool = a_pool(disruption=ANY | disruption)
+    snapshot = snapshot_with(pool, claim, a_node(taints=(DISRUPTED,)), *more)
+    return veto(delete_claim(claim, ground), snapshot, NOW, settings)
+
+
+@pytest.mark.parametrize("reason", ALL)
+def test_a_node_whose_reason_holds_may_go(reason: str) -> None:
+    assert asked(a_candidate(reason)) is None
+
+
+@pytest.mark.parametrize("reason", ALL)
+def test_the_switch_forbids_it(reason: str) -> None:
+    assert "voluntary disruption is switched off" in str(asked(a_candidate(reason), settings=OFF))
+
+
+@pytest.mark.parametrize("reason", ["Drifted", "Empty", "Rebalance"])
+def test_without_its_condition_it_must_not_go(reason: str) -> None:
+    assert "is not True" in str(asked(a_candidate(reason, conditions=[])))
+
+
+@pytest.mark.parametrize("reason", ALL)
+def test_nodes_of_static_pools_and_of_none_are_candidates_of_nothing(reason: str) -> None:
+    claim = a_candidate(reason)
+    node = a_node(taints=(DISRUPTED,))
+    for pools in ([a_pool(replicas=1)], []):
+        found = veto(
+            delete_claim(claim, Ground.REPLACED), snapshot_with(*pools, claim, node), NOW, SETTINGS
+        )
+        assert "no node of it is a candidate" in str(found)
+
+
+@pytest.mark.parametrize("pod", [a_pod(), a_pod(owner="")], ids=["owned", "bare"])
+def test_a_node_with_pods_is_not_empty(pod: Any) -> None:
+    assert "is not empty" in str(asked(a_candidate("Empty"), pod))
+
+
+@pytest.mark.parametrize(
+    "pod", [a_pod(owner="DaemonSet"), a_pod(phase="Succeeded"), a_pod(deletion_timestamp=ago(5))]
+)
+def test_other_pods_do_not_count(pod: Any) -> None:
+    assert asked(a_candidate("Empty"), pod) is None
+
+
+@pytest.mark.parametrize(("after", "allowed"), [("60s", True), ("61s", False), ("Never", False)])
+def test_an_empty_node_stays_for_consolidate_after(after: str, allowed: bool) -> None:
+    assert (asked(a_candidate("Empty"), consolidateAfter=after) is None) is allowed
+
+
+@pytest.mark.parametrize(
+    ("age", "allowed"), [("66m", True), ("67m", False), ("Never", False), (None, False)]
+)
+def test_it_expires_a_tenth_of_its_age_early_at_the_most(age: str | None, allowed: bool) -> None:
+    """It is an hour old."""
+    assert (asked(a_candidate("Expired", spec={"expire_after": age})) is None) is allowed
+
+
+@pytest.mark.parametrize("reason", ALL)
+def test_protected_pods_block_it_unless_a_grace_period_bounds_expiry_or_drift(reason: str) -> None:
+    kept = a_pod("kept", owner="DaemonSet", protected="true")
+    assert "do-not-disrupt" in str(asked(a_candidate(reason), kept))
+    bounded = a_candidate(reason, spec={"termination_grace_period": "1h"})
+    assert (asked(bounded, kept) is None) is (reason in ("Expired", "Drifted"))
+
+
+@pytest.mark.parametrize("reason", ALL)
+def test_the_same_is_asked_when_a_command_begins(reason: str) -> None:
+    marks = {names.REPLACED_BY: "", names.DISRUPTION_REASON: reason}
+    told: dict[str, Any] = {"conditions": []}
+    for more, allowed in (({}, True), (told, reason == "Expired")):
+        claim = a_candidate(reason, marked=False, **more)
+        begins = patch(claim, {"annotations": marks})
+        snapshot = snapshot_with(a_pool(disruption=ANY), claim, a_node())
+        assert (veto(begins, snapshot, NOW, SETTINGS) is None) is allowed
+
+
+# -- the policy Always -----------------------------------------------------------------------
+
+
+def expired(age: str = "1h", *more: Any, policy: str = "Always", **fields: Any) -> str | None:
+    claim = a_candidate("Expired", marked=False, spec={"expire_after": age})
+    closed: dict[str, Any] = {"budgets": [{"nodes": "0"}], "expirationPolicy": policy}
+    return asked(claim, *more, ground=Ground.EXPIRED, **closed, **fields)
+
+
+def test_always_asks_neither_budgets_nor_pods() -> None:
+    assert expired("1h", a_pod(protected="true")) is None
+
+
+def test_always_asks_age_policy_switch_and_windows() -> None:
+    assert "it expires at" in str(expired("61m"))
+    assert "is not Always" in str(expired(policy="WhenAllowed"))
+    assert "switched off" in str(expired(settings=OFF))
+    window = msgspec.convert({"spec": {"actions": ["Expiration"]}}, MaintenanceWindow)
+    window = msgspec.structs.replace(window, metadata=meta("freeze"))
+    assert "MaintenanceWindow freeze blocks Expired" in str(expired("1h", window))
+
+
+# -- replacements that are left over ---------------------------------------------------------
+
+
+def left_over(*more: Any, named: str = "", **old: Any) -> str | None:
+    marks = {names.REPLACED_BY: named} if named else {}
+    replaced = a_claim("old", annotations=marks, **old)
+    claim = a_claim(annotations={names.REPLACES: "uid-old", names.NOMINATED_PODS: "uid-waits"})
+    closed = [{"nodes": "0"}]
+    return asked(claim, replaced, *more, ground=Ground.LEFT_OVER, budgets=closed)
+
+
+def test_a_replacement_that_no_command_counts_on_may_go_whatever_budgets_say() -> None:
+    assert left_over() is None
+
+
+def test_one_that_is_counted_on_must_not_go() -> None:
+    assert "it replaces NodeClaim old" in str(left_over(named="a"))
+    assert "it replaces NodeClaim old" in str(left_over(deletion_timestamp=ago(5)))
+    gone = a_claim(annotations={names.REPLACES: "uid-gone"})
+    assert "no replacement of a claim" in str(asked(gone, ground=Ground.LEFT_OVER))
+
+
+def test_one_that_a_pod_uses_must_not_go() -> None:
+    assert "pod default/web uses it" in str(left_over(a_pod()))
+    assert "pod default/waits uses it" in str(left_over(pending(name="waits")))

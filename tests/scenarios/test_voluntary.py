@@ -1,0 +1,356 @@
+"""Empty, expired, drifted nodes and those that the cloud recommends to leave, in virtual time.
+
+Stories begin on a Monday at 08:00 UTC. The checkers of budgets, windows and replacements are on.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tenure.model.api.resource import (
+    DEPLOYMENTS,
+    MAINTENANCE_WINDOWS,
+    NODE_CLAIMS,
+    NODE_POOLS,
+    PODS,
+)
+from tenure.model.settings import Settings
+from tenure.sim.apiserver.objects.tree import Obj
+from tenure.sim.scenario.dsl import Story
+from tenure.sim.world import WorldOptions
+from tests.builders import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    Manifest,
+    a_deployment,
+    a_node_class,
+    a_pod,
+    a_pool,
+    a_requirement,
+)
+from tests.scenarios.test_replacing import is_gone, is_leaving, is_tainted, replacement_of, says
+from tests.scenarios.test_windows import a_window, warned
+
+ANY = [{"nodes": "100%"}]
+#: One pod of 1500m fills a node of this type.
+SMALL = a_requirement("node.kubernetes.io/instance-type", "m7i.large")
+
+
+def a_cluster(*more: Manifest, budgets: Any = ANY, **disruption: Any) -> list[Manifest]:
+    template = disruption.pop("template", None)
+    block = {"budgets": budgets, **disruption}
+    return [
+        a_node_class(),
+        a_pool(requirements=[SMALL], disruption=block, template=template),
+        *more,
+    ]
+
+
+def a_fleet(nodes: int) -> Manifest:
+    """A pod for each node."""
+    return a_deployment(replicas=nodes, cpu="1500m")
+
+
+def scale(story: Story, replicas: int, name: str = "web") -> None:
+    story.store.patch(DEPLOYMENTS, "default", name, {"spec": {"replicas": replicas}})
+
+
+def set_pool(story: Story, name: str = "general", **disruption: Any) -> None:
+    story.store.patch(NODE_POOLS, "", name, {"spec": {"disruption": disruption}})
+
+
+def label_template(story: Story, value: str, name: str = "general") -> None:
+    """A change of the template: every node of the pool has drifted."""
+    labels = {"metadata": {"labels": {"example.com/release": value}}}
+    story.store.patch(NODE_POOLS, "", name, {"spec": {"template": labels}})
+
+
+def claims(story: Story) -> list[Obj]:
+    return story.store.list(NODE_CLAIMS)
+
+
+def names(story: Story) -> set[str]:
+    return {claim["metadata"]["name"] for claim in claims(story)}
+
+
+def leaving(story: Story) -> set[str]:
+    """Those that terminate or have a command, until their instance terminates: as budgets count."""
+    mark = "karpenter.sh/replaced-by"
+    return {
+        claim["metadata"]["name"]
+        for claim in claims(story)
+        if (
+            "deletionTimestamp" in claim["metadata"]
+            or mark in (claim["metadata"].get("annotations") or {})
+        )
+        and says(story, claim["metadata"]["name"], "InstanceTerminating") is None
+    }
+
+
+def the_claim(story: Story) -> tuple[str, str]:
+    claim = story.the(NODE_CLAIMS)
+    return claim["status"]["nodeName"], claim["metadata"]["name"]
+
+
+# -- empty -----------------------------------------------------------------------------------
+
+
+def test_a_cluster_that_scales_to_zero_ends_with_zero_nodes() -> None:
+    with Story(*a_cluster(a_fleet(5), budgets=[{"nodes": "10%"}])) as story:
+        story.run(5 * MINUTE)
+        assert story.count("nodes") == 5
+        scale(story, 0)
+        story.run(15 * MINUTE)
+        assert (story.count("nodes"), story.count("instances")) == (0, 0)
+        story.checkers.assert_kept()
+
+
+def test_an_empty_node_stays_for_consolidate_after_and_a_restart_forgets_nothing() -> None:
+    with Story(*a_cluster(a_fleet(1), consolidateAfter="10m")) as story:
+        story.run(5 * MINUTE)
+        _, claim = the_claim(story)
+        scale(story, 0)
+        story.run(5 * MINUTE)
+        story.crash()
+        assert says(story, claim, "Empty") == ("True", "NoReschedulablePods")
+        story.run(4 * MINUTE)
+        assert not is_leaving(story, claim)
+        story.run(2 * MINUTE)
+        assert is_gone(story, claim)
+
+
+def test_a_pod_that_comes_starts_the_clock_again() -> None:
+    with Story(*a_cluster(a_fleet(1), consolidateAfter="10m")) as story:
+        story.run(5 * MINUTE)
+        _, claim = the_claim(story)
+        scale(story, 0)
+        story.run(8 * MINUTE)
+        scale(story, 1)
+        story.run(MINUTE)
+        assert says(story, claim, "Empty") is None
+        scale(story, 0)
+        story.run(8 * MINUTE)
+        assert not is_leaving(story, claim)
+        story.run(4 * MINUTE)
+        assert is_gone(story, claim)
+
+
+def test_never_keeps_empty_nodes() -> None:
+    with Story(*a_cluster(a_fleet(1), consolidateAfter="Never")) as story:
+        story.run(5 * MINUTE)
+        _, claim = the_claim(story)
+        scale(story, 0)
+        story.run(3 * HOUR)
+        assert says(story, claim, "Empty") is None
+        assert not is_leaving(story, claim)
+
+
+def test_a_node_with_a_pod_that_nothing_creates_again_is_not_empty() -> None:
+    with Story(*a_cluster(a_pod(cpu="1"))) as story:
+        story.run(2 * HOUR)
+        assert story.count("nodes") == 1
+        assert story.running() == 1
+
+
+def test_a_node_whose_pods_are_still_to_come_is_not_empty() -> None:
+    """The scheduler is slow: its pods are nominated to the new node, and are not bound at once."""
+    with Story(*a_cluster(a_fleet(3))) as story:
+        story.run(30 * MINUTE)
+        assert story.cloud.launch_count == 3
+        assert story.running("web") == 3
+
+
+@pytest.mark.parametrize("action", ["EmptyConsolidation", "Consolidation"])
+def test_a_window_for_consolidation_keeps_empty_nodes(action: str) -> None:
+    with Story(*a_cluster(a_fleet(1)), a_window(actions=[action])) as story:
+        story.run(5 * MINUTE)
+        _, claim = the_claim(story)
+        scale(story, 0)
+        story.run(50 * MINUTE)
+        assert not is_leaving(story, claim)
+        assert warned(story, "MaintenanceWindow freeze blocks the disruption of Node")
+        story.run(7 * MINUTE)
+        assert is_gone(story, claim)
+
+
+def test_a_window_for_non_empty_consolidation_does_not() -> None:
+    with Story(*a_cluster(a_fleet(1)), a_window(actions=["NonEmptyConsolidation"])) as story:
+        story.run(5 * MINUTE)
+        scale(story, 0)
+        story.run(5 * MINUTE)
+        assert story.count("nodes") == 0
+
+
+def test_empty_nodes_go_within_the_budget() -> None:
+    with Story(*a_cluster(a_fleet(6), budgets=[{"nodes": "2"}])) as story:
+        story.run(5 * MINUTE)
+        scale(story, 0)
+        most = 0
+        for _ in range(240):
+            story.run(SECOND)
+            most = max(most, len(leaving(story)))
+        assert most == 2
+        story.run(10 * MINUTE)
+        assert story.count("nodes") == 0
+        story.checkers.assert_kept()
+
+
+def test_switched_off_nothing_goes_by_choice() -> None:
+    off = WorldOptions(settings=Settings(voluntary_disruption=False))
+    with Story(*a_cluster(a_fleet(2)), options=off) as story:
+        story.run(5 * MINUTE)
+        scale(story, 0)
+        label_template(story, "two")
+        story.run(3 * HOUR)
+        assert story.count("nodes") == 2
+        assert not leaving(story)
+        claim = next(iter(names(story)))
+        assert "VoluntaryDisruptionOff" in story.reasons(f"NodeClaim/{claim}")
+
+
+# -- expired ---------------------------------------------------------------------------------
+
+
+def test_forty_nodes_of_the_same_minute_expire_spread_and_within_the_budget() -> None:
+    cluster = a_cluster(a_fleet(40), budgets=[{"nodes": "10%"}], template={"expireAfter": "10h"})
+    with Story(*cluster) as story:
+        story.run(5 * MINUTE)
+        first, most = names(story), 0
+        started: dict[str, int] = {}
+        assert len(first) == 40
+        for minute in range(11 * 60):
+            story.run(MINUTE)
+            gone = leaving(story) & first
+            most = max(most, len(gone))
+            started |= {name: minute for name in gone if name not in started}
+            if not names(story) & first:
+                break
+        assert len(started) == 40
+        assert most <= 4
+        assert min(started.values()) >= 9 * 60 - 6, "not before the spread"
+        assert max(started.values()) - min(started.values()) > 30, "spread over the hour"
+        assert story.running("web") == 40
+        story.checkers.assert_kept()
+
+
+def test_with_the_policy_always_the_claim_is_deleted_whatever_budgets_say() -> None:
+    cluster = a_cluster(
+        a_fleet(2),
+        budgets=[{"nodes": "0"}],
+        expirationPolicy="Always",
+        template={"expireAfter": "1h"},
+    )
+    with Story(*cluster) as story:
+        story.run(5 * MINUTE)
+        first = names(story)
+        story.run(54 * MINUTE)
+        assert not leaving(story), "there is no spread"
+        story.run(2 * MINUTE)
+        assert all(is_leaving(story, name) for name in first)
+        story.run(10 * MINUTE)
+        assert not names(story) & first
+        story.checkers.assert_kept()
+
+
+def test_a_window_for_expiration_blocks_the_policy_always_as_well() -> None:
+    cluster = a_cluster(a_fleet(1), expirationPolicy="Always", template={"expireAfter": "30m"})
+    with Story(*cluster, a_window(actions=["Expiration"])) as story:
+        story.run(5 * MINUTE)
+        _, claim = the_claim(story)
+        story.run(54 * MINUTE)
+        assert not is_leaving(story, claim)
+        story.run(5 * MINUTE)
+        assert is_gone(story, claim)
+
+
+# -- drifted ---------------------------------------------------------------------------------
+
+
+def test_a_drifted_node_is_replaced_first() -> None:
+    with Story(*a_cluster(a_fleet(1))) as story:
+        story.run(5 * MINUTE)
+        node, claim = the_claim(story)
+        label_template(story, "two")
+        story.run_while(lambda: not is_tainted(story, node), at_most=MINUTE, step=SECOND)
+        new = replacement_of(story, claim)
+        assert new is not None
+        story.run(SECOND)
+        assert says(story, claim, "DisruptionReason") == ("True", "Drifted")
+        while says(story, new["metadata"]["name"], "Initialized") != ("True", "Initialized"):
+            assert not is_leaving(story, claim)
+            story.run(SECOND)
+        story.run(5 * MINUTE)
+        assert names(story) == {new["metadata"]["name"]}
+        assert story.running("web") == 1
+        story.checkers.assert_kept()
+
+
+def test_drift_of_thirty_nodes_goes_within_a_nightly_window_at_the_budget() -> None:
+    night = {"cron": "0 22 * * *", "duration": "10m"}
+    window = a_window("nights", type="Allow", actions=["Drift"], schedules=[night])
+    with Story(*a_cluster(a_fleet(30), budgets=[{"nodes": "10%"}]), window) as story:
+        story.run(5 * MINUTE)
+        first = names(story)
+        label_template(story, "two")
+        nights: list[int] = []
+        outside = 0
+        for _ in range(6):
+            before = len(names(story) & first)
+            story.run(14 * HOUR - MINUTE if not nights else 24 * HOUR - 15 * MINUTE)
+            outside += before - len(names(story) & first)
+            for _ in range(16 * 4):
+                story.run(timedelta(seconds=15))
+                assert len(leaving(story) & first) <= 3
+            nights.append(before - len(names(story) & first))
+        assert outside == 0, "none outside of the window"
+        assert nights[0] > 0
+        assert sum(nights) <= 30
+        assert story.running("web") == 30
+        story.checkers.assert_kept()
+
+
+def test_a_window_that_closes_during_a_drain_does_not_stop_it() -> None:
+    slow = a_deployment(cpu="1500m", terminationGracePeriodSeconds=600)
+    with Story(*a_cluster(slow)) as story:
+        story.pace("web", stop_takes=5 * MINUTE)
+        story.run(5 * MINUTE)
+        _, claim = the_claim(story)
+        label_template(story, "two")
+        story.run_while(lambda: not is_leaving(story, claim), at_most=10 * MINUTE, step=SECOND)
+        story.store.create(MAINTENANCE_WINDOWS, a_window(actions=["Drift"], schedules=[]))
+        story.run(15 * MINUTE)
+        assert is_gone(story, claim)
+
+
+def test_a_window_that_closes_before_the_drain_rolls_it_back_and_removes_the_replacement() -> None:
+    with Story(*a_cluster(a_fleet(1))) as story:
+        story.run(5 * MINUTE)
+        node, claim = the_claim(story)
+        label_template(story, "two")
+        story.run_while(lambda: not is_tainted(story, node), at_most=MINUTE, step=SECOND)
+        story.store.create(MAINTENANCE_WINDOWS, a_window(actions=["Drift"], schedules=[]))
+        story.run(10 * MINUTE)
+        assert names(story) == {claim}
+        assert not is_tainted(story, node)
+        assert "DisruptionCancelled" in story.reasons(f"NodeClaim/{claim}")
+        story.checkers.assert_kept()
+
+
+def test_a_pod_that_is_protected_meanwhile_stops_it() -> None:
+    with Story(*a_cluster(a_fleet(1))) as story:
+        story.run(5 * MINUTE)
+        node, claim = the_claim(story)
+        label_template(story, "two")
+        story.run_while(lambda: replacement_of(story, claim) is None, at_most=MINUTE, step=SECOND)
+        (pod,) = [p for p in story.all(PODS) if p["spec"].get("nodeName") == node]
+        mark = {"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}}
+        story.store.patch(PODS, "default", pod["metadata"]["name"], mark)
+        story.run(10 * MINUTE)
+        assert names(story) == {claim}
+        assert not is_tainted(story, node)
+        assert story.running("web") == 1
+        story.checkers.assert_kept()
