@@ -8,7 +8,7 @@ from typing import Any
 from tenure.core.decider import AnyDecider
 from tenure.core.policy.deciders import deciders
 from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR, HOSTNAME
-from tenure.model.api.resource import NODE_CLAIMS, NODES
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.settings import Settings
 from tenure.sim.virtual.faults import Faults
 from tenure.sim.world import World
@@ -50,7 +50,8 @@ def _begin(
     """So many nodes with a pod each; their names."""
     repair = {"maxUnhealthy": "100%", **pool.pop("repair", {})}
     budgets = pool.pop("budgets", [{"nodes": "1"}])
-    made = a_pool(repair=repair, disruption={"budgets": budgets}, **pool)
+    disruption = {"budgets": budgets, **pool.pop("disruption", {})}
+    made = a_pool(repair=repair, disruption=disruption, **pool)
     deployment = a_deployment("web", replicas=nodes, affinity=APART, **(web or {}))
     for manifest in (a_node_class(), made, deployment, *more):
         world.apply(manifest)
@@ -107,6 +108,37 @@ def graceful_repair_of_two(world: World) -> bool:
     _unhealthy(world, first, second)
     world.run(15 * MINUTE)
     return _is_gone(world, first) and _is_gone(world, second)
+
+
+def occupied(world: World) -> bool:
+    """Nodes with pods stay."""
+    first, second = _begin(world, nodes=2, disruption={"consolidateAfter": "2m"})
+    world.run(15 * MINUTE)
+    return not (_is_gone(world, first) or _is_gone(world, second))
+
+
+def not_expired(world: World) -> bool:
+    """A node that may become ten hours old stays for nine."""
+    first, *_ = _begin(world, nodes=2, template={"expireAfter": "10h"})
+    world.run(15 * MINUTE)
+    return not _is_gone(world, first)
+
+
+def not_expired_always(world: World) -> bool:
+    """The same, with Karpenter's policy."""
+    policy = {"expirationPolicy": "Always"}
+    first, *_ = _begin(world, nodes=2, template={"expireAfter": "10h"}, disruption=policy)
+    world.run(15 * MINUTE)
+    return not _is_gone(world, first)
+
+
+def drifted(world: World) -> bool:
+    """A drifted node is replaced first, then it goes."""
+    first, *_ = _begin(world, nodes=2)
+    labels = {"metadata": {"labels": {"example.com/release": "two"}}}
+    world.store.patch(NODE_POOLS, "", "general", {"spec": {"template": labels}})
+    world.run(15 * MINUTE)
+    return _is_gone(world, first)
 
 
 def vetoed_repair(world: World) -> bool:

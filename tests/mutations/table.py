@@ -115,6 +115,14 @@ def _asks_for_repair(original: Any, world: World) -> Any:
     return lambda facts, *more: original(msgspec.structs.replace(facts, traits=repair), *more)
 
 
+def _created(original: Any, world: World) -> Any:
+    return lambda claim, policy: claim.created_at
+
+
+def _soon(original: Any, world: World) -> Any:
+    return timedelta(seconds=20)
+
+
 def _yes(original: Any, world: World) -> Any:
     return property(lambda self: True)
 
@@ -131,6 +139,39 @@ MUTATIONS: Final = (
         scene=scenes.graceful_repair_of_two,
         guard="budget 1 allows 1 of",
         checker="beyond budgets",
+    ),
+    Mutation(
+        name="pods do not count as such",
+        point="tenure.core.disrupt.emptiness:occupies",
+        breaks=always(False),
+        scene=scenes.occupied,
+        guard="which is not empty",
+        checker="unfounded deletion",
+    ),
+    Mutation(
+        name="expired at once",
+        point="tenure.core.disrupt.expiration:expires_at",
+        breaks=_created,
+        scene=scenes.not_expired,
+        guard="it expires at",
+        checker="unfounded deletion",
+    ),
+    Mutation(
+        name="expired at once, with the policy Always",
+        point="tenure.core.disrupt.expiration:expires_at",
+        breaks=_created,
+        scene=scenes.not_expired_always,
+        guard="it expires at",
+        checker="unfounded deletion",
+    ),
+    Mutation(
+        name="replacement of a command read as left over",
+        point="tenure.core.marks.command:names_replacement",
+        breaks=always(False),
+        beside=("tenure.core.disrupt.leftover:NEW", _soon),
+        scene=scenes.drifted,
+        guard="it replaces NodeClaim",
+        checker="unfounded deletion",
     ),
     Mutation(
         name="replacement not awaited",
