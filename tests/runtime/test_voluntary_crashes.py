@@ -1,0 +1,170 @@
+"""Tenure is killed after each single call of a voluntary disruption, and it ends as if not.
+
+Of every method: a node becomes a candidate, its replacement is launched where it needs one, it is
+drained and goes. Every write and every call to the cloud from then on is followed by a death, or
+loses its answer; some are refused. Each story ends finished, and nothing is doubled or left over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.model.api.names import DISRUPTED_TAINT
+from tenure.model.api.resource import (
+    DEPLOYMENTS,
+    MAINTENANCE_WINDOWS,
+    NODE_CLAIMS,
+    NODE_POOLS,
+    NODES,
+)
+from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pool, a_requirement
+from tests.runtime.callfaults import FaultyStory, dies, loses, refuses
+from tests.runtime.taps import Tap
+
+Do = Callable[[FaultyStory, Tap, bool], object]
+
+#: A window that is always active.
+FREEZE = {
+    "apiVersion": "karpenter.sh/v1alpha1",
+    "kind": "MaintenanceWindow",
+    "metadata": {"name": "freeze"},
+    "spec": {"actions": ["Drift"]},
+}
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """One method: what makes a node its candidate, and what is there in the end."""
+
+    begin: Callable[[Voluntary], object] = lambda story: None
+    #: How many calls the story has from then on; one that needs more is not covered.
+    calls: int
+    lasts: timedelta = 6 * MINUTE
+    pods: int = 1
+    #: How many instances were launched in all.
+    launches: int = 2
+    #: The first node stays.
+    stays: bool = False
+    disruption: dict[str, Any] = {}
+    template: dict[str, Any] = {}
+
+
+class Voluntary(FaultyStory):
+    def __init__(self, case: Case, fatal: int, do: Do | None) -> None:
+        small = a_requirement("node.kubernetes.io/instance-type", "m7i.large")
+        self.case = case
+        super().__init__(
+            fatal,
+            None,
+            a_node_class(),
+            a_pool(
+                requirements=[small],
+                disruption={"budgets": [{"nodes": "1"}], **case.disruption},
+                template=case.template,
+            ),
+            a_deployment(replicas=1, cpu="1500m"),
+        )
+        self._armed = do
+
+    def tell(self) -> None:
+        self.play(3 * MINUTE)
+        self.old = self.the(NODE_CLAIMS)["metadata"]["name"]
+        self.count_of_calls, self._do = 0, self._armed
+        self.case.begin(self)
+        self.play(self.case.lasts)
+
+
+def scale_to_zero(story: Voluntary) -> None:
+    story.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 0}})
+
+
+def drift(story: Voluntary) -> None:
+    labels = {"metadata": {"labels": {"example.com/release": "two"}}}
+    story.store.patch(NODE_POOLS, "", "general", {"spec": {"template": labels}})
+
+
+def recommend(story: Voluntary) -> None:
+    claim = story.the(NODE_CLAIMS)
+    told = {"type": "RebalanceRecommended", "status": "True", "reason": "Cloud", "message": ""}
+    told["lastTransitionTime"] = f"{story.now:%Y-%m-%dT%H:%M:%SZ}"
+    conditions = [*claim["status"]["conditions"], told]
+    story.store.patch(
+        NODE_CLAIMS, "", story.old, {"status": {"conditions": conditions}}, subresource="status"
+    )
+
+
+def drift_and_freeze(story: Voluntary) -> None:
+    """A window closes while the replacement comes up: the command is undone, and what was launched."""
+    drift(story)
+    close = partial(story.store.create, MAINTENANCE_WINDOWS, FREEZE)
+    story.environment.after(10 * SECOND, close)
+
+
+CASES = {
+    "Empty": Case(begin=scale_to_zero, calls=20, pods=0, launches=1),
+    "Drifted": Case(begin=drift, calls=36),
+    "Rebalance": Case(begin=recommend, calls=36),
+    "Expired": Case(calls=36, lasts=12 * MINUTE, template={"expireAfter": "10m"}),
+    "Always": Case(
+        calls=36,
+        lasts=12 * MINUTE,
+        template={"expireAfter": "10m"},
+        disruption={"expirationPolicy": "Always"},
+    ),
+    "rolled back": Case(begin=drift_and_freeze, calls=42, stays=True),
+}
+
+EVERY = [(name, fatal) for name, case in CASES.items() for fatal in range(1, case.calls + 1)]
+SOME = [(name, fatal) for name, fatal in EVERY if fatal % 5 == 1]
+
+
+def ends_well(story: Voluntary) -> None:
+    case = story.case
+    assert story.running("web") == case.pods
+    claims = story.store.list(NODE_CLAIMS)
+    names = {claim["metadata"]["name"] for claim in claims}
+    assert len(names) == case.pods, "nothing is doubled or left over"
+    assert (story.old in names) is case.stays
+    assert not [claim for claim in claims if "deletionTimestamp" in claim["metadata"]]
+    instances = sorted(one.claim_uid for one in story.cloud.instances())
+    assert instances == sorted(claim["metadata"]["uid"] for claim in claims), "none leaked"
+    taints = [t["key"] for n in story.store.list(NODES) for t in n["spec"].get("taints", ())]
+    assert DISRUPTED_TAINT not in taints
+    assert story.cloud.launch_count <= case.launches
+    story.checkers.assert_kept()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_story_ends_well_when_nothing_goes_wrong(name: str) -> None:
+    case = CASES[name]
+    with closing(Voluntary(case, 0, None)) as story:
+        story.tell()
+        ends_well(story)
+        assert case.calls // 2 < story.count_of_calls <= case.calls
+
+
+@pytest.mark.parametrize(("name", "fatal"), EVERY)
+def test_tenure_dies_after_the_call(name: str, fatal: int) -> None:
+    with closing(Voluntary(CASES[name], fatal, dies)) as story:
+        story.tell()
+        ends_well(story)
+
+
+@pytest.mark.parametrize(("name", "fatal"), EVERY)
+def test_the_answer_to_the_call_is_lost(name: str, fatal: int) -> None:
+    with closing(Voluntary(CASES[name], fatal, loses)) as story:
+        story.tell()
+        ends_well(story)
+
+
+@pytest.mark.parametrize(("name", "fatal"), SOME)
+def test_the_call_is_refused(name: str, fatal: int) -> None:
+    with closing(Voluntary(CASES[name], fatal, refuses)) as story:
+        story.tell()
+        ends_well(story)
