@@ -247,7 +247,7 @@ def test_of_the_cluster_of_tenure_up_no_instance_is_taken_for_lost(world: World)
         "knows them"
     )
     said = {verdict.reason for verdict in reading.evaluated.evaluator.in_force()}
-    assert said == {"InService", "PoolCurrent"}
+    assert said == {"InService", "NotExpired", "PoolCurrent"}
 
 
 def test_leases_that_may_not_be_read_are_a_note_and_stop_nothing(world: World) -> None:

@@ -262,7 +262,7 @@ def test_a_pool_whose_block_cannot_be_used_does_not_end_in_nothing_to_do() -> No
         assert answer is not None
         out = as_text(answer)
         (event,) = world.store.list(EVENTS)
-    said = "no node is disrupted voluntarily: spec.disruption.budgets[0].timeZone: got 'Mars/Base'"
+    said = "no node is disrupted voluntarily or repaired gracefully: spec.disruption.budgets[0].timeZone: got 'Mars/Base'"
     assert f"  verdict   DisruptionInvalid: {said}" in out
     assert "  advice    Fix the field that is named" in out
     assert "Nothing to do." not in out

@@ -10,7 +10,7 @@ from tenure.core.decision import Verdict
 from tenure.core.disrupt.emptiness import EmptinessDecider
 from tenure.core.disrupt.facts import NodeIsEmpty, PodsNominated, ReservedForPods
 from tenure.core.reasons import Reason
-from tenure.model.api.meta import Condition
+from tenure.model.api.meta import FOR_EVER, Condition
 from tenure.model.api.names import NOMINATED_PODS, REPLACED_BY, REPLACES
 from tenure.model.api.nodepool import NodePool
 from tenure.model.snapshot.unreadable import stand_in
@@ -21,6 +21,7 @@ from tests.core.build import (
     a_claim,
     a_class,
     a_leaving_claim,
+    a_leaving_node,
     a_node,
     a_pod,
     a_pool,
@@ -120,6 +121,16 @@ def test_a_nominated_pod_is_expected_until_the_scheduler_should_have_bound_it() 
     assert "Empty" not in types_of(told)
     late = verdict_on(claim, node, pending(since=50), now=ahead(20))
     assert late.reason is Reason.NODE_EMPTY
+
+
+def test_a_nominated_pod_of_a_terminating_node_is_expected_until_it_is_evicted() -> None:
+    claim = a_claim(annotations={NOMINATED_PODS: "uid-web"}, conditions=[SAID])
+    other = a_leaving_claim("b"), a_leaving_node("node-b", claim="b")
+    told = verdict_on(claim, a_node(), *other, a_pod(node="node-b"))
+    assert told.facts == (PodsNominated("a", ("default/web",), FOR_EVER),)
+    assert told.recheck_at is None
+    stays = verdict_on(claim, a_node(), *other, a_pod(node="node-b", owner="DaemonSet"))
+    assert stays.reason is Reason.NODE_EMPTY
 
 
 def test_a_pod_that_is_nominated_elsewhere_or_bound_is_not_expected() -> None:

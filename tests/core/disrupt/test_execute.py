@@ -11,6 +11,7 @@ import pytest
 from tenure.core.decision import Create, Delete, Patch, Verdict
 from tenure.core.disrupt.facts import (
     CapacityNotInitialized,
+    NoReschedulablePods,
     PodFitsNowhere,
     ReplacementsInitialized,
     ReservedCapacityTaken,
@@ -171,6 +172,9 @@ def test_the_claims_own_grace_period_is_not_made_longer_by_a_bound() -> None:
 
 def test_where_nothing_had_to_be_launched_it_goes_at_once() -> None:
     told = on_claim(going(by=""), unhealthy_node())
+    assert (told.reason, told.facts[0]) == (Reason.REPLACED, NoReschedulablePods())
+    other = a_claim("b"), a_node("node-b", claim="b")
+    told = on_claim(going(by=""), unhealthy_node(), POD, *other)
     assert (told.reason, told.facts[0]) == (Reason.REPLACED, ReplacementsInitialized())
 
 

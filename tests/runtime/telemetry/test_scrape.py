@@ -145,7 +145,9 @@ def test_pools_tell_what_their_budgets_allow_and_who_uses_them() -> None:
 
 def test_breakers_tell_which_pools_and_which_zones_are_not_repaired() -> None:
     lone = [a_claim("general", i) for i in range(4)] + [a_claim("other", 4)]
-    with Tapped(a_node_class(), a_pool(), a_pool("other"), *lone) as story:
+    stay = {"consolidateAfter": "Never"}
+    pools = a_pool(disruption=stay), a_pool("other", disruption=stay)
+    with Tapped(a_node_class(), *pools, *lone) as story:
         story.run(3 * MINUTE)
         well = scraped(story)
         assert well["tenure_repair_breaker_tripped"] == [
@@ -166,7 +168,8 @@ def test_breakers_tell_which_pools_and_which_zones_are_not_repaired() -> None:
 
 def test_the_breaker_is_told_by_the_nodes_that_the_repair_counts() -> None:
     lone = [a_claim("general", i) for i in range(5)]
-    with Tapped(a_node_class(), a_pool(), *lone) as story:
+    pool = a_pool(disruption={"consolidateAfter": "Never"})
+    with Tapped(a_node_class(), pool, *lone) as story:
         story.run(3 * MINUTE)
         for i in range(5):
             story.store.patch(NODES, "", f"node-c{i}", {"metadata": {"labels": {NODEPOOL: "x"}}})

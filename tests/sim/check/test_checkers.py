@@ -288,7 +288,8 @@ def annotate(world: World, claim: str, annotations: dict[str, str | None]) -> No
 )
 def test_a_replacement_that_replaces_nothing_is_caught(use: str, broken: list[str]) -> None:
     world = World()
-    for manifest in a_cluster(a_deployment(replicas=2, affinity=APART)):
+    stay = a_pool(disruption={"consolidateAfter": "Never"})
+    for manifest in (a_node_class(), stay, a_deployment(replicas=2, affinity=APART)):
         world.apply(manifest)
     world.run(5 * MINUTE)
     if use != "pods":

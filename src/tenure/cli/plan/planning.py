@@ -19,6 +19,8 @@ from tenure.model.snapshot.snapshot import Snapshot
 SETTLED: Final = frozenset(
     {
         Reason.IN_SERVICE,
+        Reason.NOT_EXPIRED,
+        Reason.NODE_NOT_EMPTY,
         Reason.NOT_OURS,
         Reason.INSTANCE_KNOWN,
         Reason.POOL_CURRENT,

@@ -317,8 +317,8 @@ OWN: Final = (
         flag="voluntary-disruption",
         form=form.switch(),
         reason="Whether nodes are taken away by choice: empty, expired, drifted, or recommended to leave "
-        "by the cloud. Repair, time-outs, interruptions and deletions by users go on without it. The log "
-        "says at the start if it is off.",
+        "by the cloud. Repair, interruptions and deletions by users go on without it. The log says at "
+        "the start if it is off.",
     ),
     Setting(
         section=LEAVING,

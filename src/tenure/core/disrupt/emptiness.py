@@ -4,7 +4,8 @@ A node is empty when no pod is there that its removal would move or lose, and no
 
 1. occupied   a pod is there; DaemonSet pods, mirror pods and finished pods do not count. A pod
               that cannot be read counts, wherever it is;
-2. nominated  a pending pod is nominated to the claim, until the scheduler should have bound it;
+2. nominated  a pending pod is nominated to the claim, until the scheduler should have bound it; or
+              one of a terminating node, which is still to be evicted;
 3. reserved   the claim replaces another one that is still there: its pods are to come.
 
 Then the claim has the condition ``Empty``, and its transition is the beginning of
@@ -31,6 +32,7 @@ from tenure.core.marks.candidacy import said_since, says_empty
 from tenure.core.marks.command import replaced_uids, replacements_by_uid
 from tenure.core.marks.ownership import claim_status, claims_touched, is_ours
 from tenure.core.marks.timeout import span_of
+from tenure.core.provision.demand import is_reschedulable
 from tenure.core.provision.nominations import SCHEDULER_TAKES, nominated_pods
 from tenure.core.provision.supply import in_service_at
 from tenure.core.reasons import Reason
@@ -41,7 +43,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
-from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, PODS
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
@@ -72,6 +74,8 @@ class EmptinessDecider:
             replacements = snapshot.once(replacements_by_uid)
             for claim in change.versions():
                 yield from (one.name for one in replacements.get(claim.uid, ()))
+        elif change.resource == NODES:
+            yield from _nominated_from(change, snapshot)
         elif change.resource == NODE_POOLS and not _is_same_rule(change):
             yield from snapshot.claims_of_pool(change.key)
 
@@ -162,20 +166,26 @@ def pods_expected(
     for uid in replaced_uids(claim):
         for name in snapshot.claims_with_uid(uid):
             return ReservedForPods(claim.name, name), FOR_EVER
-    waiting = _nominated(claim, snapshot)
+    found = _nominated(claim, snapshot)
     usable = in_service_at(node, claim)
-    if not waiting or usable is None:
+    if not found or usable is None:
         return None, None
-    until = max(later(max(usable, _since(pod)), SCHEDULER_TAKES) for pod in waiting)
-    return PodsNominated(claim.name, tuple(sorted(pod.key for pod in waiting)), until), until
+    until = max(_expected_until(pod, usable) for pod in found)
+    return PodsNominated(claim.name, tuple(sorted(pod.key for pod in found)), until), until
+
+
+def _expected_until(pod: Pod, usable: datetime) -> datetime:
+    if pod.spec.node_name:
+        return FOR_EVER  # It comes when it is evicted.
+    return later(max(usable, _since(pod)), SCHEDULER_TAKES)
 
 
 def _nominated(claim: NodeClaim, snapshot: Snapshot) -> list[Pod]:
     named = nominated_pods(claim)
-    if not named or not snapshot.unschedulable_pods():
+    if not named or not (snapshot.unschedulable_pods() or snapshot.leaving_nodes()):
         return []  # Nearly always.
-    waiting = snapshot.once(_waiting_by_uid)
-    return [waiting[uid] for uid in named if uid in waiting]
+    expected = snapshot.once(_expected_by_uid)
+    return [expected[uid] for uid in named if uid in expected]
 
 
 def _since(pod: Pod) -> datetime:
@@ -183,8 +193,13 @@ def _since(pod: Pod) -> datetime:
     return (condition.last_transition_time if condition else None) or pod.created_at
 
 
-def _waiting_by_uid(snapshot: Snapshot) -> dict[str, Pod]:
-    return {pod.uid: pod for pod in snapshot.unschedulable_pods().values()}
+def _expected_by_uid(snapshot: Snapshot) -> dict[str, Pod]:
+    """Pending pods, and those of terminating nodes that will be created again."""
+    found = {pod.uid: pod for pod in snapshot.unschedulable_pods().values()}
+    for name in snapshot.leaving_nodes():
+        pods = snapshot.pods_on(name).values()
+        found |= {pod.uid: pod for pod in pods if is_reschedulable(pod)}
+    return found
 
 
 def _claims_of_pod(change: Change, snapshot: Snapshot) -> Iterator[str]:
@@ -199,15 +214,25 @@ def _claims_of_pod(change: Change, snapshot: Snapshot) -> Iterator[str]:
             continue
         if (node := snapshot.nodes.get(pod.spec.node_name)) is not None:
             yield from snapshot.claims_with_provider(node.spec.provider_id)
-        if pod.unschedulable:
-            yield from snapshot.once(_nominating).get(pod.uid, ())
+        yield from snapshot.once(_nominating).get(pod.uid, ())
+
+
+def _nominated_from(change: Change, snapshot: Snapshot) -> Iterator[str]:
+    """When a Node begins to terminate, or is gone: the claims that its pods are nominated to."""
+    old, new = change.old, change.new
+    if (old is not None and old.deleting) == (new is not None and new.deleting):
+        return  # Nearly always.
+    nominating = snapshot.once(_nominating)
+    for pod in snapshot.pods_on(change.key).values():
+        yield from nominating.get(pod.uid, ())
 
 
 def _is_same(old: Pod, new: Pod) -> bool:
     same = (old.spec.node_name, old.uid) == (new.spec.node_name, new.uid)
     if not same or old.unschedulable or new.unschedulable:
         return False
-    return occupies(old) == occupies(new) and is_unreadable(old) == is_unreadable(new)
+    same = occupies(old) == occupies(new) and is_unreadable(old) == is_unreadable(new)
+    return same and is_reschedulable(old) == is_reschedulable(new)
 
 
 def _nominating(snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:

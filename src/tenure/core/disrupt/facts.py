@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from tenure.core.facts import AT, Fact, counted, sentence, some, unreadable
 from tenure.core.provision.facts import CheapestFit, ClaimRefused
-from tenure.model.api.meta import format_time
+from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.values.duration import Duration, compact
 from tenure.model.values.unreadable import UnreadableObject
 
@@ -82,9 +82,10 @@ class PodsNominated(Fact, frozen=True):
     until: datetime
 
     def __str__(self) -> str:
-        pods = f"{counted(len(self.pods), 'pending pod')} ({some(self.pods)})"
+        pods = f"{counted(len(self.pods), 'pod')} ({some(self.pods)})"
         verb = "is" if len(self.pods) == 1 else "are"
-        return f"{pods} {verb} nominated to NodeClaim {self.claim} until {format_time(self.until)}"
+        until = "" if self.until == FOR_EVER else f" until {format_time(self.until)}"
+        return f"{pods} {verb} nominated to NodeClaim {self.claim}{until}"
 
 
 class ReservedForPods(Fact, frozen=True):
@@ -443,6 +444,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NodeIsEmpty("node-1", AT),
     NodeNotEmpty("general-4nv74"),
     PodsNominated("general-4nv74", ("default/web-1", "default/web-2"), AT),
+    PodsNominated("general-4nv74", ("default/web-1",), FOR_EVER),
     ReservedForPods("general-26szh", "general-4nv74"),
     ClaimExpires("general-4nv74", AT, "720h", "WhenAllowed"),
     DoesNotExpire("general-4nv74"),
