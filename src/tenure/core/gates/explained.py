@@ -22,8 +22,8 @@ class GateInfo(msgspec.Struct, frozen=True):
 
 EXPLAINED: Final[Mapping[Gate, GateInfo]] = {
     Gate.OFF: GateInfo(
-        "The node is unhealthy, and not repaired: node repair is switched off.",
-        "Set --node-repair=true, or repair the node by hand.",
+        "The node is to be disrupted, and that is switched off: node repair or voluntary disruption.",
+        "Set --node-repair=true or --voluntary-disruption=true, or repair the node by hand.",
     ),
     Gate.RULES: GateInfo(
         "The node is unhealthy, and not repaired: the repair block of its NodePool cannot be used.",
@@ -63,6 +63,12 @@ EXPLAINED: Final[Mapping[Gate, GateInfo]] = {
         "that would end the wait.",
         "Remove the protection that is named, let the PDB allow an eviction, or set "
         "terminationGracePeriod of the NodePool for new claims.",
+    ),
+    Gate.CLOSING: GateInfo(
+        "The node is to be disrupted, and a maintenance window begins to block before its replacement "
+        "could be initialized.",
+        "Wait until the window allows it again, or make the window longer than the launches of the "
+        "NodePool take.",
     ),
     Gate.LIMITS: GateInfo(
         "The node is to be replaced, and its pods fit nowhere else.",
