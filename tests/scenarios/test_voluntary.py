@@ -5,7 +5,7 @@ Stories begin on a Monday at 08:00 UTC. The checkers of budgets, windows and rep
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -77,11 +77,16 @@ def names(story: Story) -> set[str]:
     return {claim["metadata"]["name"] for claim in claims(story)}
 
 
+def uids(story: Story) -> set[str]:
+    """Names are given again."""
+    return {claim["metadata"]["uid"] for claim in claims(story)}
+
+
 def leaving(story: Story) -> set[str]:
     """Those that terminate or have a command, until their instance terminates: as budgets count."""
     mark = "karpenter.sh/replaced-by"
     return {
-        claim["metadata"]["name"]
+        claim["metadata"]["uid"]
         for claim in claims(story)
         if (
             "deletionTimestamp" in claim["metadata"]
@@ -234,12 +239,12 @@ def test_forty_nodes_of_the_same_minute_expire_spread_and_within_the_budget() ->
     cluster = a_cluster(a_fleet(40), budgets=[{"nodes": "10%"}], template={"expireAfter": "10h"})
     with Story(*cluster) as story:
         story.run(5 * MINUTE)
-        first = names(story)
+        first = uids(story)
         assert len(first) == 40
         watch = Watched(story)
-        while names(story) & first and story.elapsed < 12 * HOUR:
+        while uids(story) & first and story.elapsed < 12 * HOUR:
             story.run(10 * MINUTE)
-        started = {name: at for name, at in watch.started.items() if name in first}
+        started = {uid: at for uid, at in watch.started.items() if uid in first}
         assert len(started) == 40
         assert watch.most <= 5, "a tenth of 40 nodes and their new replacements, rounded up"
         begin, end = min(started.values()), max(started.values())
@@ -258,13 +263,13 @@ def test_with_the_policy_always_the_claim_is_deleted_whatever_budgets_say() -> N
     )
     with Story(*cluster) as story:
         story.run(5 * MINUTE)
-        first = names(story)
+        first, old = names(story), uids(story)
         story.run(54 * MINUTE)
         assert not leaving(story), "there is no spread"
         story.run(2 * MINUTE)
         assert all(is_leaving(story, name) for name in first)
         story.run(10 * MINUTE)
-        assert not names(story) & first
+        assert not uids(story) & old
         story.checkers.assert_kept()
 
 
@@ -302,27 +307,36 @@ def test_a_drifted_node_is_replaced_first() -> None:
 
 
 def test_drift_of_thirty_nodes_goes_within_a_nightly_window_at_the_budget() -> None:
-    night = {"cron": "0 22 * * *", "duration": "10m"}
+    night = {"cron": "0 22 * * *", "duration": "3m"}
     window = a_window("nights", type="Allow", actions=["Drift"], schedules=[night])
     with Story(*a_cluster(a_fleet(30), budgets=[{"nodes": "10%"}]), window) as story:
         story.run(5 * MINUTE)
-        first = names(story)
+        first = uids(story)
         label_template(story, "two")
         watch = Watched(story)
         nights: list[int] = []
-        outside = 0
-        for _ in range(6):
-            before = len(names(story) & first)
-            story.run(14 * HOUR - MINUTE if not nights else 24 * HOUR - 15 * MINUTE)
-            outside += before - len(names(story) & first)
-            story.run(16 * MINUTE)
-            nights.append(before - len(names(story) & first))
-        assert outside == 0, "none outside of the window"
+        while uids(story) & first and len(nights) < 10:
+            before = uids(story) & first
+            story.run_until(at_ten(story) - SECOND)
+            assert uids(story) & first == before, "none outside of the window"
+            assert not leaving(story)
+            story.run(20 * MINUTE)
+            nights.append(len(before - uids(story)))
+        assert sum(nights) == 30
+        assert len(nights) > 2, "a budget of 10% needs several nights"
+        assert min(nights[:-1]) >= 4
+        begun = {at % (24 * HOUR) for uid, at in watch.started.items() if uid in first}
+        assert min(begun) >= 14 * HOUR
+        assert max(begun) < 14 * HOUR + 3 * MINUTE
         assert watch.most <= 4, "a tenth of 30 nodes and their new replacements, rounded up"
-        assert nights[0] > 0
-        assert sum(nights) <= 30
         assert story.running("web") == 30
         story.checkers.assert_kept()
+
+
+def at_ten(story: Story) -> datetime:
+    """The next evening."""
+    today = story.now.replace(hour=22, minute=0, second=0, microsecond=0)
+    return today if story.now < today else today + 24 * HOUR
 
 
 def test_a_window_that_closes_during_a_drain_does_not_stop_it() -> None:

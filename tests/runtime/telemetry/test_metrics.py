@@ -11,7 +11,7 @@ from tenure.core.decision import Commitment, Concern, Delete, Subject, Verdict
 from tenure.core.facts import Quoted
 from tenure.core.reasons import Reason
 from tenure.model.api.names import DO_NOT_DISRUPT
-from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.ports.outcome import OK, Ended, Outcome
 from tenure.runtime.telemetry.metrics import Metrics
 from tenure.sim.scenario.dsl import Story
@@ -212,3 +212,18 @@ def test_the_mode_is_that_of_the_bound_and_else_of_the_claim(
     labels = {"condition": "kwok_unhealthy", "image_id": "image-1", "termination_mode": mode}
     assert counted(metrics, "karpenter_nodeclaims_unhealthy_disrupted_total", **labels) == 1
     assert counted(metrics, "karpenter_nodeclaims_unhealthy_disrupted_total") == 1
+
+
+def test_voluntary_disruptions_are_counted_by_their_reason() -> None:
+    with Tapped(*a_cluster(a_deployment(replicas=1))) as story:
+        story.run(3 * MINUTE)
+        labels = {"metadata": {"labels": {"example.com/release": "two"}}}
+        story.store.patch(NODE_POOLS, "", "general", {"spec": {"template": labels}})
+        story.run(5 * MINUTE)
+        disrupted = "karpenter_nodeclaims_disrupted_total"
+        assert counted(story, "karpenter_nodeclaims_created_total", reason="drifted") == 1
+        assert counted(story, disrupted, reason="drifted", termination_mode="graceful") == 1
+        story.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 0}})
+        story.run(5 * MINUTE)
+        assert counted(story, disrupted, reason="empty", termination_mode="graceful") == 1
+        assert counted(story, disrupted) == 2
