@@ -23,7 +23,7 @@ KEPT = {
 
 
 #: Days that together reach every rule of the checkers.
-REACHING = ((1, LEAKY), (2, HELD), (3, HELD))
+REACHING = ((1, LEAKY), (2, HELD), (3, HELD), (4, UNHEALTHY_DAY))
 
 
 @pytest.mark.parametrize("seed", [*range(1, 13), *KEPT])
