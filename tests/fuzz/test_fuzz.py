@@ -33,7 +33,7 @@ def test_a_troubled_day_ends_at_rest_and_breaks_no_promise(seed: int) -> None:
     assert outcome.launched > 0
 
 
-@pytest.mark.parametrize("seed", [1, 10, 34])
+@pytest.mark.parametrize("seed", [1, 34, 40])
 def test_a_day_on_which_nodes_need_reboots_ends_at_rest_too(seed: int) -> None:
     outcome = live(seed, LEAKY)
     assert outcome.problems == ()

@@ -422,6 +422,20 @@ def test_one_that_a_plan_counts_on_is_kept() -> None:
     assert body_of(about(found, "NodeClaim/a"))["metadata"]["annotations"][REPLACED_BY] == "b"
 
 
+def test_an_empty_node_does_not_wait_for_a_replacement_of_before() -> None:
+    new = [a_claim("b", annotations={REPLACES: "uid-a"}), a_node("node-b", claim="b")]
+    found = verdicts(*full("Empty"), *new)
+    assert body_of(about(found, "NodeClaim/a"))["metadata"]["annotations"][REPLACED_BY] == ""
+    assert isinstance(about(found, "NodeClaim/b").action, Delete)
+
+
+def test_while_pods_are_planned_for_nothing_is_removed_that_they_may_count_on() -> None:
+    other = full("Drifted", "c")
+    found = verdicts(*left_over(), *other)
+    assert about(found, "NodeClaim/c").reason is Reason.REPLACING
+    assert [one for one in found if str(one.subject) == "NodeClaim/b"] == []
+
+
 @pytest.mark.parametrize(
     "old",
     [

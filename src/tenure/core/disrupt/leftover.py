@@ -3,7 +3,7 @@
 The claim that such a replacement was launched for is still there, does not terminate, and does not
 name it. Of each of these, the first that applies:
 
-1. kept      a plan of this pass counts on it, or any plan began just now: it is looked at again;
+1. kept      pods of a node were planned for in this pass, and may count on it: it is looked at again;
 2. new       it was created a moment ago: its command is about to begin;
 3. in use    a pod is there, or pods that wait for capacity fit on it: it loses its mark, and is a node
              like any other from then on;
@@ -12,7 +12,7 @@ name it. Of each of these, the first that applies:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -65,11 +65,8 @@ def left_overs(snapshot: Snapshot) -> Iterator[LeftOver]:
         yield LeftOver(claim, found[0].name, nodes, room, occupied)
 
 
-def left_over_verdict(one: LeftOver, kept: Collection[str], shared: Pass) -> Verdict | None:
-    """``kept``: replacements that plans of this pass count on; None: it is one of them."""
+def left_over_verdict(one: LeftOver, shared: Pass) -> Verdict:
     claim, now = one.claim, shared.now
-    if claim.name in kept:
-        return None
     new_until = later(claim.created_at, NEW)
     if now < new_until:
         new = LeftOverKept(claim.name, one.replaced, new_until)

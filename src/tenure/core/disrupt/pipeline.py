@@ -2,9 +2,10 @@
 
 One way for every method (``methods``): candidates → gates → plan → launch replacements → mark. From
 there ``orchestrate`` waits until the replacements are initialized, and ``execute`` terminates.
-Of two methods that want the same node, the first that no gate blocks has it. Candidates are planned in the order of the
-methods, then of their rank (``plan``). Every pool with nodes that a method watches has one verdict,
-too, that says when to evaluate it again.
+Of two methods that want the same node, the first that no gate blocks has it. Candidates are planned
+in the order of the methods, then of their rank (``plan``). Replacements without a command are removed
+(``leftover``). Every pool with nodes that a method watches has one verdict, too, that says when to
+evaluate it again.
 """
 
 from __future__ import annotations
@@ -115,9 +116,8 @@ class _Pass:
         quota, planner = PlanningQuota(len(wanted), self._now), Planner(self._shared)
         for index, one in enumerate(sorted(wanted, key=lambda one: one.sort_key)):
             yield from planner.verdicts(one, quota, index)
-        for left_over in self._view.left_over:
-            if (verdict := left_over_verdict(left_over, planner.kept, self._shared)) is not None:
-                yield verdict
+        if not planner.has_planned:
+            yield from (left_over_verdict(one, self._shared) for one in self._view.left_over)
 
     def _due(self, reason: str, pool: PoolCandidates) -> Due:
         watch = next(watch for of, watch in pool.watches if of == reason)

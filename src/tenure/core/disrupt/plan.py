@@ -122,8 +122,6 @@ class Planner:
         self._started: dict[str, int] = {}
         #: The claim whose replacement is being planned.
         self._planned = ""
-        #: Replacements without a command that plans of this pass count on.
-        self.kept: set[str] = set()
 
     def verdicts(self, one: Wanted, quota: PlanningQuota, index: int) -> Iterator[Verdict]:
         blocked: list[Verdict] = []
@@ -164,6 +162,11 @@ class Planner:
         node = one.candidate.node
         leaving = leaving_node(one.claim, node, pods, (room for _, room in came))
         return leaving, [new for new, _ in came]
+
+    @property
+    def has_planned(self) -> bool:
+        """Whether pods of a node were planned for in this pass: they may count on any capacity."""
+        return bool(self._planned)
 
     # -- the gates, for the first time -------------------------------------------------
 
@@ -239,6 +242,8 @@ class Planner:
         self, one: Wanted, leaving: LeavingNode, came: Sequence[NodeClaim]
     ) -> Iterator[Verdict]:
         claim, candidate = one.claim, one.candidate
+        if one.method.traits.voluntary and not leaving.pods:
+            came = ()  # It waits for no replacement that was launched before its pods left.
         plan = self._plan(one, leaving)
         launches = self._shared.simulation.launches(plan, came)
         facts = with_plan(self._facts(one), plan, launches)
@@ -249,7 +254,6 @@ class Planner:
         if leaving.pods:
             self._planned = claim.name
         self._count(claim)
-        self.kept |= {new.name for new in came}
         recheck_at = changes_at(candidate.operation, facts, self._now)
         for new in launched(plan, claim.name, one.method.traits.reason):
             yield no_later(new, recheck_at)
