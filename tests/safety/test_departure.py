@@ -264,6 +264,18 @@ def test_a_window_that_does_not_select_the_node_holds_nothing() -> None:
     assert asked(Ground.REPLACED, a_fleet(window=window, node=named)) is not None
 
 
+def test_a_window_selects_by_the_label_of_provisioners_too() -> None:
+    def held(operator: str, value: str) -> bool:
+        expression = {"key": names.PROVISIONER_NAME, "operator": operator, "values": [value]}
+        window = a_named_window(selector={"matchExpressions": [expression]})
+        node = unhealthy_node(labels={names.NODEPOOL: "general", names.PROVISIONER_NAME: "other"})
+        return asked(Ground.REPLACED, a_fleet(window=window, node=node)) is not None
+
+    assert held("In", "general")
+    assert held("NotIn", "other")
+    assert not held("In", "other")
+
+
 def test_a_window_for_other_actions_holds_no_repair() -> None:
     assert asked(Ground.REPLACED, a_fleet(window=a_named_window(actions=["Drift"]))) is None
 

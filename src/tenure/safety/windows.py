@@ -7,11 +7,13 @@ the actions that it names: all but ``Repair`` where those cannot be read either.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
 from tenure.errors import SpecError
 from tenure.model.api.meta import read_instant
+from tenure.model.api.names import NODEPOOL, PROVISIONER_NAME
 from tenure.model.api.node import Node
 from tenure.model.api.resource import MAINTENANCE_WINDOWS
 from tenure.model.api.window import ACTIONS, MaintenanceWindow
@@ -56,9 +58,16 @@ def _named(window: MaintenanceWindow) -> frozenset[str]:
 
 def _covers(window: MaintenanceWindow, node: Node) -> bool:
     try:
-        return selects(window.spec.selector, node.labels)
+        return selects(window.spec.selector, _with_old_names(node.labels))
     except SpecError:
         return True
+
+
+def _with_old_names(labels: Mapping[str, str]) -> Mapping[str, str]:
+    """A window may still select by what the label of the NodePool was called before."""
+    pool = labels.get(NODEPOOL)
+    others = {key: value for key, value in labels.items() if key != PROVISIONER_NAME}
+    return others if pool is None else {**others, PROVISIONER_NAME: pool}
 
 
 def _is_active(window: MaintenanceWindow, now: datetime) -> bool:

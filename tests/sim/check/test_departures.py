@@ -87,12 +87,26 @@ def recover(world: World) -> None:
     world.kubelets.set_condition(name_of(world, NODES), "KWOKUnhealthy", "False", "Disk")
 
 
+def by_provisioner(name: str) -> Any:
+    """A selector as it was written for Provisioners."""
+    expression = {"key": names.PROVISIONER_NAME, "operator": "In", "values": [name]}
+    return {"matchExpressions": [expression]}
+
+
 NEVER = [{"cron": "0 0 29 2 *", "duration": "1h"}]
 
 Change = Callable[[World], None]
 BROKEN: list[Any] = [
     pytest.param(lambda w: None, [], id="nothing"),
     pytest.param(lambda w: window(w), ["inside a window"], id="a Block window"),
+    pytest.param(
+        lambda w: window(w, selector=by_provisioner("general")),
+        ["inside a window"],
+        id="a Block window that selects by the label of Provisioners",
+    ),
+    pytest.param(
+        lambda w: window(w, selector=by_provisioner("other")), [], id="… and selects another pool"
+    ),
     pytest.param(lambda w: window(w, schedules=NEVER), [], id="a Block window that is not active"),
     pytest.param(lambda w: window(w, actions=["Drift"]), [], id="a window for drift"),
     pytest.param(

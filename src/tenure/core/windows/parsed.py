@@ -15,6 +15,7 @@ import msgspec
 from tenure.core.recurrence import ALWAYS, Dates, Phase, Recurrence, phase_of_any
 from tenure.errors import SpecError
 from tenure.model.api.meta import read_instant
+from tenure.model.api.names import NODEPOOL, PROVISIONER_NAME
 from tenure.model.api.window import ACTIONS, DateRange, MaintenanceWindow, Schedule
 from tenure.model.matching.requirement import Requirement
 from tenure.model.snapshot.derived import Derivation
@@ -88,9 +89,16 @@ def _actions(window: MaintenanceWindow) -> frozenset[str]:
 def _requirements(window: MaintenanceWindow) -> tuple[Requirement, ...]:
     expressions = window.spec.selector.match_expressions
     try:
-        return tuple(Requirement.of(one.key, one.operator, one.values) for one in expressions)
+        return tuple(
+            Requirement.of(_label(one.key), one.operator, one.values) for one in expressions
+        )
     except SpecError:
         return ()
+
+
+def _label(key: str) -> str:
+    """Windows that were written for Provisioners select the Nodes of the NodePool of that name."""
+    return NODEPOOL if key == PROVISIONER_NAME else key
 
 
 def _parts(window: MaintenanceWindow) -> tuple[Recurrence | Dates, ...]:

@@ -13,6 +13,8 @@ FINALIZER: Final = "karpenter.sh/termination"
 
 # Labels.
 NODEPOOL: Final = "karpenter.sh/nodepool"
+#: What Karpenter called it up to v0.31. Selectors of maintenance windows may still say so.
+PROVISIONER_NAME: Final = "karpenter.sh/provisioner-name"
 INITIALIZED: Final = "karpenter.sh/initialized"
 REGISTERED: Final = "karpenter.sh/registered"
 CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"

@@ -315,7 +315,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
                 spec = window.get("spec") or {}
                 if not set(spec.get("actions") or ()) & actions:
                     continue
-                if not read.is_selected(spec.get("selector"), read.labels(node)):
+                if not read.is_selected(spec.get("selector"), read.window_labels(node)):
                     continue
                 if spec.get("type") == "Allow":
                     allowed.append(self._is_active(spec, unreadable=False))

@@ -80,6 +80,15 @@ def is_selected(selector: Any, of: Mapping[str, str]) -> bool:
     return True
 
 
+def window_labels(node: Obj) -> dict[str, str]:
+    """The labels that windows select by: ``provisioner-name`` is another name of the pool's label."""
+    own = dict(labels(node))
+    own.pop("karpenter.sh/provisioner-name", None)
+    if "karpenter.sh/nodepool" in own:
+        own["karpenter.sh/provisioner-name"] = own["karpenter.sh/nodepool"]
+    return own
+
+
 def share(text: str, total: int) -> int:
     """A number, or a percentage that is rounded up. Raises ValueError for anything else."""
     number = int(text.removesuffix("%"))
