@@ -265,15 +265,15 @@ def test_a_window_that_does_not_select_the_node_holds_nothing() -> None:
 
 
 def test_a_window_selects_by_the_label_of_provisioners_too() -> None:
-    def held(operator: str, value: str) -> bool:
+    def blocked(operator: str, value: str) -> bool:
         expression = {"key": names.PROVISIONER_NAME, "operator": operator, "values": [value]}
         window = a_named_window(selector={"matchExpressions": [expression]})
         node = unhealthy_node(labels={names.NODEPOOL: "general", names.PROVISIONER_NAME: "other"})
         return asked(Ground.REPLACED, a_fleet(window=window, node=node)) is not None
 
-    assert held("In", "general")
-    assert held("NotIn", "other")
-    assert not held("In", "other")
+    assert blocked("In", "general")
+    assert blocked("NotIn", "other")
+    assert not blocked("In", "other")
 
 
 def test_a_window_for_other_actions_holds_no_repair() -> None:
