@@ -13,6 +13,7 @@ from tests.parse.test_yamltext import BOMB
 DEEP = "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: " + "[" * 200_000
 COMMANDS = {
     "lint": (["lint", "FILE"], 2),
+    "convert": (["convert", "FILE"], 2),
     "simulate": (["simulate", "FILE"], 2),
     "a scenario to look into": (["plan", "--in", "FILE", "--at", "1m"], 2),
     "settings": (["run", "--config", "FILE"], 2),

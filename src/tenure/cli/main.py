@@ -46,6 +46,9 @@ COMMANDS: Final = {
     "lint": _Entry(
         "tenure.cli.commands.lint", "What in these manifests, or this cluster, will surprise you?"
     ),
+    "convert": _Entry(
+        "tenure.cli.commands.convert", "Turn Provisioners of older releases into NodePools."
+    ),
     "crds": _Entry("tenure.cli.commands.crds", "Print the CustomResourceDefinitions."),
 }
 

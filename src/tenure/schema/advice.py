@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from tenure.model.api.meta import ApiObject
+from tenure.model.api.names import DO_NOT_CONSOLIDATE, DO_NOT_DISRUPT, DO_NOT_EVICT
 from tenure.model.api.nodeclaim import NodeClaim, NodeClaimTemplateSpec
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.window import MaintenanceWindow
@@ -24,6 +25,15 @@ from tenure.model.values.duration import NEVER, parse_duration
 from tenure.model.values.quantity import parse_resources
 from tenure.schema.findings import Code, Finding
 from tenure.schema.semantics.repair import KNOWN_CONDITIONS
+
+#: Annotations that older releases of Karpenter read, and what is written instead.
+OLD_ANNOTATIONS: Final = {
+    DO_NOT_EVICT: f'write {DO_NOT_DISRUPT}: "true" on the pod',
+    DO_NOT_CONSOLIDATE: (
+        f'write {DO_NOT_DISRUPT}: "true" on the Node, which blocks drift, expiration and emptiness '
+        "too, or disruption.consolidateAfter: Never in its NodePool"
+    ),
+}
 
 #: A shorter ``readinessTTL`` is probably a mistake.
 QUICKEST_BOOT: Final = timedelta(minutes=1)

@@ -85,7 +85,7 @@ def _file(path: Path) -> list[Document]:
     if not path.exists():
         raise SpecError("FILE", str(path), "a file or folder that exists", "Look at its path.")
     if path.is_fifo() and path.parts[:2] != ("/", "dev"):  # The shell's <(…) is below /dev.
-        hint = "Give its text to the standard input: tenure lint - < FILE."
+        hint = "Give its text to the standard input: - < FILE."
         raise SpecError("FILE", f"{path}, which is a FIFO", "a regular file", hint)
     return read_documents(path)
 

@@ -49,6 +49,9 @@ NORMALIZED_LABELS: Final = {
 # Annotations.
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 DO_NOT_REPAIR: Final = "karpenter.sh/do-not-repair"
+#: What older releases of Karpenter read: on pods, and on Nodes.
+DO_NOT_EVICT: Final = "karpenter.sh/do-not-evict"
+DO_NOT_CONSOLIDATE: Final = "karpenter.sh/do-not-consolidate"
 NODEPOOL_HASH: Final = "karpenter.sh/nodepool-hash"
 NODEPOOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
 #: On a claim: what the hash was folded from, so that a drift can name the fields that have changed.
