@@ -24,6 +24,7 @@ from tenure.model.values.cron import Cron
 from tenure.model.values.duration import NEVER, parse_duration
 from tenure.model.values.quantity import parse_resources
 from tenure.schema.findings import Code, Finding
+from tenure.schema.labeladvice import old_labels, unknown_values
 from tenure.schema.semantics.repair import KNOWN_CONDITIONS
 
 #: Annotations that older releases of Karpenter read, and what is written instead.
@@ -136,6 +137,7 @@ def advice_for(obj: ApiObject, now: datetime, watched: Collection[str] = ()) -> 
 def _for_pool(pool: NodePool) -> Iterator[Finding]:
     yield from (idle.finding for idle in IDLE_IN_POOLS if idle.is_set(pool))
     yield from _for_labels(_template(pool), "spec.template.spec")
+    yield from _for_budgets(pool)
     for name, amount in parse_resources(pool.spec.limits).items():
         if amount < 0:
             message = "below zero, so the pool launches nothing"
@@ -193,7 +195,15 @@ def by_force() -> Finding:
     )
 
 
+def _for_budgets(pool: NodePool) -> Iterator[Finding]:
+    for index, budget in enumerate(pool.spec.disruption.budgets):
+        if budget.selector is not None:
+            at = f"spec.disruption.budgets[{index}].selector.matchExpressions"
+            yield from unknown_values(budget.selector.match_expressions, at)
+
+
 def _for_labels(spec: NodeClaimTemplateSpec, at: str) -> Iterator[Finding]:
+    yield from unknown_values(spec.requirements, f"{at}.requirements")
     for index, written in enumerate(spec.requirements):
         if written.operator in ("Exists", "DoesNotExist") and written.values:
             where = f"{at}.requirements[{index}].values"
@@ -206,6 +216,9 @@ def _for_labels(spec: NodeClaimTemplateSpec, at: str) -> Iterator[Finding]:
 
 
 def _for_window(window: MaintenanceWindow, now: datetime) -> Iterator[Finding]:
+    expressions = window.spec.selector.match_expressions
+    yield from old_labels(expressions, "spec.selector.matchExpressions")
+    yield from unknown_values(expressions, "spec.selector.matchExpressions")
     for index, schedule in enumerate(window.spec.schedules):
         zone = ZoneInfo(schedule.time_zone or "UTC")
         if Cron.parse(schedule.cron).next_after(now, zone) is None:

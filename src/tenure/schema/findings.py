@@ -39,11 +39,14 @@ class Code(StrEnum):
     DATES_PAST = "DatesPast"
     STATUS_MISSING = "StatusMissing"
     TTL_SHORT = "TTLShort"
+    UNKNOWN_LABEL_VALUE = "UnknownLabelValue"
+    OLD_ANNOTATION = "OldAnnotation"
 
     PROTECTION_BOUNDED = "ProtectionBounded"
     PERIOD_DRIFTS_NODES = "PeriodDriftsNodes"
     REPAIR_BY_FORCE = "RepairByForce"
     FOREIGN_NODE_CLASS = "ForeignNodeClass"
+    OLD_LABEL = "OldLabel"
     DOES_NOTHING_YET = "DoesNothingYet"
 
 
@@ -126,6 +129,18 @@ CODES: Final[dict[Code, CodeInfo]] = {
         "deleted. After three in a row the pool's launches back off.",
         "Write a time that the slowest node needs, or leave it out: 15m.",
     ),
+    Code.UNKNOWN_LABEL_VALUE: CodeInfo(
+        _WARNING,
+        "A selector or requirement names a value that no Node has in that label, for example `amd` "
+        "for `kubernetes.io/arch`.",
+        "Write the value that Nodes have; kubectl get nodes --show-labels shows them.",
+    ),
+    Code.OLD_ANNOTATION: CodeInfo(
+        _WARNING,
+        "`karpenter.sh/do-not-evict` or `karpenter.sh/do-not-consolidate`: older releases of "
+        "Karpenter read them. They protect nothing.",
+        "Write karpenter.sh/do-not-disrupt instead.",
+    ),
     Code.PROTECTION_BOUNDED: CodeInfo(
         _INFO,
         'A pod is protected by "true", and the pool\'s terminationGracePeriod ends that on a '
@@ -149,6 +164,12 @@ CODES: Final[dict[Code, CodeInfo]] = {
         "The NodePool names a node class of another provider: Tenure launches nothing for it, and "
         "leaves its nodes alone.",
         "Nothing, if another controller manages the pool; otherwise correct its nodeClassRef.",
+    ),
+    Code.OLD_LABEL: CodeInfo(
+        _INFO,
+        "The selector of a maintenance window names `karpenter.sh/provisioner-name`, which is read as "
+        "`karpenter.sh/nodepool`.",
+        "Write karpenter.sh/nodepool.",
     ),
     Code.DOES_NOTHING_YET: CodeInfo(
         _INFO,

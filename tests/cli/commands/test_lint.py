@@ -16,7 +16,7 @@ from tenure.cli.cluster.question import Question
 from tenure.cli.explain.explanation import explanation
 from tenure.cli.lint.cluster import remarks_on_cluster
 from tenure.cli.main import run
-from tenure.model.api.names import DO_NOT_DISRUPT
+from tenure.model.api.names import DO_NOT_CONSOLIDATE, DO_NOT_DISRUPT, DO_NOT_EVICT
 from tenure.model.api.nodepool import Repair
 from tenure.sim.world import World
 from tests.builders import MINUTE, a_cluster
@@ -93,6 +93,23 @@ def a_repairing_pool(*policies: Obj, group: str = "karpenter.kwok.sh") -> Obj:
     ref = {"group": group, "kind": "KWOKNodeClass", "name": "default"}
     repair = {"policies": list(policies), "terminationMode": "Graceful"}
     return a_pool(repair=repair, template={"nodeClassRef": ref})
+
+
+def a_lint_window(**spec: Any) -> Obj:
+    return {
+        "apiVersion": "karpenter.sh/v1alpha1",
+        "kind": "MaintenanceWindow",
+        "metadata": {"name": "nights"},
+        "spec": {
+            "actions": ["Drift"],
+            "schedules": [{"cron": "0 6 * * *", "duration": "1h"}],
+            **spec,
+        },
+    }
+
+
+def _in(key: str, *values: str) -> Obj:
+    return {"key": key, "operator": "In", "values": list(values)}
 
 
 HOUR = a_pool(period="1h")
@@ -292,6 +309,54 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
     ),
     ("the same with care", [a_repairing_pool(SLOWLY)], []),
     (
+        "an architecture that no Node has",
+        [a_lint_window(selector={"matchExpressions": [_in("kubernetes.io/arch", "amd", "arm64")]})],
+        ["DoesNothingYet", "UnknownLabelValue"],
+    ),
+    (
+        "the same in a pool",
+        [a_pool(template={"requirements": [_in("beta.kubernetes.io/os", "Linux")]})],
+        ["UnknownLabelValue"],
+    ),
+    (
+        "the same in the selector of a budget",
+        [
+            a_pool(
+                disruption={
+                    "budgets": [
+                        {
+                            "nodes": "1",
+                            "selector": {
+                                "matchExpressions": [_in("karpenter.sh/capacity-type", "ondemand")]
+                            },
+                        }
+                    ]
+                }
+            )
+        ],
+        ["UnknownLabelValue"],
+    ),
+    (
+        "a window written for Provisioners",
+        [
+            a_lint_window(
+                selector={"matchExpressions": [_in("karpenter.sh/provisioner-name", "general")]}
+            )
+        ],
+        ["DoesNothingYet", "OldLabel"],
+    ),
+    (
+        "an annotation of older releases on pods",
+        [
+            msgspec.json.decode(
+                msgspec.json.encode(a_deployment(protected="4h")).replace(
+                    DO_NOT_DISRUPT.encode(), DO_NOT_EVICT.encode()
+                )
+            )
+        ],
+        ["OldAnnotation"],
+    ),
+    (
         "another kind of object",
         [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"a": "b"}}],
         [],
@@ -323,10 +388,6 @@ def test_only_pools_that_the_pod_could_come_to_count(lint: Any) -> None:
     assert "terminationGracePeriod 1m of NodePool there" in grace["message"]
     _, findings = lint(here, there, gpu, a_deployment(nodeSelector={"x": "y"}, **slow))
     assert codes(findings).count("GraceLongerThanPeriod") == 2, "it fits none, so all count"
-
-
-def _in(key: str, *values: str) -> Obj:
-    return {"key": key, "operator": "In", "values": list(values)}
 
 
 TEXT = """\
@@ -451,6 +512,17 @@ def test_a_cluster_is_checked_by_the_same_rules() -> None:
         "InvalidDoNotDisrupt Node/node-a",
         "GraceLongerThanPeriod ReplicaSet/default/o",
         "BudgetNeverAllows PodDisruptionBudget/default/web",
+    ]
+
+
+def test_annotations_of_older_releases_are_found_on_living_objects() -> None:
+    kept = {DO_NOT_CONSOLIDATE: "true"}
+    metadata: Obj = {"annotations": {DO_NOT_EVICT: "true"}}
+    pods = [a_living_pod(name, **metadata) for name in ("web-1", "web-2")]
+    assert living(a_living_pool(), a_claim(annotations=kept), a_node(annotations=kept), *pods) == [
+        "OldAnnotation NodeClaim/a",
+        "OldAnnotation Node/node-a",
+        "OldAnnotation ReplicaSet/default/o",
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.cli.convert.annotations import old_annotations
+from tenure.cli.convert.annotations import annotation_notes
 from tenure.cli.convert.conversion import Conversion
 from tenure.cli.convert.nodeclass import OLD_TEMPLATE
 from tenure.cli.convert.provisioner import KIND, convert
@@ -56,7 +56,7 @@ def _left_out(source: Source) -> Conversion:
     kind = source.value["kind"]
     advice = _ADVICE.get(kind, "It needs no change, unless the report names one")
     message = f"{source.value['apiVersion']} {kind} is no Provisioner, and is left out. {advice}"
-    notes = [Note(Code.LEFT_OUT, (), message), *old_annotations(source.value)]
+    notes = [Note(Code.LEFT_OUT, (), message), *annotation_notes(source.value)]
     return Conversion(source, notes=notes)
 
 

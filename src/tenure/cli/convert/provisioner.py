@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tenure.cli.convert.annotations import old_annotations
+from tenure.cli.convert.annotations import annotation_notes
 from tenure.cli.convert.conversion import Conversion
 from tenure.cli.convert.disruption import lifetimes
 from tenure.cli.convert.fields import Fields
@@ -57,7 +57,7 @@ def convert(source: Source, node_class: Mapping[str, str] | None = None) -> Conv
         wrong = f"got {version!r}, expected {V1ALPHA5} or {PROPOSED}"
         done.note(Code.INVALID, wrong, "apiVersion")
         return _refused(done)
-    done.notes += old_annotations(source.value)
+    done.notes += annotation_notes(source.value)
     everything = Fields(source.value, "", done.notes)
     everything.take("apiVersion")
     everything.take("kind")

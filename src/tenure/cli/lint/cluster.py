@@ -6,11 +6,12 @@ node's claim; one that waits for a node, against every pool that it could come t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
 
+from tenure.cli.lint.oldannotations import old_annotation
 from tenure.cli.lint.remarks import Remark
 from tenure.cli.lint.workloads import grounds_for, places
 from tenure.core.marks.ownership import is_our_node, is_our_pool, is_ours
@@ -21,10 +22,11 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import DO_NOT_DISRUPT, NODEPOOL
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import unreadable_object
-from tenure.schema.advice import advice_for, foreign_class, missing_statuses
+from tenure.schema.advice import OLD_ANNOTATIONS, advice_for, foreign_class, missing_statuses
 from tenure.schema.findings import Code, Finding
 from tenure.schema.problems import problems_of
 
@@ -38,6 +40,7 @@ def remarks_on_cluster(snapshot: Snapshot, now: datetime) -> tuple[list[Remark],
         *_annotated(snapshot),
     ]
     workloads = _workloads(snapshot)
+    remarks += _old_annotations(snapshot, workloads)
     pdbs = [snapshot.pdbs[key] for key in sorted(snapshot.pdbs)]
     for about, finding in all_findings(workloads, pdbs):
         if isinstance(about, PodDisruptionBudget):
@@ -90,6 +93,26 @@ def _about(item: ApiObject, now: datetime, watched: Collection[str]) -> Iterator
         yield from advice_for(item, now, watched)
 
 
+def _old_annotations(snapshot: Snapshot, workloads: Sequence[Workload]) -> Iterator[Remark]:
+    """On our Nodes and claims, on the pods that run there, and on the templates of our pools."""
+    pools = [one for one in snapshot.pools.values() if is_our_pool(one, snapshot)]
+    claims = [one for one in snapshot.claims.values() if is_ours(one, snapshot)]
+    nodes = [one for one in snapshot.nodes.values() if is_our_node(one, snapshot)]
+    things: list[tuple[str, str, Mapping[str, str]]] = [
+        *((f"NodePool/{one.name}", *_of_template(one)) for one in pools),
+        *((f"NodeClaim/{one.name}", "metadata", one.annotations) for one in claims),
+        *((f"Node/{one.name}", "metadata", one.annotations) for one in nodes),
+        *((one.name, "metadata", one.template.metadata.annotations) for one in workloads),
+    ]
+    for about, at, written in things:
+        for name in (one for one in OLD_ANNOTATIONS if one in written):
+            yield Remark(about=about, finding=old_annotation(f"{at}.annotations.{name}", name))
+
+
+def _of_template(pool: NodePool) -> tuple[str, Mapping[str, str]]:
+    return "spec.template.metadata", pool.spec.template.metadata.annotations
+
+
 def _annotated(snapshot: Snapshot) -> Iterator[Remark]:
     nodes = [one for one in snapshot.nodes.values() if is_our_node(one, snapshot)]
     claims = [one for one in snapshot.claims.values() if is_ours(one, snapshot)]
@@ -117,7 +140,8 @@ def _workloads(snapshot: Snapshot) -> list[Workload]:
     found: dict[tuple[object, ...], Workload] = {}
     for one in seen:
         asks = one.template.metadata.annotations.get(DO_NOT_DISRUPT)
-        key = (one.name, asks, one.template.spec.termination_grace_period_seconds)
+        old = tuple(name for name in OLD_ANNOTATIONS if name in one.template.metadata.annotations)
+        key = (one.name, asks, old, one.template.spec.termination_grace_period_seconds)
         known = found.get(key, one)
         grounds = tuple(dict.fromkeys((*known.grounds, *one.grounds)))
         found[key] = msgspec.structs.replace(known, grounds=grounds)

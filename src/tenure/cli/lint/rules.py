@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from tenure.cli.lint.known import Known, known_by
+from tenure.cli.lint.oldannotations import old_annotation, old_annotations
 from tenure.cli.lint.remarks import Remark
 from tenure.cli.lint.source import Source
 from tenure.cli.lint.workloads import (
@@ -121,6 +122,7 @@ def _wrong(source: Source, of: Known) -> Iterator[Finding]:
     siblings = [one.resource.kind for one in of.kinds if one.resource.group == group]
     if siblings and schema is None:
         expected = f"expected one of {', '.join(siblings)}"
+        expected += "; tenure convert makes a NodePool of it" if kind == "Provisioner" else ""
         yield Finding(Code.INVALID, "kind", f"got {kind!r}, {expected}")
         return
     problems: list[SpecError] = []
@@ -137,6 +139,7 @@ def _wrong(source: Source, of: Known) -> Iterator[Finding]:
 
 def _annotations(source: Source) -> Iterator[Finding]:
     """Of what is no pod; pods are evaluated with where they may run."""
+    yield from (old_annotation(at, name) for at, name in old_annotations(source.value))
     if source.kind in _ANNOTATED:
         at = _ANNOTATED[source.kind]
         value = dig(source.value, *at.split("."), "annotations", DO_NOT_DISRUPT)
