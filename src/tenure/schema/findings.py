@@ -39,6 +39,10 @@ class Code(StrEnum):
     DATES_PAST = "DatesPast"
     STATUS_MISSING = "StatusMissing"
     TTL_SHORT = "TTLShort"
+    NEVER_ACTIVE = "NeverActive"
+    ALWAYS_ACTIVE = "AlwaysActive"
+    SELECTS_NO_NODE = "SelectsNoNode"
+    WINDOW_TOO_SHORT = "WindowTooShort"
     UNKNOWN_LABEL_VALUE = "UnknownLabelValue"
     OLD_ANNOTATION = "OldAnnotation"
 
@@ -47,6 +51,7 @@ class Code(StrEnum):
     REPAIR_BY_FORCE = "RepairByForce"
     FOREIGN_NODE_CLASS = "ForeignNodeClass"
     OLD_LABEL = "OldLabel"
+    NO_SCHEDULE = "NoSchedule"
     DOES_NOTHING_YET = "DoesNothingYet"
 
 
@@ -129,6 +134,30 @@ CODES: Final[dict[Code, CodeInfo]] = {
         "deleted. After three in a row the pool's launches back off.",
         "Write a time that the slowest node needs, or leave it out: 15m.",
     ),
+    Code.NEVER_ACTIVE: CodeInfo(
+        _WARNING,
+        "A maintenance window that is never active again: as Block it does nothing, as Allow it "
+        "blocks its actions for ever.",
+        "Give it a schedule or dates that come, or delete it.",
+    ),
+    Code.ALWAYS_ACTIVE: CodeInfo(
+        _WARNING,
+        "The schedules of a maintenance window leave no gap: as Block it blocks its actions for "
+        "ever, as Allow it allows them at any time.",
+        "Shorten a duration, or leave out schedules and dates if that is meant.",
+    ),
+    Code.SELECTS_NO_NODE: CodeInfo(
+        _WARNING,
+        "The selector of a maintenance window selects no Node of the cluster, and no NodePool without "
+        "Nodes could have one that it selects.",
+        "Compare the selector with kubectl get nodes --show-labels.",
+    ),
+    Code.WINDOW_TOO_SHORT: CodeInfo(
+        _WARNING,
+        "Maintenance windows close before all Nodes of a pool can be replaced within its budgets, even "
+        "if no drain takes any time. What is left waits for the next opening.",
+        "Lengthen the opening, or raise the pool's budgets.",
+    ),
     Code.UNKNOWN_LABEL_VALUE: CodeInfo(
         _WARNING,
         "A selector or requirement names a value that no Node has in that label, for example `amd` "
@@ -170,6 +199,11 @@ CODES: Final[dict[Code, CodeInfo]] = {
         "The selector of a maintenance window names `karpenter.sh/provisioner-name`, which is read as "
         "`karpenter.sh/nodepool`.",
         "Write karpenter.sh/nodepool.",
+    ),
+    Code.NO_SCHEDULE: CodeInfo(
+        _INFO,
+        "A maintenance window without schedules and dates is always active.",
+        "Delete it when its actions may start again.",
     ),
     Code.DOES_NOTHING_YET: CodeInfo(
         _INFO,

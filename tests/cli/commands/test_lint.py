@@ -509,6 +509,7 @@ def test_a_cluster_is_checked_by_the_same_rules() -> None:
         "PeriodDriftsNodes NodePool/general",
         "DoesNothingYet MaintenanceWindow/office-hours",
         "NeverBegins MaintenanceWindow/office-hours",
+        "NeverActive MaintenanceWindow/office-hours",
         "InvalidDoNotDisrupt Node/node-a",
         "GraceLongerThanPeriod ReplicaSet/default/o",
         "BudgetNeverAllows PodDisruptionBudget/default/web",

@@ -13,6 +13,8 @@ import msgspec
 
 from tenure.cli.lint.oldannotations import old_annotation
 from tenure.cli.lint.remarks import Remark
+from tenure.cli.lint.rotation import rotation_remarks
+from tenure.cli.lint.windows import calendar_findings, selector_findings
 from tenure.cli.lint.workloads import grounds_for, places
 from tenure.core.marks.ownership import is_our_node, is_our_pool, is_ours
 from tenure.core.protect.protection import protection_cap, protection_on
@@ -25,7 +27,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.snapshot.unreadable import unreadable_object
+from tenure.model.snapshot.unreadable import is_unreadable, unreadable_object
 from tenure.schema.advice import OLD_ANNOTATIONS, advice_for, foreign_class, missing_statuses
 from tenure.schema.findings import Code, Finding
 from tenure.schema.problems import problems_of
@@ -41,6 +43,7 @@ def remarks_on_cluster(snapshot: Snapshot, now: datetime) -> tuple[list[Remark],
     ]
     workloads = _workloads(snapshot)
     remarks += _old_annotations(snapshot, workloads)
+    remarks += rotation_remarks(snapshot, now)
     pdbs = [snapshot.pdbs[key] for key in sorted(snapshot.pdbs)]
     for about, finding in all_findings(workloads, pdbs):
         if isinstance(about, PodDisruptionBudget):
@@ -76,6 +79,21 @@ def _custom(snapshot: Snapshot, now: datetime) -> Iterator[Remark]:
         for item in sorted(items, key=lambda one: one.name):
             for finding in _about(item, now, watched):
                 yield Remark(about=f"{kind}/{item.name}", finding=finding)
+    yield from _windows(snapshot, now)
+
+
+def _windows(snapshot: Snapshot, now: datetime) -> Iterator[Remark]:
+    labels = [node.labels for node in snapshot.nodes.values()]
+    empty = [one for one in snapshot.pools.values() if not snapshot.nodes_of_pool(one.name)]
+    for name, window in sorted(snapshot.windows.items()):
+        if is_unreadable(window) or problems_of(window):
+            continue
+        found = (
+            *calendar_findings(window, now),
+            *selector_findings(window, labels, places(empty)),
+        )
+        for finding in found:
+            yield Remark(about=f"MaintenanceWindow/{name}", finding=finding)
 
 
 def _about(item: ApiObject, now: datetime, watched: Collection[str]) -> Iterator[Finding]:

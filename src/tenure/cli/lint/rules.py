@@ -18,6 +18,7 @@ from tenure.cli.lint.known import Known, known_by
 from tenure.cli.lint.oldannotations import old_annotation, old_annotations
 from tenure.cli.lint.remarks import Remark
 from tenure.cli.lint.source import Source
+from tenure.cli.lint.windows import calendar_findings, selector_findings
 from tenure.cli.lint.workloads import (
     TEMPLATES,
     CannotBeRead,
@@ -34,6 +35,7 @@ from tenure.errors import KNOWN_FIELD, SpecError
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.nodepool import NodePool
+from tenure.model.api.window import MaintenanceWindow
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.snapshot.kinds import type_for
 from tenure.providers.registry import usable
@@ -79,6 +81,9 @@ def remarks_on(
                     found[id(source)] += missing_statuses(custom, known.watched_by(custom))
                 else:
                     found[id(source)] += advice_for(custom, now, known.watched_by(custom))
+                    if isinstance(custom, MaintenanceWindow):
+                        found[id(source)] += calendar_findings(custom, now)
+                        found[id(source)] += selector_findings(custom, _labels(sources), ())
                     found[id(source)] += _as_written(source)
             elif (workload := workload_in(source)) is not None:
                 workloads.append((source, workload))
@@ -163,6 +168,16 @@ def _as_written(source: Source) -> Iterator[Finding]:
             value = dig(source.value, *idle.at.split("."))
             if value is not None and value == idle.default:
                 yield idle.finding
+
+
+def _labels(sources: Sequence[Source]) -> list[dict[str, str]]:
+    """Of the Nodes among the manifests; without any it is not known what a selector selects."""
+    nodes = (source.value for source in sources if source.kind == ("", "Node"))
+    found = (dig(node, "metadata", "labels") for node in nodes)
+    return [
+        {key: str(value) for key, value in labels.items()} if isinstance(labels, dict) else {}
+        for labels in found
+    ]
 
 
 def _typed(source: Source, known: Known) -> ApiObject | None:

@@ -1,0 +1,45 @@
+"""What one maintenance window means: active never or always, on no Node at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from tenure.cli.lint.workloads import Place
+from tenure.core.windows.parsed import parse_window
+from tenure.model.api.names import WELL_KNOWN_LABELS
+from tenure.model.api.window import MaintenanceWindow
+from tenure.model.matching.requirements import Requirements
+from tenure.schema.findings import Code, Finding
+
+
+def calendar_findings(window: MaintenanceWindow, now: datetime) -> Iterator[Finding]:
+    """Of a window without problems."""
+    phase, actions = parse_window(window).phase(now), ", ".join(window.spec.actions)
+    if phase.changes_at is not None:
+        return
+    if not phase.on:
+        means = f"it never blocks {actions}" if window.blocks else f"it blocks {actions} for ever"
+        yield Finding(Code.NEVER_ACTIVE, "spec", f"the window is never active again: {means}")
+        return
+    means = f"{actions} may start at any time"
+    if window.blocks:
+        means = f"it blocks {actions} until it is deleted"
+    if window.spec.schedules or window.spec.dates:
+        yield Finding(Code.ALWAYS_ACTIVE, "spec", f"the periods leave no gap: {means}")
+    else:
+        yield Finding(Code.NO_SCHEDULE, "spec", f"there are neither schedules nor dates: {means}")
+
+
+def selector_findings(
+    window: MaintenanceWindow, nodes: Sequence[Mapping[str, str]], empty_pools: Iterable[Place]
+) -> Iterator[Finding]:
+    """``nodes``: their labels. ``empty_pools``: without Nodes, which may have such Nodes later."""
+    parsed = parse_window(window)
+    if not parsed.requirements or not nodes or any(map(parsed.covers, nodes)):
+        return
+    wanted = Requirements.of(parsed.requirements)
+    if any(one.requirements.is_compatible(wanted, WELL_KNOWN_LABELS) for one in empty_pools):
+        return
+    number = "the only Node is not" if len(nodes) == 1 else f"none of the {len(nodes)} Nodes is"
+    yield Finding(Code.SELECTS_NO_NODE, "spec.selector", f"{number} selected")
