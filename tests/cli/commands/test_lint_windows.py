@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import pytest
 import yaml
 
 from tenure.cli.lint.cluster import remarks_on_cluster
+from tenure.cli.lint.rotation import is_closed
 from tenure.cli.main import run
+from tenure.core.windows.parsed import parse_window
+from tenure.core.windows.windows import closed_by
 from tenure.model.api.meta import Condition
 from tenure.model.api.names import NODEPOOL, PROVISIONER_NAME
 from tenure.model.api.window import MaintenanceWindow
@@ -164,6 +168,21 @@ def test_a_fleet_that_does_not_fit_an_opening(
 ) -> None:
     found = living(*a_fleet(count, disruption=TWO_AT_ONCE), *windows)
     assert [one for one in found if "DoesNothingYet" not in one] == expected
+
+
+ON: Obj = {"schedules": []}
+OFF: Obj = {"schedules": [{"cron": "0 0 31 2 *", "duration": "1h"}]}
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_an_opening_is_what_the_gate_lets_through(number: int) -> None:
+    kinds = [{**when, "type": type_} for when in (ON, OFF) for type_ in ("Block", "Allow")]
+    for specs in product(kinds, repeat=number):
+        written = [msgspec.convert(a_window(**spec), MaintenanceWindow) for spec in specs]
+        windows = tuple(map(parse_window, written))
+        phases = [window.phase(NOW) for window in windows]
+        gate = closed_by(windows, a_node(), frozenset({"Drift"}), NOW)
+        assert is_closed(windows, phases) == (gate is not None), specs
 
 
 def test_the_numbers_are_told_and_the_actions_together() -> None:

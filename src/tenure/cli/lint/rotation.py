@@ -7,7 +7,7 @@ Initialized. Drains take time on top. So what is found here does not fit for cer
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from statistics import median_low
 from typing import Final
@@ -20,8 +20,9 @@ from tenure.core.gates.budgets import fleet_of, limit
 from tenure.core.gates.reasons import TRAITS, Disruption
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.ownership import is_our_pool
-from tenure.core.windows.windows import Windows, closed_by, windows_change_at, windows_naming
-from tenure.model.api.meta import later
+from tenure.core.recurrence import Phase
+from tenure.core.windows.windows import Windows, windows_naming
+from tenure.model.api.meta import FOR_EVER, later
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import NodePool
 from tenure.model.snapshot.snapshot import Snapshot
@@ -61,7 +62,7 @@ def _too_short(
     windows = windows_naming(traits.window_actions, snapshot)
     fleet = fleet_of(pool.name, snapshot)
     for concerned, nodes in _by_windows(pool, windows, snapshot):
-        opening = _longest_opening(concerned, nodes[0], traits, now)
+        opening = _longest_opening(concerned, now)
         if opening is None:
             continue
         at_once = limit(pool, traits, fleet, opening.start)
@@ -89,28 +90,40 @@ def _by_windows(
             yield tuple(windows[index] for index in selected), nodes
 
 
-def _longest_opening(
-    windows: Windows, node: Node, traits: Traits, now: datetime
-) -> _Opening | None:
-    """In which the node may be disrupted; None where one does not end, or none begins.
+def _longest_opening(windows: Windows, now: datetime) -> _Opening | None:
+    """In which all of them let the action start; None where one does not end, or none begins.
 
     What never opens is another finding, or meant. What is open now has begun at a time that is not
     known: it does not count.
     """
     found: list[_Opening] = []
     opened, at, end = None, now, later(now, HORIZON)
+    phases = [window.phase(now) for window in windows]
     for _ in range(_CHANGES_MAX):
-        closed = closed_by(windows, node, traits.window_actions, at) is not None
+        closed = is_closed(windows, phases)
         if closed and opened is not None and opened > now:
             found.append(_Opening(opened, at - opened))
         opened = None if closed else opened or at
-        changes_at = windows_change_at(windows, at)
-        if changes_at is None or changes_at > end:
+        at = min((one.changes_at or FOR_EVER for one in phases), default=FOR_EVER)
+        if at > end:
             if opened is not None:
                 return None
             break
-        at = changes_at
+        # A phase holds until its change: with fifty windows, only one or two are asked again.
+        phases = [
+            phase if (phase.changes_at or FOR_EVER) > at else window.phase(at)
+            for window, phase in zip(windows, phases, strict=True)
+        ]
     return max(found, key=lambda one: one.lasts, default=None)
+
+
+def is_closed(windows: Windows, phases: Sequence[Phase]) -> bool:
+    """As ``closed_by`` says it of one Node."""
+    known = list(zip(windows, phases, strict=True))
+    if any(window.blocks and phase.on for window, phase in known):
+        return True
+    allowing = [phase.on for window, phase in known if not window.blocks]
+    return bool(allowing) and not any(allowing)
 
 
 def _replacement_time(pool: NodePool, snapshot: Snapshot) -> timedelta | None:
