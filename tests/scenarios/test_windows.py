@@ -14,7 +14,7 @@ from tenure.cli.cluster.embedded import scene_of
 from tenure.cli.cluster.question import Question
 from tenure.cli.explain.explanation import explanation
 from tenure.cli.explain.text import as_text
-from tenure.model.api.names import DISRUPTED_TAINT
+from tenure.model.api.names import DISRUPTED_TAINT, PROVISIONER_NAME
 from tenure.model.api.resource import EVENTS, MAINTENANCE_WINDOWS, NODE_CLAIMS, NODES, Resource
 from tenure.sim.scenario.dsl import Story
 from tests.builders import HOUR, MINUTE, SECOND, Manifest, a_deployment
@@ -77,6 +77,21 @@ def test_outside_of_an_allow_window_repair_waits_until_it_opens() -> None:
         assert warned(story, "the first is active at 2026-01-05T22:00:00Z")
         story.run(HOUR)
         assert is_gone(story, claim)
+
+
+def test_a_window_written_for_provisioners_blocks_the_repair_of_the_pool_of_that_name() -> None:
+    def selecting(pool: str) -> Manifest:
+        expression = {"key": PROVISIONER_NAME, "operator": "In", "values": [pool]}
+        return a_window(pool, selector={"matchExpressions": [expression]})
+
+    for pool, blocked in (("general", True), ("other", False)):
+        with Story(*a_cluster(a_deployment()), selecting(pool)) as story:
+            story.run(5 * MINUTE)
+            _, claim = becomes_unhealthy(story)
+            story.run(5 * MINUTE)
+            assert is_gone(story, claim) is not blocked
+            window = story.store.get(MAINTENANCE_WINDOWS, "", pool)
+            assert (window["status"]["nodesMatched"] > 0) is blocked
 
 
 def test_a_window_for_other_actions_or_other_nodes_blocks_no_repair() -> None:
