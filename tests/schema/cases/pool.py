@@ -36,6 +36,14 @@ BUDGETS = [
     _budget("days", {**_SCHEDULE, "duration": "1d"}, "[0].duration", NO_DAYS),
     _budget("per zone", {"nodes": "1", **_IN_EVERY_ZONE}),
     _budget("per something that is no label", {"nodes": "1", "per": "a b"}, "[0].per", "match"),
+    _budget("per hour", {"nodes": "1", "per": "1h"}, "[0].per", "use within"),
+    _budget("in any hour", {"nodes": "2", "within": "1h"}),
+    _budget("in any half hour of every zone", {"nodes": "2", "within": "30m", **_IN_EVERY_ZONE}),
+    _budget("in any day", {"nodes": "10%", "within": "24h0m0s"}),
+    _budget("in any 1440 minutes", {"nodes": "10%", "within": "1440m"}),
+    _budget("in more than a day", {"nodes": "2", "within": "24h1m"}, "[0].within", "at most 24h"),
+    _budget("in no time", {"nodes": "2", "within": "0h0m"}, "[0].within", "above zero"),
+    _budget("in any day, as days", {"nodes": "2", "within": "1d"}, "[0].within", NO_DAYS),
     *[
         _budget(f"a budget for {reason}", {"nodes": "1", "reasons": [reason]})
         for reason in ("Underutilized", "Empty", "Drifted", "Unhealthy", "Expired")

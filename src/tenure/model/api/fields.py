@@ -22,6 +22,11 @@ PLAIN_DURATION: Final = r"^([0-9]+(s|m|h))+$"
 PLAIN_DURATION_OR_NEVER: Final = r"^(([0-9]+(s|m|h))+|Never)$"
 #: Budgets count in minutes; the trailing ``0s`` is what Go prints.
 MINUTES_DURATION: Final = r"^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$"
+#: As those, and one day at the most.
+DAY_DURATION: Final = (
+    r"^((24h(0m)?|(1?[0-9]|2[0-3])h([0-5]?[0-9]m)?|"
+    r"([0-9]{1,3}|1[0-3][0-9]{2}|14[0-3][0-9]|1440)m)(0s)?)$"
+)
 
 _GO_UNITS = "ns|us|µs|μs|ms|s|m|h"
 _GO_TERMS = rf"(([0-9]+(\.[0-9]*)?|\.[0-9]+)({_GO_UNITS}))+"

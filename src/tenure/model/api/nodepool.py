@@ -35,7 +35,8 @@ class Budget(Wire, frozen=True, kw_only=True):
     nodes: Annotated[
         str,
         described(
-            "How many nodes may be disrupted at once: a number, or a percentage, rounded up.",
+            "How many nodes may be disrupted at once, or with within be started in such a span: a "
+            "number, or a percentage, rounded up.",
             required=True,
             pattern=fields.PERCENT_OR_COUNT,
             default="10%",
@@ -80,6 +81,15 @@ class Budget(Wire, frozen=True, kw_only=True):
             "the nodes of each of its values apart.",
             pattern=fields.QUALIFIED_NAME,
             maxLength=fields.QUALIFIED_NAME_LENGTH,
+        ),
+    ] = None
+    within: Annotated[
+        str | None,
+        duration(
+            "Turns the budget into a velocity: at most so many disruptions are started in any such "
+            "span, in hours and minutes, 24h at the longest. How many nodes are disrupted at once "
+            "is then left to other budgets.",
+            fields.DAY_DURATION,
         ),
     ] = None
     selector: Annotated[

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
 
 from tenure.errors import SpecError
-from tenure.model.api.fields import PERCENT_OR_COUNT
+from tenure.model.api.fields import PERCENT_OR_COUNT, PLAIN_DURATION
 from tenure.model.api.nodepool import (
     BUDGET_REASONS,
     CONSOLIDATION_POLICIES,
@@ -13,10 +15,14 @@ from tenure.model.api.nodepool import (
     Budget,
     NodePool,
 )
+from tenure.model.values.duration import parse_duration
 from tenure.schema.semantics.labels import is_qualified_name
 from tenure.schema.semantics.selector import selector_problems
 from tenure.schema.semantics.spans import cron_problems, span_problems, zone_problems
 from tenure.schema.structure.check import matches
+
+#: Every start is remembered for so long in the status of the pool.
+WITHIN_MAX: Final = timedelta(hours=24)
 
 
 def disruption_problems(pool: NodePool) -> Iterator[SpecError]:
@@ -51,10 +57,26 @@ def budget_problems(budget: Budget, at: str) -> Iterator[SpecError]:
     for index, reason in enumerate(budget.reasons):
         yield from choice_problems(reason, BUDGET_REASONS, f"{at}.reasons[{index}]")
     yield from _schedule_problems(budget, at)
-    if budget.per is not None and not is_qualified_name(budget.per):
-        hint = "Use for example topology.kubernetes.io/zone."
-        yield SpecError(f"{at}.per", budget.per, "a label key", hint)
+    yield from _within_problems(budget.within, f"{at}.within")
+    yield from _per_problems(budget.per, f"{at}.per")
     yield from selector_problems(budget.selector, f"{at}.selector")
+
+
+def _per_problems(per: str | None, at: str) -> Iterator[SpecError]:
+    if per is None:
+        return
+    if matches(PLAIN_DURATION, per):
+        hint = f"For at most so many starts in any {per} use within: {per}."
+        yield SpecError(at, per, "a label key, no duration", hint)
+    elif not is_qualified_name(per):
+        yield SpecError(at, per, "a label key", "Use for example topology.kubernetes.io/zone.")
+
+
+def _within_problems(within: str | None, at: str) -> Iterator[SpecError]:
+    bad = list(span_problems(within, at, positive=True))
+    yield from bad
+    if within is not None and not bad and parse_duration(within).timedelta > WITHIN_MAX:
+        yield SpecError(at, within, "at most 24h", "Use for example 1h.")
 
 
 def _schedule_problems(budget: Budget, at: str) -> Iterator[SpecError]:

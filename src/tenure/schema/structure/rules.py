@@ -54,6 +54,11 @@ _MINUTES: Final = _matches(
     fields.MINUTES_DURATION,
     f"must be hours and minutes, for example 30m, 8h or 8h30m; {_NO_DAYS}",
 )
+_DAY: Final = _matches(
+    fields.DAY_DURATION,
+    f"must be hours and minutes above zero and at most 24h, for example 30m or 1h; {_NO_DAYS}",
+    positive=True,
+)
 _SPAN: Final = _matches(
     fields.GO_DURATION, f"must be a Go duration, for example 90s, 15m or 1h30m; {_NO_DAYS}"
 )
@@ -202,6 +207,14 @@ _POOL: Final[RulesByPath] = {
         ),
     ),
     "spec.disruption.budgets[].duration": _MINUTES,
+    "spec.disruption.budgets[].within": _DAY,
+    "spec.disruption.budgets[].per": (
+        Rule(
+            f"!self.matches(r'{fields.PLAIN_DURATION}')",
+            "must be a node label, for example topology.kubernetes.io/zone; "
+            "for at most so many starts in a span of time use within",
+        ),
+    ),
     "spec.disruption.budgets[].selector.matchExpressions": _SELECTOR,
     "spec.repair": (
         Rule(
