@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -274,6 +275,13 @@ def test_a_field_that_stands_twice_is_refused() -> None:
     assert "spec.template.metadata.labels: got 'a second one'" in refusal
 
 
+def test_a_label_of_the_object_that_is_no_text_is_refused() -> None:
+    provisioner = a_provisioner()
+    provisioner["metadata"]["labels"] = {"a": 1}
+    (refusal,) = refusals(provisioner)
+    assert "metadata.labels.a: got 1, expected text. Write it in quotes" in refusal
+
+
 def test_another_version_is_refused() -> None:
     (refusal,) = refusals(a_provisioner("v1alpha4"))
     assert "expected karpenter.sh/v1alpha5 or karpenter.sh/v1beta1" in refusal
@@ -305,7 +313,9 @@ FIELDS = {
         st.one_of(MARKS, st.just("karpenter.sh/do-not-evict")), MARKS, max_size=2
     ),
     "taints": st.lists(
-        st.fixed_dictionaries({"key": MARKS, "effect": st.just("NoSchedule")}), max_size=2
+        st.fixed_dictionaries({"key": MARKS, "effect": st.just("NoSchedule")}),
+        max_size=2,
+        unique_by=lambda taint: taint["key"],
     ),
     "kubeletConfiguration": st.dictionaries(MARKS, VALUES, max_size=2),
     "provider": VALUES,
@@ -356,6 +366,58 @@ def test_every_field_is_in_the_pool_or_in_the_report(spec: Obj, metadata: Obj, o
     for path, value in leaves(given_["metadata"], "metadata"):
         reported = any(path == one or path.startswith((f"{one}.", f"{one}[")) for one in told)
         assert reported or str(value) in kept, path
+
+
+ANYTHING = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text()),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(st.text(), inner)),
+    max_leaves=5,
+)
+NAMES = st.sampled_from(
+    [
+        *(
+            "labels",
+            "annotations",
+            "taints",
+            "startupTaints",
+            "requirements",
+            "providerRef",
+            "name",
+        ),
+        *("ttlSecondsUntilExpired", "ttlAfterCreated", "ttlAfterNotReady", "ttlSecondsAfterEmpty"),
+        *("consolidation", "enabled", "limits", "resources", "weight", "template", "metadata"),
+        *("spec", "kubeletConfiguration", "kubelet", "provider", "nodeClassRef", "kind", "key"),
+    ]
+)
+FORM = st.recursive(ANYTHING, lambda inner: st.dictionaries(NAMES, inner), max_leaves=20)
+
+
+@given(
+    version=st.sampled_from(["v1alpha5", "v1beta1"]),
+    spec=st.one_of(st.dictionaries(NAMES, FORM), ANYTHING),
+    metadata=st.one_of(st.dictionaries(NAMES, ANYTHING), ANYTHING),
+)
+def test_whatever_is_given_a_pool_is_valid_or_the_report_says_what_is_wrong(
+    version: str, spec: Any, metadata: Any
+) -> None:
+    given_ = a_provisioner(version)
+    given_["spec"] = {**given_["spec"], **spec} if isinstance(spec, dict) else spec
+    given_["metadata"] = {"name": "x", **metadata} if isinstance(metadata, dict) else metadata
+    done = converted(given_)
+    assert done.invalid == (not done.pools)
+    for pool in done.pools:
+        assert check_manifest(pool, CUSTOM_KINDS) == []
+        assert [one.value for one in documents_in(as_yaml([pool]), "f")] == [pool]
+
+
+def test_the_standard_input_is_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(a_provisioner())))
+    assert run(["convert", "-", "-o", "yaml"]) == 0
+    printed = capsys.readouterr()
+    assert yaml.safe_load(printed.out)["metadata"] == {"name": "default"}
+    assert printed.err.startswith("stdin:1: info WrittenOut: Provisioner/default: ")
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text(), max_size=4))

@@ -54,6 +54,16 @@ class Fields:
         self.refuse(SpecError(self.path(name), value, "text", f"For example {name}: default."))
         return None
 
+    def texts(self, name: str) -> dict[str, str]:
+        """A map of texts: labels or annotations."""
+        found: dict[str, str] = {}
+        for at, value in self.inner(name).left():
+            if isinstance(value, str):
+                found[at.removeprefix(f"{self.path(name)}.")] = value
+            else:
+                self.refuse(SpecError(at, value, "text", "Write it in quotes."))
+        return found
+
     def flag(self, name: str) -> bool | None:
         value = self.take(name)
         if value is None or isinstance(value, bool):

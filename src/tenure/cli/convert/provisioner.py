@@ -76,7 +76,7 @@ def _metadata(done: Conversion, metadata: Fields) -> None:
         metadata.refuse(error)
     done.put("metadata.name", name, "metadata.name")
     for field in ("labels", "annotations"):
-        values = _own(done, metadata.take(field), f"metadata.{field}")
+        values = _own(done, metadata.texts(field), f"metadata.{field}")
         if values:
             done.put(f"metadata.{field}", values, f"metadata.{field}")
     written = [f"metadata.{one}" for one in _BY_API_SERVER if metadata.take(one) is not None]
