@@ -296,10 +296,21 @@ def test_one_that_cannot_be_converted_hides_no_other(
     assert len(list(yaml.safe_load_all(capsys.readouterr().out))) == 1
 
 
-@pytest.mark.parametrize("text", ["", "a: b\n", "apiVersion: v1\nkind: Pod\n", "a: [\n"])
-def test_files_without_a_provisioner_end_with_code_two(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "expected Kubernetes objects"),
+        ("a: b\n", "no Kubernetes object, left out"),
+        ("apiVersion: v1\nkind: Pod\n", "expected a Provisioner of karpenter.sh/v1alpha5"),
+        ("a: [\n", "p.yaml:2:1"),
+    ],
+)
+def test_files_without_a_provisioner_end_with_code_two(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
     (tmp_path / "p.yaml").write_text(text)
     assert run(["convert", str(tmp_path / "p.yaml")]) == 2
+    assert said in capsys.readouterr().err
 
 
 # -- nothing is dropped in silence -----------------------------------------------------------

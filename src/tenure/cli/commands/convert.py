@@ -21,7 +21,7 @@ UNREADABLE = 2
 
 
 @click.command(epilog=EPILOG)
-@click.argument("files", nargs=-1, required=True, metavar="FILE | FOLDER | -...")
+@click.argument("files", nargs=-1, required=True, metavar="(FILE | FOLDER | -)...")
 @click.option(
     "--output",
     "-o",
@@ -58,6 +58,11 @@ def convert(files: tuple[str, ...], output: str, node_class: str | None) -> int:
     click.echo((as_json if output == "json" else as_yaml)(converted.pools), nl=False)
     for line in lines(converted.report, converted.provisioners, len(converted.pools)):
         click.echo(line, err=True)
+    if not converted.provisioners:
+        wanted = "a Provisioner of karpenter.sh/v1alpha5 or karpenter.sh/v1beta1"
+        click.echo(
+            f"FILE: got {' '.join(files)!r}, expected {wanted}. See docs/convert.md.", err=True
+        )
     if sources.problems or converted.invalid or not converted.pools:
         return UNREADABLE
     return 0 if converted.complete and not sources.notes else 1
