@@ -212,6 +212,14 @@ def test_old_annotations_are_reported_with_their_successor() -> None:
     assert "metadata" not in done.pools[0]["spec"]["template"]
 
 
+def test_what_is_false_or_zero_is_reported_too() -> None:
+    done = converted(a_provisioner(provider=False, other=0))
+    assert [one for one in codes(done) if one[0] != "WrittenOut"] == [
+        ("Elsewhere", "spec.provider"),
+        ("NoSuccessor", "spec.other"),
+    ]
+
+
 # -- what cannot be converted --------------------------------------------------------------
 
 
@@ -256,6 +264,11 @@ def test_old_annotations_are_reported_with_their_successor() -> None:
             {"requirements": [{"key": "a", "operator": "Is"}]},
             "spec.requirements[0].operator: the NodePool would be refused",
             id="an operator",
+        ),
+        pytest.param(
+            {"requirements": [{"key": ["a"], "operator": "Exists"}]},
+            "spec.requirements[0].key: the NodePool would be refused",
+            id="a key that is a list",
         ),
         pytest.param(
             {"providerRef": {"kind": "Class", "name": "x"}},

@@ -26,11 +26,13 @@ def node_class_ref(
     written = [
         (one, part.path(name)) for part, name in refs if (one := part.take(name)) is not None
     ]
-    inline = [(one, part.path("provider")) for part in parts if (one := part.take("provider"))]
+    inlines = [(part.take("provider"), part.path("provider")) for part in parts]
     for _, again in written[1:]:
         expected = f"it once, and {written[0][1]} is there too"
         parts[0].refuse(SpecError(again, "a second one", expected, "Remove one of them."))
-    for value, at in inline:
+    for value, at in inlines:
+        if value is None:
+            continue
         message = f"{shown_value(value)} has to be written into the node class that the NodePool refers to"
         done.note(Code.ELSEWHERE, message, at)
     if chosen is not None:

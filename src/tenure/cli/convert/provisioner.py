@@ -145,8 +145,8 @@ def _requirements(done: Conversion, written: Any, at: str, labels: Any) -> None:
     if written is not None and not isinstance(written, list):
         done.put("spec.template.spec.requirements", written, at)
         return
-    keys = {one.get("key") for one in written or () if isinstance(one, dict)}
-    keys |= set(labels) if isinstance(labels, dict) else set()
+    keys = [one.get("key") for one in written or () if isinstance(one, dict)]
+    keys += list(labels) if isinstance(labels, dict) else []
     said = {NORMALIZED_LABELS.get(key, key) for key in keys if isinstance(key, str)}
     added = [(key, value) for key, value in _REQUIREMENTS if key not in said]
     new = [{"key": key, "operator": "In", "values": [value]} for key, value in added]
