@@ -11,6 +11,7 @@ import pytest
 from tenure.core.decision import Create, Delete, Ground, Verdict
 from tenure.core.disrupt.expiration import expires_at
 from tenure.core.disrupt.facts import (
+    CandidatesWait,
     LeftOverInUse,
     LeftOverRemoved,
     NodeDrifted,
@@ -212,6 +213,20 @@ def test_drifted_nodes_without_pods_come_first_then_the_oldest_drift() -> None:
     older = [*full("Drifted", "a", since=5), *full("Drifted", "b", since=500)]
     found = verdicts(pool, *older)
     assert about(found, "NodeClaim/b").reason is Reason.REPLACING
+
+
+def test_the_pool_says_how_many_candidates_wait_and_until_when() -> None:
+    """The first day on a fleet that is all drifted: its budget allows one."""
+    pool = a_pool(
+        disruption={"budgets": [{"nodes": "1", "schedule": "0 11 * * *", "duration": "2h"}]}
+    )
+    fleet = [one for name in "abc" for one in full("Drifted", name)]
+    told = about(verdicts(pool, *fleet), "NodePool/general")
+    assert fact_of(told, CandidatesWait) == CandidatesWait(2, 3, ahead(3600))
+    assert told.recheck_at == ahead(3600)
+    off = msgspec.structs.replace(SETTINGS, voluntary_disruption=False)
+    told = about(verdicts(pool, *fleet, settings=off), "NodePool/general")
+    assert fact_of(told, CandidatesWait) == CandidatesWait(3, 3)
 
 
 # -- several reasons -------------------------------------------------------------------------

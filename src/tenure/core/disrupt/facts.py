@@ -162,6 +162,22 @@ class NodesWatched(Fact, frozen=True):
         return f"{counted(len(self.claims), 'NodeClaim')} {verb} {self.what}: {some(self.claims)}"
 
 
+class CandidatesWait(Fact, frozen=True):
+    """Of voluntary methods, in one NodePool."""
+
+    waiting: int
+    candidates: int
+    #: When that may change by itself for the first of them; None: not at a known instant.
+    until: datetime | None = None
+
+    news: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        verb = "waits" if self.waiting == 1 else "wait"
+        until = "" if self.until is None else f", the first until {format_time(self.until)}"
+        return f"{self.waiting} of {counted(self.candidates, 'candidate')} {verb}{until}"
+
+
 class PlannedFirst(Fact, frozen=True):
     """One replacement is planned at a time."""
 
@@ -453,6 +469,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NodeDrifted("node-1", AT),
     RebalanceRecommended("node-1", AT),
     NodesWatched("unhealthy or not up yet", ("general-4nv74", "general-26szh")),
+    CandidatesWait(36, 40, AT),
+    CandidatesWait(1, 1),
     PlannedFirst("general-4nv74"),
     PlannedLater(AT),
     RebootCommitted("node-1"),

@@ -19,7 +19,7 @@ import msgspec
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.candidates import PoolCandidates, candidates_in
 from tenure.core.disrupt.execute import Execution, Ready, ReadyPool, pools_of, ready_commands
-from tenure.core.disrupt.facts import NodesWatched
+from tenure.core.disrupt.facts import CandidatesWait, NodesWatched
 from tenure.core.disrupt.leftover import LeftOver, left_over_verdict, left_overs
 from tenure.core.disrupt.method import Due, Methods, Watch
 from tenure.core.disrupt.methods import METHODS
@@ -91,6 +91,11 @@ def may_wait(change: Change) -> bool:
     return change.resource in (PODS, NODES)
 
 
+def _waits(verdicts: Iterable[Verdict]) -> bool:
+    """Whether nothing is done about a candidate now."""
+    return all(verdict.action is None for verdict in verdicts)
+
+
 class _Pass:
     def __init__(
         self, view: DisruptionView, methods: Methods, settings: Settings, now: datetime
@@ -107,15 +112,22 @@ class _Pass:
         )
 
     def verdicts(self) -> Iterator[Verdict]:
-        wanted: list[Wanted] = []
-        for pool in self._view.pools:
-            found = {reason: self._due(reason, pool) for reason, _ in pool.watches}
-            wanted += self._wanted(pool, found)
-            yield self._watched(pool, found)
+        due = [
+            {reason: self._due(reason, pool) for reason, _ in pool.watches}
+            for pool in self._view.pools
+        ]
+        pairs = list(zip(self._view.pools, due, strict=True))
+        wanted = [one for pool, found in pairs for one in self._wanted(pool, found)]
         yield from self._carried_out()
         quota, planner = PlanningQuota(len(wanted), self._now), Planner(self._shared)
+        waiting: dict[str, list[Verdict]] = {}
         for index, one in enumerate(sorted(wanted, key=lambda one: one.sort_key)):
-            yield from planner.verdicts(one, quota, index)
+            first, *others = planner.verdicts(one, quota, index)
+            yield from (first, *others)
+            if one.method.traits.voluntary and _waits((first, *others)):
+                waiting.setdefault(one.pool.pool.name, []).append(first)
+        for pool, found in pairs:
+            yield self._watched(pool, found, waiting.get(pool.pool.name, ()))
         if not planner.has_planned:
             yield from (left_over_verdict(one, self._shared) for one in self._view.left_over)
 
@@ -135,17 +147,29 @@ class _Pass:
         for first, *others in wanted.values():
             yield msgspec.structs.replace(first, others=tuple(others))
 
-    def _watched(self, pool: PoolCandidates, found: Mapping[str, Due]) -> Verdict:
-        """When any of its nodes may become a candidate, or cease to be one."""
+    def _watched(
+        self, pool: PoolCandidates, found: Mapping[str, Due], waiting: Sequence[Verdict]
+    ) -> Verdict:
+        """When any of its nodes may become a candidate, or cease to be one; ``waiting``: on those
+        that are candidates of choice, and may not go now."""
         instants = [due.recheck_at for due in found.values()]
+        opens = [one.recheck_at for one in waiting if one.recheck_at is not None]
+        until = min((at for at in opens if at > self._now), default=None)
+        instants.append(until)
+        chosen = (due for reason, due in found.items() if self._is_choice(reason))
+        total = len({one.claim.name for due in chosen for one in due.candidates})
         late = later(self._now, PAUSE_MAX)
         instants += [earlier(until, PAUSE_MAX) for until, _ in pool.pauses if until > late]
         return _say(
             pool.pool,
             Reason.DISRUPTION_WATCHED,
             *(self._nodes_watched(reason, watch) for reason, watch in pool.watches),
+            *((CandidatesWait(len(waiting), total, until),) if waiting else ()),
             recheck_at=min((at for at in instants if at is not None), default=None),
         )
+
+    def _is_choice(self, reason: str) -> bool:
+        return self._methods.named(reason).traits.voluntary
 
     def _nodes_watched(self, reason: str, watch: Watch) -> NodesWatched:
         claims = tuple(sorted(claim.name for claim, _ in watch.nodes))
