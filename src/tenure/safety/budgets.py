@@ -3,6 +3,9 @@
 Counted by Karpenter's rules: a share is rounded up, the tightest budget wins, one that cannot be
 read allows nothing. A node that is not initialized neither needs nor uses a budget.
 
+A budget with ``within`` counts starts, from the record in the pool's status. It is asked until the
+command is marked; then the start has happened.
+
 While a command is planned, nodes of other commands count as leaving. When it is carried out only
 nodes that are being deleted do: two commands that wait for each other would wait for ever.
 """
@@ -22,6 +25,7 @@ from tenure.model.api.nodepool import Budget, NodePool
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.safety.reasons import is_repair
 from tenure.safety.times import is_on, selects
+from tenure.safety.velocity import too_fast
 from tenure.schema.semantics.disruption import budget_problems
 
 
@@ -46,7 +50,7 @@ def beyond_budgets(
     fleet = list(_fleet(pool, reason, snapshot, planned=planned))
     for index, budget in enumerate(pool.spec.disruption.budgets):
         try:
-            said = _beyond(budget, index, node, reason, fleet, now)
+            said = _beyond(budget, index, node, reason, fleet, now, claim, pool)
         except (SpecError, OverflowError, ValueError) as error:
             said = f"a budget that cannot be read allows nothing: {error}"
         if said:
@@ -55,7 +59,14 @@ def beyond_budgets(
 
 
 def _beyond(
-    budget: Budget, index: int, node: Node, reason: str, fleet: list[_Counted], now: datetime
+    budget: Budget,
+    index: int,
+    node: Node,
+    reason: str,
+    fleet: list[_Counted],
+    now: datetime,
+    claim: NodeClaim,
+    pool: NodePool,
 ) -> str:
     for problem in budget_problems(budget, f"spec.disruption.budgets[{index}]"):
         return f"a budget that cannot be read allows nothing: {problem}"
@@ -68,6 +79,9 @@ def _beyond(
         return ""
     group = [one for one in fleet if _is_counted(budget, node, one.node)]
     limit = _share(budget.nodes, len(group))
+    if budget.within is not None:
+        started = names.REPLACED_BY in claim.annotations
+        return "" if started else too_fast(budget, limit, claim, node, pool, now)
     others = sorted(one.node.name for one in group if one.taken and one.node.name != node.name)
     if len(others) + 1 <= limit:
         return ""

@@ -25,6 +25,7 @@ from tenure.safety.reasons import UNHEALTHY, is_repair, veto_of
 from tenure.safety.times import asked_for, span_of
 from tenure.safety.unhealthy import open_breaker, outage, unfounded
 from tenure.safety.unreadable import unreadable_parts, unreadable_pods
+from tenure.safety.velocity import unrecorded
 from tenure.safety.voluntary import occupies, protected_pods, too_young, unfounded_choice
 from tenure.safety.windows import closed_window, unlisted_windows
 from tenure.schema.semantics.repair import block_problems
@@ -177,6 +178,11 @@ def budgets(d: Departure) -> str | None:
     return beyond_budgets(d.claim, d.node, d.reason, d.snapshot, d.now, planned=d.planned)
 
 
+def recorded(d: Departure) -> str | None:
+    """Where a budget of its NodePool counts starts, its own is recorded."""
+    return unrecorded(d.claim, d.pool, d.now)
+
+
 def replacements(d: Departure) -> str | None:
     """Every replacement exists, stands in for it, stays, and is Initialized."""
     for name in filter(None, d.claim.annotations.get(names.REPLACED_BY, "").split(",")):
@@ -293,6 +299,9 @@ PLANNED: Final[tuple[Rule, ...]] = (
     budgets,
 )
 
+#: And when that mark is written, not only its replacements are created.
+BEGINS: Final[tuple[Rule, ...]] = (*PLANNED, recorded)
+
 #: What must hold when a forceful reboot begins, and when any other does.
 FORCED_REBOOT: Final[tuple[Rule, ...]] = (
     one_node,
@@ -302,7 +311,7 @@ FORCED_REBOOT: Final[tuple[Rule, ...]] = (
     unhealthy,
     breakers,
 )
-REBOOT: Final[tuple[Rule, ...]] = (*FORCED_REBOOT, budgets)
+REBOOT: Final[tuple[Rule, ...]] = (*FORCED_REBOOT, budgets, recorded)
 #: What must hold when its drain is over: from then on it cannot be called off.
 DRAINED_REBOOT: Final[tuple[Rule, ...]] = (vetoed,)
 

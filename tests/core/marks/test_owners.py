@@ -26,6 +26,7 @@ OWNERS = {
     "DISRUPTED_TAINT": "core/marks/taints.py",
     "REBOOTING_TAINT": "core/marks/taints.py",
     "EXCLUDE_BALANCERS": "core/marks/taints.py",
+    "DISRUPTION_STARTS": "core/marks/starts.py",
     # A room that alone reads or writes a mark keeps it.
     "REPLACEMENT_FAILED": "core/disrupt/replacements.py",
     "REPAIR_PROBE": "core/repair/force.py",

@@ -196,6 +196,18 @@ class PlannedLater(Fact, frozen=True):
         return f"other nodes are planned first; planning again at {format_time(self.at)}"
 
 
+class StartRecorded(Fact, frozen=True):
+    """Before a start is committed, where a budget counts starts."""
+
+    pool: str
+
+    def __str__(self) -> str:
+        return (
+            f"the start is recorded in status.disruptionStarts of NodePool {self.pool} "
+            "before it is committed"
+        )
+
+
 class RebootCommitted(Fact, frozen=True):
     node: str
 
@@ -473,6 +485,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     CandidatesWait(1, 1),
     PlannedFirst("general-4nv74"),
     PlannedLater(AT),
+    StartRecorded("general"),
     RebootCommitted("node-1"),
     ReplacementsCreated(("general-26szh",)),
     ReplacedBy(("general-26szh", "general-9xkq2")),

@@ -27,6 +27,7 @@ from tenure.core.disrupt.passes import Pass
 from tenure.core.disrupt.plan import Planner, PlanningQuota, Wanted
 from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
 from tenure.core.gates.gates import PAUSE_MAX
+from tenure.core.marks.starts import record
 from tenure.core.protect.protection import CREATION
 from tenure.core.provision.placement import CLUSTER, affects_capacity, observes_capacity
 from tenure.core.reasons import Reason
@@ -127,7 +128,10 @@ class _Pass:
             if one.method.traits.voluntary and _waits((first, *others)):
                 waiting.setdefault(one.pool.pool.name, []).append(first)
         for pool, found in pairs:
-            yield self._watched(pool, found, waiting.get(pool.pool.name, ()))
+            verdict = self._watched(pool, found, waiting.get(pool.pool.name, ()))
+            starts = planner.starts.get(pool.pool.name, ())
+            action = record(pool.pool, starts) if starts else None
+            yield msgspec.structs.replace(verdict, action=action)
         if not planner.has_planned:
             yield from (left_over_verdict(one, self._shared) for one in self._view.left_over)
 

@@ -11,7 +11,8 @@ Of each candidate, the first of these that applies:
 4. capacity    a pod of the node fits nowhere: why not, pool by pool. One of the last gates; the other
                is a window that closes before its replacements can be initialized;
 5. launch      its pods need new nodes: their claims are created, each marked as a replacement;
-6. commit      everything its pods need exists: the claim is marked with its replacements.
+6. record      a budget of the pool counts starts: the start is recorded there before it happens;
+7. commit      everything its pods need exists: the claim is marked with its replacements.
 
 The plan is made again until it is committed, and counts what exists: so a crash between any two
 of these writes loses nothing and doubles nothing.
@@ -36,6 +37,7 @@ from tenure.core.disrupt.facts import (
     RebootCommitted,
     ReplacedBy,
     ReplacementsCreated,
+    StartRecorded,
     TerminatingWithin,
 )
 from tenure.core.disrupt.method import Candidate, Method
@@ -44,6 +46,7 @@ from tenure.core.disrupt.replacements import comes_up
 from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
 from tenure.core.facts import Fact, sentence
 from tenure.core.gates.gates import (
+    ASKED,
     LAST,
     Blocked,
     Gate,
@@ -52,14 +55,17 @@ from tenure.core.gates.gates import (
     changes_at,
     first_blocked,
 )
+from tenure.core.gates.velocity import fresh_until
 from tenure.core.marks.command import begin
 from tenure.core.marks.deadline import grace_period
 from tenure.core.marks.reboot import commit
+from tenure.core.marks.starts import has_velocity, new_start, recorded_at
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, no_later, say
 from tenure.core.writes import as_evaluated, delete_claim
 from tenure.model.api.meta import later
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import DisruptionStart
 
 _REBOOTS: Final = frozenset({Operation.REBOOT, Operation.FORCEFUL_REBOOT})
 
@@ -122,6 +128,8 @@ class Planner:
         self._started: dict[str, int] = {}
         #: The claim whose replacement is being planned.
         self._planned = ""
+        #: By pool: starts that have to be recorded before they are committed.
+        self.starts: dict[str, list[DisruptionStart]] = {}
 
     def verdicts(self, one: Wanted, quota: PlanningQuota, index: int) -> Iterator[Verdict]:
         blocked: list[Verdict] = []
@@ -213,16 +221,31 @@ class Planner:
         if claim.initialized:
             self._started[claim.pool_name] = self._started.get(claim.pool_name, 0) + 1
 
+    def _recorded(self, one: Wanted) -> Verdict | None:
+        """Waits for the record of its start, if a budget needs one and it is not there."""
+        claim, pool, candidate = one.claim, one.pool.pool, one.candidate
+        paced = Gate.BUDGET in ASKED[candidate.operation] and claim.initialized
+        if not paced or not has_velocity(pool) or recorded_at(pool, claim, self._now) is not None:
+            return None
+        reason = one.method.traits.reason
+        start = new_start(pool, claim, reason, candidate.node.labels)
+        self.starts.setdefault(pool.name, []).append(start)
+        facts = (*candidate.why, StartRecorded(pool.name))
+        return _say(claim, Reason.REPLACING, *facts)
+
     def _reboot(self, one: Wanted) -> Verdict:
         claim, candidate = one.claim, one.candidate
         self._count(claim)
+        if (verdict := self._recorded(one)) is not None:
+            return msgspec.structs.replace(verdict, reason=Reason.REBOOT_DUE)
         bounds = [span for span in (candidate.bound, grace_period(claim)) if span is not None]
         forceful = candidate.operation is Operation.FORCEFUL_REBOOT
         bound = timedelta() if forceful else min(bounds, default=None)
         why = sentence(candidate.why)
         action = commit(claim, bound, one.method.traits.reason, why, self._now)
         facts = (*candidate.why, RebootCommitted(candidate.node.name))
-        verdict = _say(claim, Reason.REBOOT_DUE, *facts, action=action)
+        fresh = fresh_until(one.pool.pool, claim, self._now)
+        verdict = _say(claim, Reason.REBOOT_DUE, *facts, action=action, recheck_at=fresh)
         if not isinstance(action, Patch) or not action.subresource or candidate.commits is None:
             return verdict
         commits = msgspec.structs.replace(candidate.commits, bound=bound)
@@ -262,7 +285,11 @@ class Planner:
             why = (*candidate.why, created)
             verdict = _say(claim, Reason.REPLACING, *why, recheck_at=plan.changes_at)
         else:
-            verdict = self._marked(one, [new.name for new in came], leaving, plan)
+            verdict = self._recorded(one)
+            if verdict is None:
+                verdict = self._marked(one, [new.name for new in came], leaving)
+            fresh = fresh_until(one.pool.pool, claim, self._now)
+            verdict = no_later(verdict, plan.changes_at, fresh)
         verdict = no_later(verdict, recheck_at)
         yield from (verdict, also_of(candidate.node, verdict))
 
@@ -278,9 +305,7 @@ class Planner:
             leaving, self._settings, self._now, reservations=self._shared.reservations
         )
 
-    def _marked(
-        self, one: Wanted, came: Sequence[str], leaving: LeavingNode, plan: Plan
-    ) -> Verdict:
+    def _marked(self, one: Wanted, came: Sequence[str], leaving: LeavingNode) -> Verdict:
         candidate = one.candidate
         what: tuple[Fact, ...] = (ReplacedBy(tuple(came)),)
         if one.method.traits.only_empty:
@@ -293,5 +318,4 @@ class Planner:
             *candidate.why,
             *what,
             action=begin(candidate.claim, came, one.method.traits.reason, candidate.marks),
-            recheck_at=plan.changes_at,
         )

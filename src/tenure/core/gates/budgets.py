@@ -8,7 +8,8 @@
    is rounded up.
 4. Taken from that is, once for each node: those that are terminating or being replaced, those that
    reboot and, unless the method says otherwise (``not_ready_counts``), those that are not Ready.
-5. The tightest budget wins, of equals the first; an empty list, or none that applies, sets no
+5. A budget with ``within`` counts the starts in that span instead (``velocity``).
+6. The tightest budget wins, of equals the first; an empty list, or none that applies, sets no
    limit.
 
 A candidate that is not initialized neither needs nor uses a budget, and it is not counted (see ``fleet``).
@@ -23,11 +24,20 @@ from typing import Final
 import msgspec
 
 from tenure.core.facts import Fact
-from tenure.core.gates.facts import BudgetUnreadable, BudgetUse, NoBudget
+from tenure.core.gates.facts import BudgetUnreadable, BudgetUse, NoBudget, VelocityUse
 from tenure.core.gates.fleet import EMPTY, Group, PoolFleet, fleet_of, group_of, selects
 from tenure.core.gates.traits import Traits
+from tenure.core.gates.velocity import (
+    Counted,
+    counted,
+    fresh_until,
+    readable_from,
+    unusable_starts,
+)
+from tenure.core.marks.command import is_replaced
 from tenure.core.recurrence import ALWAYS, Phase, Recurrence
 from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import Budget, NodePool
 from tenure.model.values.cron import Cron, parse_zone
 from tenure.model.values.duration import parse_duration
@@ -55,20 +65,42 @@ class Allowance(msgspec.Struct, frozen=True):
 
 
 def allowance(
-    pool: NodePool, traits: Traits, node: Node, fleet: PoolFleet, now: datetime
+    pool: NodePool,
+    traits: Traits,
+    node: Node,
+    fleet: PoolFleet,
+    now: datetime,
+    *,
+    claim: NodeClaim | None = None,
 ) -> Allowance:
-    """How many more nodes may be disrupted for this reason, of those that count with this one."""
+    """How many more nodes may be disrupted for this reason, of those that count with this one.
+
+    ``claim``: of the node. Its own start does not count against it, and once its command is under
+    way only budgets without ``within`` do.
+    """
     budgets = pool.spec.disruption.budgets
     if broken := _broken(budgets):
         return Allowance(0, BudgetUnreadable(pool.name, broken))
     concerned = [b for b in budgets if _concerns(b, traits) and selects(b, node.labels)]
+    if claim is not None and is_replaced(claim):
+        concerned = [budget for budget in concerned if budget.within is None]
     phases = [_phase(budget, now) for budget in concerned]
-    changes_at = min((p.changes_at for p in phases if p.changes_at is not None), default=None)
-    uses = [
-        _use(pool, budget, traits, group_of(budget, node.labels), fleet)
-        for budget, one in zip(concerned, phases, strict=True)
-        if one.on
-    ]
+    instants = [phase.changes_at for phase in phases]
+    applying = [b for b, phase in zip(concerned, phases, strict=True) if phase.on]
+    moving = [budget for budget in applying if budget.within is not None]
+    if moving:
+        instants += [readable_from(pool, now), fresh_until(pool, claim, now)]
+    uses: list[BudgetUse] = []
+    for budget in applying:
+        use = _use(pool, budget, traits, group_of(budget, node.labels), fleet)
+        if budget.within is not None:
+            starts = counted(pool, budget, group_of(budget, node.labels), now, claim)
+            instants += starts.until
+            use = _velocity(use, budget.within, starts)
+        uses.append(use)
+    changes_at = min((at for at in instants if at is not None), default=None)
+    if moving and (unusable := unusable_starts(pool, now)) is not None:
+        return Allowance(0, unusable, changes_at)
     if not uses:
         return Allowance(UNLIMITED, NoBudget(pool.name, bool(budgets)), changes_at)
     tightest = min(uses, key=_left)
@@ -79,12 +111,14 @@ def limit(pool: NodePool, traits: Traits, fleet: PoolFleet, now: datetime) -> in
     """How many nodes of the pool may be on their way at once, those that already are included.
 
     For the pool as a whole: the shares of all groups of a ``per`` add up, and nodes that a
-    selector leaves out are not limited by that budget.
+    selector leaves out are not limited by that budget. A budget with ``within`` limits starts.
     """
     budgets = pool.spec.disruption.budgets
     if _broken(budgets):
         return 0
-    applying = (b for b in budgets if _concerns(b, traits) and _phase(b, now).on)
+    applying = (
+        b for b in budgets if b.within is None and _concerns(b, traits) and _phase(b, now).on
+    )
     return min((_share_of_pool(budget, fleet) for budget in applying), default=UNLIMITED)
 
 
@@ -157,5 +191,25 @@ def _use(
     )
 
 
+def _velocity(use: BudgetUse, within: str, starts: Counted) -> VelocityUse:
+    """The same budget, by its starts."""
+    return VelocityUse(
+        pool=use.pool,
+        nodes=use.nodes,
+        reasons=use.reasons,
+        schedule=use.schedule,
+        limit=use.limit,
+        total=use.total,
+        selects=use.selects,
+        per=use.per,
+        value=use.value,
+        within=within,
+        starts=starts.starts,
+        next_at=starts.next_at(use.limit),
+    )
+
+
 def _left(use: BudgetUse) -> int:
+    if isinstance(use, VelocityUse):
+        return max(use.limit - len(use.starts), 0)
     return max(use.limit - len(use.leaving) - len(use.rebooting) - len(use.not_ready), 0)

@@ -158,6 +158,46 @@ class BudgetUse(Fact, frozen=True, kw_only=True):
         return ", ".join(found) or "none is being disrupted"
 
 
+class VelocityUse(BudgetUse, frozen=True, kw_only=True):
+    """One budget with ``within``: the starts in that span, of the nodes that it selects."""
+
+    within: str
+    #: When they were.
+    starts: tuple[datetime, ...] = ()
+    #: When the next may be; None: now, or never by this budget.
+    next_at: datetime | None = None
+
+    def __str__(self) -> str:
+        nodes = "1 Node" if self.total == 1 else f"{self.total} Nodes"
+        starts = "1 start" if self.limit == 1 else f"{self.limit} starts"
+        budget = f"budget {self._name()} of NodePool {self.pool}"
+        allows = f"allows {starts} in any {self.within} for {nodes}{self._which()}"
+        return f"{budget} {allows}, and {self._used()}"
+
+    def _used(self) -> str:
+        if not self.starts:
+            return "none was started"
+        were = "1 was" if len(self.starts) == 1 else f"{len(self.starts)} were"
+        last = f"{were} started, the last at {format_time(max(self.starts))}"
+        next_ = f"; the next may start at {format_time(self.next_at)}" if self.next_at else ""
+        return last + next_
+
+
+class StartsUnreadable(Fact, frozen=True):
+    """The memory of budgets with ``within`` cannot be used, so none of them lets a node go."""
+
+    pool: str
+    #: How many starts have no readable instant; none: there are as many as it holds.
+    unreadable: int = 0
+
+    def __str__(self) -> str:
+        why = f"{self.unreadable} of its starts cannot be read" if self.unreadable else "it is full"
+        return (
+            f"budgets with within of NodePool {self.pool} allow no start: "
+            f"status.disruptionStarts is not usable, {why}"
+        )
+
+
 class OthersFirst(Fact, frozen=True):
     """The budget allows a disruption, and a node before this one has it."""
 
@@ -255,6 +295,20 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
         not_ready=("node-6",),
     ),
     BudgetUse(pool="general", nodes="2", limit=2, total=8, per="example.com/rack"),
+    VelocityUse(pool="general", nodes="2", limit=2, total=8, within="1h"),
+    VelocityUse(
+        pool="general",
+        nodes="10%",
+        limit=1,
+        total=8,
+        within="30m",
+        per="topology.kubernetes.io/zone",
+        value="test-zone-a",
+        starts=(AT,),
+        next_at=AT,
+    ),
+    StartsUnreadable("general"),
+    StartsUnreadable("general", 2),
     OthersFirst(),
     WindowClosesTooSoon(
         "general", timedelta(minutes=4), AT, WindowBlocks("freeze", ("Drift",), "node-1", AT)

@@ -14,11 +14,11 @@ import msgspec
 
 from tenure.core.marks.command import is_replaced
 from tenure.core.marks.ownership import is_ours
+from tenure.core.marks.starts import current_label, label_keys
 from tenure.core.marks.taints import is_disrupted
-from tenure.model.api.names import NORMALIZED_LABELS
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.nodepool import Budget, NodePool
+from tenure.model.api.nodepool import Budget
 from tenure.model.api.window import NodeLabelSelector
 from tenure.model.matching.requirement import Requirement
 from tenure.model.snapshot.snapshot import Snapshot
@@ -115,11 +115,12 @@ def selects(budget: Budget, labels: Mapping[str, str]) -> bool:
 
 
 def group_of(budget: Budget, labels: Mapping[str, str]) -> str | None:
-    return None if budget.per is None else labels.get(_today(budget.per))
+    return None if budget.per is None else labels.get(current_label(budget.per))
 
 
 def fleet_of(pool_name: str, snapshot: Snapshot) -> PoolFleet:
-    keys = _label_keys(snapshot.pools.get(pool_name))
+    pool = snapshot.pools.get(pool_name)
+    keys = label_keys(pool) if pool is not None else ()
     by_name: dict[str, FleetNode] = {}
     for claim in snapshot.claims_of_pool(pool_name).values():
         if is_ours(claim, snapshot):
@@ -155,18 +156,3 @@ def _both(one: FleetNode, twin: FleetNode) -> FleetNode:
         terminating=one.terminating or twin.terminating,
         rebooting=one.rebooting or twin.rebooting,
     )
-
-
-def _label_keys(pool: NodePool | None) -> Sequence[str]:
-    keys: set[str] = set()
-    for budget in pool.spec.disruption.budgets if pool is not None else ():
-        if budget.per is not None:
-            keys.add(_today(budget.per))
-        if budget.selector is not None:
-            keys |= {_today(one.key) for one in budget.selector.match_expressions}
-    return sorted(keys)
-
-
-def _today(label: str) -> str:
-    """What it is called in this release of Kubernetes."""
-    return NORMALIZED_LABELS.get(label, label)

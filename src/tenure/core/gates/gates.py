@@ -377,7 +377,7 @@ def allowance_of(facts: GateFacts, now: datetime) -> Allowance | None:
         return None
     if pool is None or node is None or not facts.claim.initialized:
         return None  # It neither needs nor uses a budget.
-    return allowance(pool, traits, node, fleet, now)
+    return allowance(pool, traits, node, fleet, now, claim=facts.claim)
 
 
 def blocking_pods(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:

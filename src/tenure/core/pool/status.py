@@ -22,6 +22,7 @@ from tenure.core.launchbreaker.facts import BreakerClosed
 from tenure.core.launchbreaker.ledger import ledger_of
 from tenure.core.launchbreaker.poolrecord import open_breaker, open_owners
 from tenure.core.marks.ownership import is_our_pool
+from tenure.core.marks.starts import departures_in, kept, kept_until, written
 from tenure.core.marks.templatehash import HASH_VERSION, template_hash
 from tenure.core.pool.backoff import BackOff, back_off_of
 from tenure.core.pool.facts import (
@@ -49,7 +50,7 @@ from tenure.model.api import names
 from tenure.model.api.meta import ApiObject, Condition
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.nodepool import NodePool
+from tenure.model.api.nodepool import DisruptionStart, NodePool
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS
 from tenure.model.api.resource import NODES as NODE_OBJECTS
 from tenure.model.settings import Settings
@@ -84,6 +85,8 @@ class PoolView(msgspec.Struct, frozen=True, kw_only=True):
     usage: Mapping[str, int]
     registrations: Registrations
     back_off: BackOff
+    #: Departures that no budget holds, as the pool records them.
+    departures: tuple[DisruptionStart, ...] = ()
     #: Why the API server does not list maintenance windows; empty if it does.
     windows_unlisted: str = ""
     #: Condition types in the provider's repair statements.
@@ -133,6 +136,7 @@ class PoolDecider:
                 generations_of(pool, node_class),
             ),
             back_off=back_off_of(pool, snapshot.claims_of_pool(key).values(), node_class),
+            departures=departures_in(pool, snapshot),
             windows_unlisted=snapshot.unlisted(MAINTENANCE_WINDOWS),
             watched=frozenset(
                 one.condition_type for one in snapshot.observations.repair_statements
@@ -140,13 +144,15 @@ class PoolDecider:
         )
 
     def decide(self, view: PoolView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        verdict = _decide(msgspec.structs.replace(view, back_off=view.back_off.at(now)))
-        of_use_at = view.back_off.of_use_at
-        ahead = of_use_at if of_use_at is not None and of_use_at > now else None
+        verdict = _decide(msgspec.structs.replace(view, back_off=view.back_off.at(now)), now)
+        if not view.ours:
+            return (verdict,)
+        instants = (view.back_off.of_use_at, kept_until(view.pool, view.departures, now))
+        ahead = min((at for at in instants if at is not None and at > now), default=None)
         return (msgspec.structs.replace(verdict, recheck_at=ahead),)
 
 
-def _decide(view: PoolView) -> Verdict:
+def _decide(view: PoolView, now: datetime) -> Verdict:
     pool = view.pool
     if not view.ours:
         ref = pool.node_class_ref
@@ -161,7 +167,7 @@ def _decide(view: PoolView) -> Verdict:
     conditions = merge(pool.status.conditions, _wanted(view, found), pool.metadata.generation)
     ready = root(conditions, DEPENDENTS)
     conditions = merge(conditions, (ready,), pool.metadata.generation)
-    status = _status_patch(view, conditions)
+    status = _status_patch(view, conditions, now)
     if ready.status != "True":
         facts = (LaunchesNothing(ready.message), *_bad_blocks(pool, found))
         return _verdict(pool, Reason.POOL_NOT_READY, *facts, action=status)
@@ -289,9 +295,12 @@ def _validity(type_: str, reason: str, problems: Problems) -> Wanted:
     return Wanted(type_, "True", type_)
 
 
-def _status_patch(view: PoolView, conditions: tuple[Condition, ...]) -> Patch | None:
+def _status_patch(view: PoolView, conditions: tuple[Condition, ...], now: datetime) -> Patch | None:
     pool = view.pool
-    status: dict[str, Any] = {}
+    starts = kept(pool, view.departures, now)
+    # One without an instant gets that of the write.
+    changed = starts != pool.status.disruption_starts or not all(one.at for one in starts)
+    status: dict[str, Any] = written(starts) if changed else {}
     resources = format_resources({**_BASE, **view.usage})
     if dict(pool.status.resources) != resources:
         gone = {key: None for key in pool.status.resources if key not in resources}

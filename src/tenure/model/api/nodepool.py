@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Annotated
 
 import msgspec
@@ -25,6 +26,10 @@ CONSOLIDATION_POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
 EXPIRATION_POLICIES = ("WhenAllowed", "Always")
 TERMINATION_MODES = ("Forceful", "Graceful")
 REPAIR_ACTIONS = ("Replace", "Reboot", "None")
+#: The longest ``within`` of a budget, so that a pool remembers no more than a day.
+WITHIN_MAX = timedelta(hours=24)
+#: How many starts the status of a pool holds.
+STARTS_MAX = 1000
 
 BudgetReason = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(BUDGET_REASONS)})]
 
@@ -320,6 +325,26 @@ class NodePoolSpec(Wire, frozen=True, kw_only=True):
     ] = None
 
 
+class DisruptionStart(Wire, frozen=True, kw_only=True):
+    """A disruption of the pool that was started. What cannot be read decodes, and protects."""
+
+    at: Annotated[
+        str, described("When it was started.", required=True, format="date-time", maxLength=64)
+    ] = ""
+    claim: Annotated[str, described("The UID of the NodeClaim.", required=True, maxLength=128)] = ""
+    reason: Annotated[
+        str, described("Why: a reason of budgets, or Deleted.", required=True, maxLength=63)
+    ] = ""
+    labels: Annotated[
+        Mapping[str, str],
+        described(
+            "The node's values of the labels that budgets of the pool count by; empty where the "
+            "node had none.",
+            maxProperties=100,
+        ),
+    ] = {}
+
+
 class NodePoolStatus(Wire, frozen=True, kw_only=True):
     resources: Annotated[
         Mapping[str, Quantity],
@@ -330,6 +355,15 @@ class NodePoolStatus(Wire, frozen=True, kw_only=True):
         int | None,
         described("The generation of the node class that was last looked at.", format="int64"),
     ] = None
+    disruption_starts: Annotated[
+        tuple[DisruptionStart, ...],
+        described(
+            "Disruptions that were started lately, for budgets with within; kept for the longest "
+            "of their spans.",
+            maxItems=STARTS_MAX,
+            **fields.ATOMIC,
+        ),
+    ] = ()
     conditions: Annotated[
         tuple[Condition, ...],
         described("Whether the pool can be used.", **fields.CONDITIONS),

@@ -35,6 +35,7 @@ from tenure.model.snapshot.unreadable import first_unreadable
 from tenure.model.values.unreadable import UnreadableObject
 from tenure.safety import actions
 from tenure.safety.departure import (
+    BEGINS,
     PLANNED,
     Departure,
     forbidden,
@@ -259,7 +260,7 @@ def _begins(action: Patch, departure: Departure) -> str | None:
     ):
         reason = annotations.get(names.DISRUPTION_REASON) or ""
         planned = msgspec.structs.replace(departure, reason=reason, planned=True)
-        return forbidden(planned, PLANNED)
+        return forbidden(planned, BEGINS)
     conditions = action.body.get("status", {}).get("conditions") or ()
     says = {(one.get("type"), one.get("status")) for one in conditions}
     begins = ("Rebooting", "True") in says and not claim.rebooting

@@ -47,6 +47,8 @@ from tenure.ports.outcome import NO_EFFECT, OK, Ended, Outcome
 from tenure.runtime.executor.instances import Instances
 from tenure.runtime.observe.store import ObservationStore
 
+#: Lists of a status, and the field of their entries that the instant of the write is set in.
+_INSTANTS: Final = {"conditions": "lastTransitionTime", "disruptionStarts": "at"}
 #: The API answers 500 with these words when several budgets cover one pod.
 _SEVERAL_BUDGETS: Final = "more than one PodDisruptionBudget"
 #: The cause that tells a budget's no from a server that is merely busy.
@@ -255,13 +257,15 @@ def _is_refusal(error: ApiError) -> bool:
 
 
 def stamped(body: Any, now: datetime) -> Any:
-    """The body with the instant of the write in every condition that lacks one."""
-    conditions = body.get("status", {}).get("conditions")
-    if not conditions or all("lastTransitionTime" in entry for entry in conditions):
-        return body
+    """The body with the instant of the write where it is missing: in conditions and starts."""
+    status = body.get("status", {})
     at = format_time(now)
-    filled = [{"lastTransitionTime": at, **entry} for entry in conditions]
-    return {**body, "status": {**body["status"], "conditions": filled}}
+    filled = {
+        field: [{instant: at, **entry} for entry in status[field]]
+        for field, instant in _INSTANTS.items()
+        if any(instant not in entry for entry in status.get(field) or ())
+    }
+    return {**body, "status": {**status, **filled}} if filled else body
 
 
 def dated(body: Any, annotation: str, now: datetime) -> Any:

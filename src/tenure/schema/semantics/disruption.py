@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
-from typing import Final
 
 from tenure.errors import SpecError
 from tenure.model.api.fields import PERCENT_OR_COUNT, PLAIN_DURATION
@@ -12,6 +10,7 @@ from tenure.model.api.nodepool import (
     BUDGET_REASONS,
     CONSOLIDATION_POLICIES,
     EXPIRATION_POLICIES,
+    WITHIN_MAX,
     Budget,
     NodePool,
 )
@@ -20,9 +19,6 @@ from tenure.schema.semantics.labels import is_qualified_name
 from tenure.schema.semantics.selector import selector_problems
 from tenure.schema.semantics.spans import cron_problems, span_problems, zone_problems
 from tenure.schema.structure.check import matches
-
-#: Every start is remembered for so long in the status of the pool.
-WITHIN_MAX: Final = timedelta(hours=24)
 
 
 def disruption_problems(pool: NodePool) -> Iterator[SpecError]:

@@ -1,0 +1,211 @@
+"""The starts of disruptions that a pool remembers, for budgets with ``within``.
+
+``NodePool.status.disruptionStarts`` is the memory: a restarted or new leader counts the same. This
+module is its only owner. The rules:
+
+* A command or a reboot is recorded before it is committed, and is committed only while its record
+  is fresh (``COMMITTED_WITHIN``). A crash in between counts one start too many, never one too few.
+* So a start counts for its span and this little longer. After that it is recorded anew.
+* A departure that no budget holds (forceful repair, a deletion by a user) is recorded when it is
+  seen, under the instant when it began.
+* A start without a readable instant, or with one ahead of every clock, closes the budgets with
+  ``within``. It is rewritten to begin now: its effect ends with the span.
+* A pool without such a budget records nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from tenure.core.decision import Patch
+from tenure.core.marks.command import REASON_CONDITION, disrupted_since, is_commanded
+from tenure.core.marks.ownership import is_ours
+from tenure.errors import SpecError
+from tenure.model.api.meta import earlier, format_time, later, read_instant
+from tenure.model.api.names import NORMALIZED_LABELS
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import STARTS_MAX, WITHIN_MAX, Budget, DisruptionStart, NodePool
+from tenure.model.api.resource import NODE_POOLS
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.values.duration import parse_duration
+
+#: The field of the status.
+DISRUPTION_STARTS: Final = "disruptionStarts"
+#: How old the record of a start may be when it is committed: a turn or two, and a slow API server.
+COMMITTED_WITHIN: Final = timedelta(seconds=15)
+#: No clock of a replica is ahead by more.
+AHEAD_MAX: Final = timedelta(minutes=1)
+#: The reason of a departure that does not say why.
+_DELETED: Final = "Deleted"
+
+
+# -- read ----------------------------------------------------------------------------------
+
+
+def has_velocity(pool: NodePool) -> bool:
+    return any(budget.within is not None for budget in pool.spec.disruption.budgets)
+
+
+def span_of(budget: Budget) -> timedelta:
+    """For how long a start counts; the longest there is where that cannot be read."""
+    try:
+        span = parse_duration(budget.within or "").timedelta
+    except (SpecError, OverflowError):
+        return WITHIN_MAX
+    return min(span, WITHIN_MAX)
+
+
+def instant_of(start: DisruptionStart, now: datetime) -> datetime | None:
+    """When it was; None: that cannot be read, or is ahead of every clock."""
+    at = read_instant(start.at)
+    return at if at is not None and earlier(at, AHEAD_MAX) <= now else None
+
+
+def counts_until(at: datetime, span: timedelta) -> datetime:
+    return later(at, span + COMMITTED_WITHIN)
+
+
+def recorded_at(pool: NodePool, claim: NodeClaim, now: datetime) -> datetime | None:
+    """When the start that the claim is about to commit was recorded; None: it has to be."""
+    found = (instant_of(s, now) for s in pool.status.disruption_starts if s.claim == claim.uid)
+    fresh = [at for at in found if at is not None and now < later(at, COMMITTED_WITHIN)]
+    return max(fresh, default=None)
+
+
+def is_full(pool: NodePool) -> bool:
+    """What cannot be recorded does not start."""
+    return len(pool.status.disruption_starts) >= STARTS_MAX
+
+
+def departures_in(pool: NodePool, snapshot: Snapshot) -> tuple[DisruptionStart, ...]:
+    """Nodes that leave or reboot without a command, under the instant when that began."""
+    if not has_velocity(pool):
+        return ()
+    claims = snapshot.claims_of_pool(pool.name)
+    return tuple(_departures(pool, (claims[name] for name in sorted(claims)), snapshot))
+
+
+def _departures(
+    pool: NodePool, claims: Iterable[NodeClaim], snapshot: Snapshot
+) -> Iterator[DisruptionStart]:
+    for claim in claims:
+        uses_budget = claim.initialized or claim.rebooting
+        if is_commanded(claim) or not uses_budget or not is_ours(claim, snapshot):
+            continue
+        at = claim.metadata.deletion_timestamp
+        if at is None and claim.rebooting:
+            at = disrupted_since(claim)
+        if at is not None:
+            nodes = snapshot.nodes_with_provider(claim.provider_id)
+            labels = next((nodes[name].labels for name in sorted(nodes)), claim.labels)
+            start = new_start(pool, claim, _why(claim), labels)
+            yield msgspec.structs.replace(start, at=format_time(at))
+
+
+def _why(claim: NodeClaim) -> str:
+    said = claim.condition(REASON_CONDITION)
+    return (said.reason if said is not None and said.status == "True" else "") or _DELETED
+
+
+# -- write ---------------------------------------------------------------------------------
+
+
+def new_start(
+    pool: NodePool, claim: NodeClaim, reason: str, labels: Mapping[str, str]
+) -> DisruptionStart:
+    """A start without an instant: the executor sets that of the write."""
+    counted_by = {key: labels.get(key, "") for key in label_keys(pool)}
+    return DisruptionStart(claim=claim.uid, reason=reason, labels=counted_by)
+
+
+def record(pool: NodePool, more: Sequence[DisruptionStart]) -> Patch:
+    """Appends the starts, on the version of the pool that was evaluated."""
+    meta = pool.metadata
+    starts = (*pool.status.disruption_starts, *more)
+    return Patch(
+        resource=NODE_POOLS,
+        name=pool.name,
+        uid=pool.uid,
+        resource_version=meta.resource_version,
+        body={
+            "metadata": {"resourceVersion": meta.resource_version, "uid": pool.uid},
+            "status": written(starts),
+        },
+        subresource="status",
+    )
+
+
+def written(starts: Sequence[DisruptionStart]) -> dict[str, Any]:
+    """As part of a status; an empty record is none."""
+    return {DISRUPTION_STARTS: [_to_wire(start) for start in starts] or None}
+
+
+def kept(
+    pool: NodePool, departures: Sequence[DisruptionStart], now: datetime
+) -> tuple[DisruptionStart, ...]:
+    """What the pool has to remember now: recent starts, repaired ones, and new departures."""
+    span = _longest(pool)
+    if span is None:
+        return ()
+    found: list[DisruptionStart] = []
+    for start in pool.status.disruption_starts:
+        at = instant_of(start, now)
+        if at is None:
+            found.append(msgspec.structs.replace(start, at=""))
+        elif now < counts_until(at, span):
+            found.append(start)
+    known = {start.claim for start in found}
+    for start in departures:
+        at = instant_of(start, now)
+        recent = at is not None and now < counts_until(at, span)
+        if recent and start.claim not in known and len(found) < STARTS_MAX:
+            found.append(start)
+    return tuple(found[:STARTS_MAX])
+
+
+def kept_until(
+    pool: NodePool, departures: Sequence[DisruptionStart], now: datetime
+) -> datetime | None:
+    """When ``kept`` differs although nothing changes."""
+    span = _longest(pool)
+    if span is None:
+        return None
+    instants = []
+    for start in (*pool.status.disruption_starts, *departures):
+        if (at := read_instant(start.at)) is not None:
+            instants += [earlier(at, AHEAD_MAX), counts_until(at, span)]
+    return min((at for at in instants if at > now), default=None)
+
+
+def _longest(pool: NodePool) -> timedelta | None:
+    budgets = pool.spec.disruption.budgets
+    return max((span_of(one) for one in budgets if one.within is not None), default=None)
+
+
+def label_keys(pool: NodePool) -> Sequence[str]:
+    """The labels that budgets of the pool select or group by, as this release names them."""
+    keys: set[str] = set()
+    for budget in pool.spec.disruption.budgets:
+        if budget.per is not None:
+            keys.add(budget.per)
+        if budget.selector is not None:
+            keys |= {one.key for one in budget.selector.match_expressions}
+    return sorted(map(current_label, keys))
+
+
+def current_label(label: str) -> str:
+    """What it is called in this release of Kubernetes."""
+    return NORMALIZED_LABELS.get(label, label)
+
+
+def _to_wire(start: DisruptionStart) -> dict[str, Any]:
+    wire: dict[str, Any] = {"claim": start.claim, "reason": start.reason}
+    if start.at:
+        wire["at"] = start.at
+    if start.labels:
+        wire["labels"] = dict(start.labels)
+    return wire
