@@ -42,6 +42,7 @@ from tenure.sim.check.promises import (
 from tenure.sim.check.recent import LATE, Recent
 from tenure.sim.check.replacements import Replacements
 from tenure.sim.check.rules import RULES
+from tenure.sim.check.starts import Starts
 from tenure.sim.cloud.cloud import CloudEvent, SimulatedCloud
 from tenure.sim.virtual.environment import Environment
 
@@ -83,6 +84,7 @@ class Checkers:
         self._unclaimed: dict[str, datetime] = {}
         self._claim_uids: set[str] = set()
         self.recent = Recent(environment, store)
+        self._starts = Starts()
         self.violations: list[Violation] = []
         #: How often each rule was asked.
         self.asked: Counter[str] = Counter()
@@ -138,6 +140,8 @@ class Checkers:
         if FINALIZER not in finalizers(before):
             return
         after = self._store.find(target.resource, target.namespace, target.name)
+        if after is not None and target.resource == r.NODE_CLAIMS:
+            self._starts.wrote(before, after, self.recent.now(), self._environment.now())
         if after is not None and FINALIZER in finalizers(after):
             return
         running = self._has_instance(target.resource, before)
@@ -242,8 +246,10 @@ class Checkers:
                 self._broken(rule, f"claim {name} {what}: {sentence}")
 
     def _departure(self, claim: Obj) -> Departure:
+        pool = self._store.find(r.NODE_POOLS, "", read.labels(claim).get(NODEPOOL, ""))
         return Departure(
             claim=claim,
+            starts=self._starts.of(pool),
             state=self.recent.now(),
             now=self._environment.now(),
             settings=self._settings,

@@ -21,6 +21,7 @@ from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.check import read
 from tenure.sim.check.choices import expires_at, is_left_over, unfounded
 from tenure.sim.check.read import State
+from tenure.sim.check.starts import Start, too_many
 
 _POOL: Final = "karpenter.sh/nodepool"
 _TTL: Final = timedelta(minutes=15)
@@ -50,6 +51,8 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
     pods: tuple[Obj, ...] = ()
     #: Why a command or reboot of it begins now; None: the claim is deleted.
     begins: str | None = None
+    #: Of its pool, as they were noted.
+    starts: tuple[Start, ...] = ()
     #: It is a reboot that drains nothing, and needs no budget.
     unpaced: bool = False
     #: It is a reboot whose drain is over: only a user may still call it off.
@@ -87,6 +90,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
             return
         if not self.unpaced:
             yield "beyond budgets", self._beyond_budgets(nodes, reason)
+            yield "too many starts", self._beyond_budgets(nodes, reason, starts=True)
         yield "inside a window", self._window(nodes, reason)
         yield "past a switch", self._off(reason)
 
@@ -249,11 +253,13 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
 
     # -- budgets -----------------------------------------------------------------------
 
-    def _beyond_budgets(self, nodes: Sequence[Obj], reason: str) -> str:
+    def _beyond_budgets(self, nodes: Sequence[Obj], reason: str, *, starts: bool = False) -> str:
+        """``starts``: of those with ``within``, which count starts; else of all others."""
         if self._pool is None or not nodes:
             return ""
         fleet = list(self._fleet(reason))
-        for budget in dig(self._pool, "spec", "disruption", "budgets") or ():
+        budgets = dig(self._pool, "spec", "disruption", "budgets") or ()
+        for budget in (one for one in budgets if ("within" in one) is starts):
             try:
                 said = self._beyond(budget, nodes[0], reason, fleet)
             except (SpecError, ValueError, KeyError) as error:
@@ -285,6 +291,8 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
         name = node["metadata"]["name"]
         others = [o["metadata"]["name"] for o, t in group if t and o["metadata"]["name"] != name]
         allowed = read.share(str(budget.get("nodes", "10%")), len(group))
+        if "within" in budget:
+            return too_many(budget, allowed, node, self.starts, self.now)
         if len(others) + 1 <= allowed:
             return ""
         return f"{allowed} of {len(group)} Nodes may leave at once, {len(others)} others do"

@@ -17,6 +17,7 @@ RULES: Final[Mapping[str, str]] = {
     "idle replacement": "an empty replacement for an hour, for a claim that never was to be replaced",
     "open Node": "a claim deleted for its replacement while its Node takes new pods",
     "beyond budgets": "a claim replaced, rebooted or deleted beyond the budgets of its NodePool",
+    "too many starts": "a command or reboot begun that is one too many in the span of a budget",
     "inside a window": "a claim replaced, rebooted or deleted in a Block window, or outside all Allow ones",
     "past a veto": "a claim replaced, rebooted or deleted in spite of do-not-repair or do-not-disrupt",
     "past a switch": "a claim replaced or deleted for a reason that is switched off",

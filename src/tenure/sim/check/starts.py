@@ -1,0 +1,85 @@
+"""The starts of commands and reboots as they truly were, for budgets with ``within``.
+
+They are noted when the mark is written, apart from what Tenure records in the pool's status: so a
+start that Tenure forgets, or records too early, is found.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.api import resource as r
+from tenure.sim.apiserver.objects.tree import Obj, dig
+from tenure.sim.check import read
+from tenure.sim.check.read import State
+
+_DAY = timedelta(hours=24)
+_POOL = "karpenter.sh/nodepool"
+
+
+class Start(msgspec.Struct, frozen=True):
+    at: datetime
+    pool_uid: str
+    labels: dict[str, str]
+    #: The longest span of the pool's budgets then: for so long it had to be remembered.
+    kept: timedelta
+
+
+class Starts:
+    def __init__(self) -> None:
+        self._all: list[Start] = []
+
+    def of(self, pool: Obj | None) -> tuple[Start, ...]:
+        uid = dig(pool, "metadata", "uid")
+        return tuple(start for start in self._all if start.pool_uid == uid)
+
+    def wrote(self, before: Obj, after: Obj, state: State, now: datetime) -> None:
+        """Tenure has written a claim: notes the start if this was one."""
+        if not _begins(before, after) or not read.says(before, "Initialized"):
+            return
+        pool = state[r.NODE_POOLS].get(read.labels(after).get(_POOL, ""))
+        spans = [one for budget in _budgets(pool) if (one := within(budget)) is not None]
+        nodes = list(read.nodes_of(after, state[r.NODES]))
+        self._all = [start for start in self._all if now - start.at < _DAY]
+        if pool is not None and spans and nodes:
+            labels = dict(read.labels(nodes[0]))
+            self._all.append(Start(now, pool["metadata"]["uid"], labels, max(spans)))
+
+
+def too_many(budget: Obj, allowed: int, node: Obj, starts: tuple[Start, ...], now: datetime) -> str:
+    """Whether one more start is beyond the budget; ``allowed``: how many it lets start in its span."""
+    span, per = within(budget) or _DAY, budget.get("per")
+    own = read.labels(node).get(per) if per else None
+    counted = [
+        start
+        for start in starts
+        if now - start.at < min(span, start.kept)
+        and read.is_selected(budget.get("selector"), start.labels)
+        and (per is None or start.labels.get(per) == own)
+    ]
+    if len(counted) + 1 <= allowed:
+        return ""
+    return f"{allowed} may start in any {budget['within']}, {len(counted)} others did"
+
+
+def within(budget: Obj) -> timedelta | None:
+    try:
+        return read.span(budget.get("within"))
+    except SpecError:
+        return _DAY
+
+
+def _budgets(pool: Obj | None) -> list[Obj]:
+    return dig(pool, "spec", "disruption", "budgets") or []
+
+
+def _begins(before: Obj, after: Obj) -> bool:
+    mark = "karpenter.sh/replaced-by"
+    if read.annotation(before, mark) is None and read.annotation(after, mark) is not None:
+        return True
+    bound = read.annotation(after, "karpenter.sh/reboot-termination-grace-period")
+    paced = read.span(bound) != timedelta()
+    return paced and not read.says(before, "Rebooting") and read.says(after, "Rebooting")
