@@ -67,7 +67,7 @@ def break_all(story: Story, method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["Unhealthy", "Retired"])
-def test_never_a_third_start_within_any_hour_whoever_leads(method: str) -> None:
+def test_never_a_third_start_within_any_hour_over_leader_changes(method: str) -> None:
     with TwoMethods(*a_cluster(12, {"nodes": "2", "within": "1h"})) as story:
         story.run(5 * MINUTE)
         assert len(story.all(NODES)) == 12

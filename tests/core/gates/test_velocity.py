@@ -1,4 +1,4 @@
-"""Budgets with ``within``: at most so many starts in any such span, whoever counts them."""
+"""Budgets with ``within``: at most so many starts in any such span, for every leader."""
 
 from __future__ import annotations
 
