@@ -195,6 +195,8 @@ def change_repair(world: Tapped, random: Random) -> None:
         "defaultTolerationDuration": random.choice(("10s", "30s", "2m")),
     }
     budgets = [{"nodes": random.choice(("1", "50%", "100%"))}]
+    if random.random() < 0.4:
+        budgets.append({"nodes": "1", "within": random.choice(("3m", "10m"))})
     spec = {"repair": repair, "disruption": {"budgets": budgets}}
     world.store.patch(NODE_POOLS, "", pool["metadata"]["name"], {"spec": spec})
 

@@ -240,6 +240,7 @@ SPECS: Final[dict[Resource, Fields]] = {
         ("disruption.budgets[].schedule", CRONS),
         ("disruption.budgets[].duration", SPANS),
         ("disruption.budgets[].timeZone", ZONES),
+        ("disruption.budgets[].within", SPANS),
         ("disruption.consolidateAfter", SPANS),
         ("disruption.maxPodProtection", SPANS),
         ("repair.defaultTolerationDuration", SPANS),

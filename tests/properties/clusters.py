@@ -135,6 +135,17 @@ DISRUPTIONS: tuple[dict[str, Any], ...] = (
     {"consolidateAfter": "soon"},
     {"expirationPolicy": "Always"},
     {"expirationPolicy": "Always", "consolidateAfter": "590s"},
+    {"budgets": [{"nodes": "1", "within": "10m"}]},
+    {"budgets": [{"nodes": "1", "within": "1h", "per": "topology.kubernetes.io/zone"}]},
+)
+#: What a pool may remember: a start just now, long ago, ahead of the clock, and unreadable.
+STARTS: tuple[dict[str, Any], ...] = (
+    {"at": "2026-03-02T11:59:59Z", "claim": "uid-c0", "reason": "Unhealthy"},
+    {"at": "2026-03-02T11:51:30Z", "claim": "uid-c1", "reason": "Unhealthy"},
+    {"at": "2026-03-02T08:00:00Z", "claim": "gone", "reason": "Drifted"},
+    {"at": "2026-03-02T12:00:30Z", "claim": "gone", "reason": "Drifted"},
+    {"at": "2026-03-02T12:10:00Z", "claim": "gone", "reason": "Drifted"},
+    {"at": "soon", "claim": "gone", "reason": "Drifted"},
 )
 
 
@@ -166,7 +177,9 @@ def pools(draw: st.DrawFn, name: str) -> NodePool:
     }
     if repair := draw(st.sampled_from([None, *REPAIRS])):
         spec["repair"] = repair
-    pool = msgspec.convert({"spec": spec}, NodePool)
+    starts = draw(st.lists(st.sampled_from(STARTS), max_size=2))
+    status = {"disruptionStarts": starts} if "within" in str(spec["disruption"]) else {}
+    pool = msgspec.convert({"spec": spec, "status": status}, NodePool)
     return msgspec.structs.replace(pool, metadata=draw(metas(name)))
 
 

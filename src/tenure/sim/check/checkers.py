@@ -91,6 +91,7 @@ class Checkers:
         cloud.listen(self._on_instance)
         cloud.listen_for_reboot_calls(self._on_reboot_call)
         store.subscribe(r.NODE_CLAIMS, self._on_claim, replay=True)
+        store.subscribe(r.NODE_POOLS, self._starts.pool_changed)
         Replacements(environment, store, partial(self._check, "idle replacement"))
 
     @property
@@ -141,7 +142,7 @@ class Checkers:
             return
         after = self._store.find(target.resource, target.namespace, target.name)
         if after is not None and target.resource == r.NODE_CLAIMS:
-            self._starts.wrote(before, after, self.recent.now(), self._environment.now())
+            self._starts.wrote(before, after, self.recent.past(), self._environment.now())
         if after is not None and FINALIZER in finalizers(after):
             return
         running = self._has_instance(target.resource, before)

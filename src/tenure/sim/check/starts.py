@@ -6,11 +6,11 @@ start that Tenure forgets, or records too early, is found.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import msgspec
 
-from tenure.errors import SpecError
 from tenure.model.api import resource as r
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.check import read
@@ -36,17 +36,35 @@ class Starts:
         uid = dig(pool, "metadata", "uid")
         return tuple(start for start in self._all if start.pool_uid == uid)
 
-    def wrote(self, before: Obj, after: Obj, state: State, now: datetime) -> None:
-        """Tenure has written a claim: notes the start if this was one."""
+    def wrote(self, before: Obj, after: Obj, states: Iterator[State], now: datetime) -> None:
+        """Tenure has written a claim: notes the start if this was one.
+
+        ``states``: those that Tenure may still have seen, the latest first. What has not had a
+        budget with ``within`` in all of them was not recorded, perhaps.
+        """
         if not _begins(before, after) or not read.says(before, "Initialized"):
             return
-        pool = state[r.NODE_POOLS].get(read.labels(after).get(_POOL, ""))
-        spans = [one for budget in _budgets(pool) if (one := within(budget)) is not None]
-        nodes = list(read.nodes_of(after, state[r.NODES]))
         self._all = [start for start in self._all if now - start.at < _DAY]
-        if pool is not None and spans and nodes:
-            labels = dict(read.labels(nodes[0]))
-            self._all.append(Start(now, pool["metadata"]["uid"], labels, max(spans)))
+        name, spans, found = read.labels(after).get(_POOL, ""), list[timedelta](), list[Start]()
+        for state in states:
+            pool = state[r.NODE_POOLS].get(name)
+            if pool is None or (span := _longest(pool)) is None:
+                return
+            spans.append(span)
+            for node in read.nodes_of(after, state[r.NODES]):
+                found.append(Start(now, pool["metadata"]["uid"], dict(read.labels(node)), span))
+        if found:
+            self._all.append(msgspec.structs.replace(found[0], kept=min(spans)))
+
+    def pool_changed(self, _type: str, pool: Obj, _old: Obj | None) -> None:
+        """Nothing has to be remembered for longer than its budgets say now."""
+        longest, uid = _longest(pool), pool["metadata"]["uid"]
+        others = [start for start in self._all if start.pool_uid != uid]
+        own = [start for start in self._all if start.pool_uid == uid and longest is not None]
+        most = longest or timedelta()
+        self._all = others + [
+            msgspec.structs.replace(start, kept=min(start.kept, most)) for start in own
+        ]
 
 
 def too_many(budget: Obj, allowed: int, node: Obj, starts: tuple[Start, ...], now: datetime) -> str:
@@ -66,14 +84,14 @@ def too_many(budget: Obj, allowed: int, node: Obj, starts: tuple[Start, ...], no
 
 
 def within(budget: Obj) -> timedelta | None:
-    try:
-        return read.span(budget.get("within"))
-    except SpecError:
-        return _DAY
+    if "within" not in budget:
+        return None
+    return read.span(budget["within"]) or _DAY
 
 
-def _budgets(pool: Obj | None) -> list[Obj]:
-    return dig(pool, "spec", "disruption", "budgets") or []
+def _longest(pool: Obj) -> timedelta | None:
+    budgets = dig(pool, "spec", "disruption", "budgets") or []
+    return max((one for b in budgets if (one := within(b)) is not None), default=None)
 
 
 def _begins(before: Obj, after: Obj) -> bool:
