@@ -11,7 +11,7 @@ import pytest
 from tenure.cli.cluster.embedded import scene_of
 from tenure.cli.cluster.question import Question
 from tenure.cli.explain.explanation import explanation
-from tenure.cli.explain.text import as_text
+from tenure.cli.explain.text import as_text, to_json
 from tenure.cli.main import run
 from tenure.model.api.resource import EVENTS, NODE_POOLS, NODES, PODS
 from tenure.sim.scenario.dsl import Story
@@ -268,6 +268,25 @@ def test_a_pool_whose_block_cannot_be_used_does_not_end_in_nothing_to_do() -> No
     assert "Nothing to do." not in out
     assert (event["type"], event["reason"], event["count"]) == ("Warning", "DisruptionInvalid", 1)
     assert event["message"].startswith(said)
+
+
+def test_a_pool_tells_how_many_nodes_its_budgets_allow_by_reason_and_until_when() -> None:
+    budgets = [{"nodes": "2", "within": "1h"}, {"nodes": "0", "reasons": ["Drifted", "Empty"]}]
+    with Story(a_node_class(), a_pool(disruption={"budgets": budgets}), a_deployment()) as story:
+        story.run(3 * MINUTE)
+        story.delete_claim()
+        story.run(MINUTE)
+        answer = explanation(Question.parse(["pool/general"]), seen(story)[0].evaluated)
+        status = story.the(NODE_POOLS)["status"]
+    assert answer is not None
+    out = as_text(answer)
+    others = "(Unhealthy, Expired, Rebalance, Underutilized)"
+    assert "  budgets   allow 1 more Node now, may change at 2026-01-05T09:03:15Z" in out
+    assert others in out
+    assert "  budgets   allow 0 more Nodes now, may change at 2026-01-05T09:03:15Z" in out
+    assert "  starts    1 counted by budgets with within: 2026-01-05T08:03:00Z" in out
+    assert "(Deleted)" in out
+    assert json.loads(to_json(answer))["disruptionsAllowed"] == status["disruptionsAllowed"]
 
 
 def test_a_node_that_is_not_ready_does_not_end_in_nothing_to_do(

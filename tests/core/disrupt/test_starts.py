@@ -12,6 +12,7 @@ from tenure.core.decision import Ground, Patch, Verdict
 from tenure.core.disrupt.facts import StartRecorded
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.gates.facts import VelocityUse
+from tenure.core.gates.remaining import PoolBudgets
 from tenure.core.marks.command import begin
 from tenure.core.marks.starts import COMMITTED_WITHIN
 from tenure.core.pool.status import PoolDecider
@@ -149,7 +150,7 @@ def test_it_is_evaluated_again_when_that_makes_a_difference(
     seen = Observations(repair_statements=kwok_statements(), instance_types=types())
     snapshot = snapshot_with(*objects, observations=seen)
     check_honest_recheck(DisruptionDecider(), snapshot, NOW, later)
-    check_honest_recheck(PoolDecider(), snapshot, NOW, later)
+    check_honest_recheck(PoolDecider(PoolBudgets()), snapshot, NOW, later)
 
 
 # -- what the pool remembers ---------------------------------------------------------------
@@ -157,12 +158,17 @@ def test_it_is_evaluated_again_when_that_makes_a_difference(
 
 def status(pool: NodePool, *objects: Any, now: datetime = NOW) -> dict[str, Any]:
     # The hash is written first.
-    stamp = about(evaluated(PoolDecider(), a_class(), pool, now=now), "NodePool/general")
+    stamp = about(
+        evaluated(PoolDecider(PoolBudgets()), a_class(), pool, now=now), "NodePool/general"
+    )
     hashed = body_of(stamp)["metadata"]["annotations"]
     meta = msgspec.structs.replace(pool.metadata, annotations=hashed)
     pool = msgspec.structs.replace(pool, metadata=meta)
     found: dict[str, Any] = body_of(
-        about(evaluated(PoolDecider(), a_class(), pool, *objects, now=now), "NodePool/general")
+        about(
+            evaluated(PoolDecider(PoolBudgets()), a_class(), pool, *objects, now=now),
+            "NodePool/general",
+        )
     )["status"]
     return found
 
@@ -215,6 +221,21 @@ def test_the_record_is_bounded() -> None:
     many = [start(f"x{i}", ago(60)) for i in range(STARTS_MAX)]
     leaving = a_claim("a", deletion_timestamp=ago(9))
     assert "disruptionStarts" not in status(the_pool(*many), leaving)
+
+
+def test_the_status_says_how_many_more_are_allowed_and_until_when() -> None:
+    none_drifted = {"nodes": "0", "reasons": ["Drifted"]}
+    found = status(
+        the_pool(start("x", ago(600)), budgets=(HOURLY, none_drifted)),
+        a_claim("a"),
+        a_node("node-a", claim="a"),
+    )
+    changes_at = format_time(ahead(3000) + COMMITTED_WITHIN)
+    by_reason = {one["reason"]: one for one in found["disruptionsAllowed"]}
+    assert by_reason["Drifted"] == {"reason": "Drifted", "nodes": 0, "nextChange": changes_at}
+    assert by_reason["Expired"] == {"reason": "Expired", "nodes": 1, "nextChange": changes_at}
+    unlimited = status(the_pool(budgets=()))["disruptionsAllowed"]
+    assert {tuple(one) for one in unlimited} == {("reason",)}
 
 
 # -- the guard -----------------------------------------------------------------------------

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.core.gates.budgets import Allowance, allowance, fleet_of, limit
+from tenure.core.gates.budgets import UNLIMITED, Allowance, allowance, fleet_of, limit
 from tenure.core.gates.facts import StartsUnreadable, VelocityUse
 from tenure.core.gates.reasons import TRAITS, Disruption
+from tenure.core.gates.remaining import Remaining, remaining
 from tenure.core.marks.starts import COMMITTED_WITHIN
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import REPLACED_BY, ZONE
@@ -105,11 +106,11 @@ def test_it_limits_starts_and_not_how_many_leave_at_once() -> None:
         ({"selector": [ZONE, "In", "a"]}, [start(NOW, zone="a"), start(NOW, zone="b")], 1),
         ({"selector": [ZONE, "Exists"]}, [start(NOW, zone="")], 1),
         ({"selector": [ZONE, "In", "a"]}, [start(NOW, zone="")], 2),
-        ({"selector": [ZONE, "In", "b"]}, [start(NOW, zone="b")] * 3, 2**31 - 1),
+        ({"selector": [ZONE, "In", "b"]}, [start(NOW, zone="b")] * 3, UNLIMITED),
         ({"reasons": ["Drifted"]}, [start(NOW)], 1),
-        ({"reasons": ["Empty"]}, [start(NOW)] * 3, 2**31 - 1),
+        ({"reasons": ["Empty"]}, [start(NOW)] * 3, UNLIMITED),
         ({"schedule": "0 12 * * *", "duration": "1h"}, [start(NOW)], 1),
-        ({"schedule": "0 13 * * *", "duration": "1h"}, [start(NOW)] * 3, 2**31 - 1),
+        ({"schedule": "0 13 * * *", "duration": "1h"}, [start(NOW)] * 3, UNLIMITED),
     ],
 )
 def test_it_combines_with_per_selector_reasons_and_schedule(
@@ -151,7 +152,7 @@ def test_its_own_fresh_start_does_not_count_against_a_candidate() -> None:
 def test_a_command_under_way_has_started() -> None:
     starts = [start(NOW), start(NOW), start(NOW)]
     claim = a_claim("w0", annotations={REPLACED_BY: "x"})
-    assert asked(pool_with(TWO_AN_HOUR, starts=starts), claim=claim).allowed == 2**31 - 1
+    assert asked(pool_with(TWO_AN_HOUR, starts=starts), claim=claim).allowed == UNLIMITED
 
 
 @given(
@@ -174,3 +175,62 @@ def test_no_window_of_the_span_ever_has_more_starts(
     committed.sort()
     for first, beyond in zip(committed, committed[nodes:], strict=False):
         assert beyond - first >= minutes * MINUTE
+
+
+# -- what is left, for the pool as a whole -----------------------------------------------------
+
+
+def left(
+    pool: NodePool,
+    *zones: str,
+    leaving: int = 0,
+    reason: Disruption = Disruption.DRIFTED,
+    now: datetime = NOW,
+) -> Remaining:
+    objects: list[Any] = []
+    for index, zone in enumerate(zones):
+        marks = {REPLACED_BY: ""} if index < leaving else {}
+        objects.append(a_claim(f"w{index}", annotations=marks))
+        objects.append(a_node(f"node-w{index}", claim=f"w{index}", labels={ZONE: zone}))
+    fleet = fleet_of("general", snapshot_with(pool, *objects))
+    return remaining(pool, TRAITS[reason], fleet, now)
+
+
+IN_A = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["a"]}]}
+
+
+@pytest.mark.parametrize(
+    ("budgets", "starts", "leaving", "nodes"),
+    [
+        ([], [], 2, UNLIMITED),
+        ([{"nodes": "0", "reasons": ["Empty"]}], [], 0, UNLIMITED),
+        ([{"nodes": "3"}], [], 1, 2),
+        ([{"nodes": "50%"}, {"nodes": "1", "reasons": ["Drifted"]}], [], 0, 1),
+        ([{"nodes": "1", "per": ZONE}], [], 0, 2),
+        ([{"nodes": "1", "per": ZONE}], [], 1, 1),
+        # Two nodes are not in zone a, and are not limited by it.
+        ([{"nodes": "0", "selector": IN_A}], [], 0, 2),
+        ([TWO_AN_HOUR], [start(NOW)], 0, 1),
+        ([{"nodes": "3"}, TWO_AN_HOUR], [start(NOW), start(NOW)], 0, 0),
+        ([{**TWO_AN_HOUR, "per": ZONE}], [start(NOW, zone="a")], 0, 3),
+        ([{"nodes": "100", "within": "1h"}], [start("soon")], 0, 0),
+        ([{"nodes": "some"}], [], 0, 0),
+    ],
+)
+def test_what_is_left_is_what_the_tightest_budget_leaves(
+    budgets: list[dict[str, Any]], starts: list[DisruptionStart], leaving: int, nodes: int
+) -> None:
+    pool = pool_with(*budgets, starts=starts)
+    assert left(pool, "a", "a", "b", "b", leaving=leaving).nodes == nodes
+
+
+def test_the_next_change_is_an_edge_of_a_schedule_or_the_end_of_a_span() -> None:
+    freeze = {"nodes": "0", "schedule": "0 11 * * *", "duration": "2h"}
+    begun = [start(NOW - 30 * MINUTE)]
+    assert left(pool_with(freeze), "a") == Remaining(0, NOW + HOUR)
+    ends = NOW + 30 * MINUTE + COMMITTED_WITHIN
+    assert left(pool_with(freeze, TWO_AN_HOUR, starts=begun), "a") == Remaining(0, ends)
+    pool = pool_with(TWO_AN_HOUR, starts=begun)
+    assert left(pool, "a") == Remaining(1, ends)
+    assert left(pool, "a", now=ends) == Remaining(2)
+    assert left(pool_with({"nodes": "1"}), "a") == Remaining(1)

@@ -141,6 +141,24 @@ def test_pools_tell_what_their_budgets_allow_and_who_uses_them() -> None:
         assert set(leaving.values()) == {1}
         allowed = by_reason(samples, "karpenter_nodepools_allowed_disruptions")
         assert allowed == {reason: 0 if reason in ("drifted", "empty") else 2 for reason in leaving}
+        left = by_reason(samples, "tenure_nodepools_disruptions_remaining")
+        assert left == {reason: max(number - 1, 0) for reason, number in allowed.items()}
+
+
+def test_pools_tell_how_many_starts_are_left_and_until_when() -> None:
+    pool = a_pool(disruption={"budgets": [{"nodes": "2", "within": "1h"}]})
+    with Tapped(a_node_class(), pool, a_deployment(replicas=1)) as story:
+        story.run(3 * MINUTE)
+        story.delete_claim()
+        deleted = story.environment.now()
+        story.run(MINUTE)
+        samples = scraped(story)
+        assert value(samples, "tenure_nodepools_disruption_starts", nodepool="general") == 1
+        left = by_reason(samples, "tenure_nodepools_disruptions_remaining")
+        assert set(left.values()) == {1}
+        change = by_reason(samples, "tenure_nodepools_disruptions_next_change_timestamp_seconds")
+        within = 60 * 60 + 15
+        assert {int(at - deleted.timestamp()) for at in change.values()} <= {within - 1, within}
 
 
 def test_breakers_tell_which_pools_and_which_zones_are_not_repaired() -> None:

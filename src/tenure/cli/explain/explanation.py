@@ -15,6 +15,7 @@ import msgspec
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.cluster.question import Question
+from tenure.cli.explain.budgettext import BudgetOutlook, budget_outlook
 from tenure.cli.explain.podtext import pod_state, why_no_verdict
 from tenure.cli.explain.repairtext import RepairOutlook, repair_outlook
 from tenure.cli.explain.scheduletext import DrainOutlook, drain_outlook
@@ -67,6 +68,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     timetables: tuple[DrainOutlook, ...] = ()
     #: Of the same Nodes: by which rules each is, or would be, repaired.
     repairs: tuple[RepairOutlook, ...] = ()
+    #: Of a pool of ours: what its budgets allow now.
+    budgets: BudgetOutlook | None = None
 
 
 def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation | None:
@@ -84,6 +87,11 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
         silence=why_no_verdict(item) if isinstance(item, Pod) else "",
         launches_nothing=(
             launches_nothing(item, evaluated.snapshot) if isinstance(item, NodePool) else None
+        ),
+        budgets=(
+            budget_outlook(item, evaluated.snapshot, evaluated.at)
+            if isinstance(item, NodePool)
+            else None
         ),
         verdicts=tuple(_governing_first(item, _about(evaluated, question.resource, item))),
         around=tuple(_verdicts_around(evaluated, item)),

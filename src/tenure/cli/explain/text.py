@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tenure.cli.explain.budgettext import budget_json, budget_lines
 from tenure.cli.explain.explanation import Explanation, needs_attention
 from tenure.cli.explain.repairtext import repair_json, repair_lines
 from tenure.cli.explain.scheduletext import timetable_json, timetable_lines
@@ -48,6 +49,8 @@ def _lines(answer: Explanation) -> Iterator[str]:
     yield f"  state     {answer.state}"
     if answer.launches_nothing is not None:
         yield f"  launches  nothing: {answer.launches_nothing}"
+    if answer.budgets is not None:
+        yield from budget_lines(answer.budgets)
     advised = answer.launches_nothing is not None or any(
         map(needs_attention, (*answer.verdicts, *answer.around))
     )
@@ -178,6 +181,7 @@ def to_json(answer: Explanation) -> str:
         "held": answer.held or None,
         "state": answer.state,
         "launchesNothing": str(answer.launches_nothing or "") or None,
+        "disruptionsAllowed": budget_json(answer.budgets),
         "also": [verdict_json(verdict) for verdict in answer.verdicts[1:]],
         "around": [verdict_json(verdict) for verdict in answer.around],
     }

@@ -44,7 +44,20 @@ from tenure.model.values.duration import parse_duration
 from tenure.model.values.problem import Problem, problems_from
 from tenure.schema.semantics.disruption import budget_problems
 
-__all__ = ["UNLIMITED", "Allowance", "PoolFleet", "allowance", "consuming", "fleet_of", "limit"]
+__all__ = [
+    "UNLIMITED",
+    "Allowance",
+    "PoolFleet",
+    "allowance",
+    "applies",
+    "broken_budget",
+    "concerns",
+    "consuming",
+    "fleet_of",
+    "limit",
+    "share",
+    "taken",
+]
 
 #: What Karpenter counts with where nothing limits.
 UNLIMITED: Final = 2**31 - 1
@@ -79,12 +92,12 @@ def allowance(
     way only budgets without ``within`` do.
     """
     budgets = pool.spec.disruption.budgets
-    if broken := _broken(budgets):
+    if broken := broken_budget(budgets):
         return Allowance(0, BudgetUnreadable(pool.name, broken))
-    concerned = [b for b in budgets if _concerns(b, traits) and selects(b, node.labels)]
+    concerned = [b for b in budgets if concerns(b, traits) and selects(b, node.labels)]
     if claim is not None and is_replaced(claim):
         concerned = [budget for budget in concerned if budget.within is None]
-    phases = [_phase(budget, now) for budget in concerned]
+    phases = [applies(budget, now) for budget in concerned]
     instants = [phase.changes_at for phase in phases]
     applying = [b for b, phase in zip(concerned, phases, strict=True) if phase.on]
     moving = [budget for budget in applying if budget.within is not None]
@@ -114,20 +127,20 @@ def limit(pool: NodePool, traits: Traits, fleet: PoolFleet, now: datetime) -> in
     selector leaves out are not limited by that budget. A budget with ``within`` limits starts.
     """
     budgets = pool.spec.disruption.budgets
-    if _broken(budgets):
+    if broken_budget(budgets):
         return 0
     applying = (
-        b for b in budgets if b.within is None and _concerns(b, traits) and _phase(b, now).on
+        b for b in budgets if b.within is None and concerns(b, traits) and applies(b, now).on
     )
     return min((_share_of_pool(budget, fleet) for budget in applying), default=UNLIMITED)
 
 
 def consuming(traits: Traits, fleet: PoolFleet) -> int:
     """How many nodes use the pool's budgets for this reason."""
-    return _taken(fleet.all, traits)
+    return taken(fleet.all, traits)
 
 
-def _broken(budgets: Sequence[Budget]) -> Problem | None:
+def broken_budget(budgets: Sequence[Budget]) -> Problem | None:
     """What is wrong with the first that cannot be understood; None when all can."""
     for index, budget in enumerate(budgets):
         for problem in budget_problems(budget, f"spec.disruption.budgets[{index}]"):
@@ -135,11 +148,11 @@ def _broken(budgets: Sequence[Budget]) -> Problem | None:
     return None
 
 
-def _concerns(budget: Budget, traits: Traits) -> bool:
+def concerns(budget: Budget, traits: Traits) -> bool:
     return not budget.reasons or traits.reason in budget.reasons
 
 
-def _phase(budget: Budget, now: datetime) -> Phase:
+def applies(budget: Budget, now: datetime) -> Phase:
     if budget.schedule is None or budget.duration is None:
         return ALWAYS
     lasts = parse_duration(budget.duration).timedelta
@@ -150,17 +163,17 @@ def _phase(budget: Budget, now: datetime) -> Phase:
 def _share_of_pool(budget: Budget, fleet: PoolFleet) -> int:
     groups = [len(group.nodes) for group in fleet.groups(budget).values()]
     left_out = len(fleet.nodes) - sum(groups)
-    return left_out + sum(_share(budget.nodes, size) for size in groups)
+    return left_out + sum(share(budget.nodes, size) for size in groups)
 
 
-def _share(nodes: str, total: int) -> int:
+def share(nodes: str, total: int) -> int:
     if nodes.endswith("%"):
         return -(-int(nodes.removesuffix("%")) * total // 100)
     # More digits than any cluster has nodes: int() refuses thousands of them.
     return int(nodes) if len(nodes) < 10 else UNLIMITED
 
 
-def _taken(group: Group, traits: Traits) -> int:
+def taken(group: Group, traits: Traits) -> int:
     unready = group.not_ready if traits.not_ready_counts else ()
     return len(group.leaving) + len(group.rebooting) + len(unready)
 
@@ -180,7 +193,7 @@ def _use(
         nodes=budget.nodes,
         reasons=budget.reasons,
         schedule=schedule if budget.schedule is not None else "",
-        limit=_share(budget.nodes, len(group.nodes)),
+        limit=share(budget.nodes, len(group.nodes)),
         total=len(group.nodes),
         selects=budget.selector is not None,
         per=budget.per or "",

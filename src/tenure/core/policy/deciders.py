@@ -23,6 +23,7 @@ from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.disrupt.pipeline import may_wait as disruption_may_wait
 from tenure.core.drift.decider import DriftDecider
+from tenure.core.gates.remaining import PoolBudgets
 from tenure.core.pool.status import PoolDecider, only_counts
 from tenure.core.protect.decider import ProtectionDecider
 from tenure.core.provision.decider import ProvisionDecider, may_wait
@@ -90,7 +91,7 @@ def deciders(settings: Settings = USUAL, methods: Methods = METHODS) -> tuple[An
         OutlookDecider(),
         GarbageDecider(),
         ProvisionDecider(settings.protection_clock),
-        PoolDecider(),
+        PoolDecider(PoolBudgets()),
         WindowDecider(),
     )
 

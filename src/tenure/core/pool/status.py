@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -47,10 +47,10 @@ from tenure.core.windows.facts import WindowsUnlisted
 from tenure.core.writes import patch, subject_of
 from tenure.errors import SpecError
 from tenure.model.api import names
-from tenure.model.api.meta import ApiObject, Condition
+from tenure.model.api.meta import ApiObject, Condition, format_time
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.nodepool import DisruptionStart, NodePool
+from tenure.model.api.nodepool import DisruptionsAllowed, DisruptionStart, NodePool
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS
 from tenure.model.api.resource import NODES as NODE_OBJECTS
 from tenure.model.settings import Settings
@@ -73,6 +73,10 @@ LAUNCHES_BACK_OFF: Final = "LaunchesBackOff"
 DEPENDENTS: Final = ("ValidationSucceeded", "NodeClassReady")
 
 
+#: A reason, how many more nodes (None: no limit), and when that may change.
+Allowed = tuple[str, int | None, datetime | None]
+
+
 def only_counts(change: Change) -> bool:
     """Nodes change by the hundred, and the pool only counts them."""
     return change.resource in (NODE_CLAIMS, NODE_OBJECTS)
@@ -85,6 +89,8 @@ class PoolView(msgspec.Struct, frozen=True, kw_only=True):
     usage: Mapping[str, int]
     registrations: Registrations
     back_off: BackOff
+    #: Its nodes as budgets count them (``Budgets``).
+    fleet: Any = None
     #: Departures that no budget holds, as the pool records them.
     departures: tuple[DisruptionStart, ...] = ()
     #: Why the API server does not list maintenance windows; empty if it does.
@@ -93,8 +99,19 @@ class PoolView(msgspec.Struct, frozen=True, kw_only=True):
     watched: frozenset[str] = frozenset()
 
 
+class Budgets(Protocol):
+    """What the budgets of a pool allow. The gates know it, and this room does not know them."""
+
+    def fleet(self, pool: str, snapshot: Snapshot) -> Any: ...
+
+    def allowed(self, pool: NodePool, fleet: Any, now: datetime) -> Sequence[Allowed]: ...
+
+
 class PoolDecider:
     concern = Concern.POOL
+
+    def __init__(self, budgets: Budgets | None = None) -> None:
+        self._budgets = budgets
 
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
         return snapshot.pools
@@ -136,6 +153,7 @@ class PoolDecider:
                 generations_of(pool, node_class),
             ),
             back_off=back_off_of(pool, snapshot.claims_of_pool(key).values(), node_class),
+            fleet=self._budgets.fleet(key, snapshot) if self._budgets is not None else None,
             departures=departures_in(pool, snapshot),
             windows_unlisted=snapshot.unlisted(MAINTENANCE_WINDOWS),
             watched=frozenset(
@@ -144,15 +162,22 @@ class PoolDecider:
         )
 
     def decide(self, view: PoolView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        verdict = _decide(msgspec.structs.replace(view, back_off=view.back_off.at(now)), now)
+        budgets = self._budgets
+        allowed = budgets.allowed(view.pool, view.fleet, now) if budgets is not None else ()
+        seen = msgspec.structs.replace(view, back_off=view.back_off.at(now))
+        verdict = _decide(seen, allowed, now)
         if not view.ours:
             return (verdict,)
-        instants = (view.back_off.of_use_at, kept_until(view.pool, view.departures, now))
+        instants = (
+            view.back_off.of_use_at,
+            kept_until(view.pool, view.departures, now),
+            *(changes_at for _, _, changes_at in allowed),
+        )
         ahead = min((at for at in instants if at is not None and at > now), default=None)
         return (msgspec.structs.replace(verdict, recheck_at=ahead),)
 
 
-def _decide(view: PoolView, now: datetime) -> Verdict:
+def _decide(view: PoolView, allowed: Sequence[Allowed], now: datetime) -> Verdict:
     pool = view.pool
     if not view.ours:
         ref = pool.node_class_ref
@@ -167,7 +192,7 @@ def _decide(view: PoolView, now: datetime) -> Verdict:
     conditions = merge(pool.status.conditions, _wanted(view, found), pool.metadata.generation)
     ready = root(conditions, DEPENDENTS)
     conditions = merge(conditions, (ready,), pool.metadata.generation)
-    status = _status_patch(view, conditions, now)
+    status = _status_patch(view, conditions, allowed, now)
     if ready.status != "True":
         facts = (LaunchesNothing(ready.message), *_bad_blocks(pool, found))
         return _verdict(pool, Reason.POOL_NOT_READY, *facts, action=status)
@@ -295,12 +320,23 @@ def _validity(type_: str, reason: str, problems: Problems) -> Wanted:
     return Wanted(type_, "True", type_)
 
 
-def _status_patch(view: PoolView, conditions: tuple[Condition, ...], now: datetime) -> Patch | None:
+def _written(allowed: Allowed) -> DisruptionsAllowed:
+    reason, nodes, changes_at = allowed
+    next_change = format_time(changes_at) if changes_at is not None else None
+    return DisruptionsAllowed(reason=reason, nodes=nodes, next_change=next_change)
+
+
+def _status_patch(
+    view: PoolView, conditions: tuple[Condition, ...], allowed: Sequence[Allowed], now: datetime
+) -> Patch | None:
     pool = view.pool
     starts = kept(pool, view.departures, now)
     # One without an instant gets that of the write.
     changed = starts != pool.status.disruption_starts or not all(one.at for one in starts)
     status: dict[str, Any] = written(starts) if changed else {}
+    told = tuple(map(_written, allowed))
+    if told and pool.status.disruptions_allowed != told:
+        status["disruptionsAllowed"] = msgspec.to_builtins(told)
     resources = format_resources({**_BASE, **view.usage})
     if dict(pool.status.resources) != resources:
         gone = {key: None for key in pool.status.resources if key not in resources}

@@ -345,6 +345,28 @@ class DisruptionStart(Wire, frozen=True, kw_only=True):
     ] = {}
 
 
+class DisruptionsAllowed(Wire, frozen=True, kw_only=True):
+    """How many more nodes of the pool may be disrupted for one reason."""
+
+    reason: Annotated[str, described("The reason.", required=True, maxLength=63)] = ""
+    nodes: Annotated[
+        int | None,
+        described(
+            "How many more nodes budgets let be disrupted now; no limit when absent.",
+            format="int64",
+        ),
+    ] = None
+    next_change: Annotated[
+        str | None,
+        described(
+            "When that may change although nothing happens in the cluster: a budget begins or ends "
+            "to apply, or a start leaves the span of a budget.",
+            format="date-time",
+            maxLength=64,
+        ),
+    ] = None
+
+
 class NodePoolStatus(Wire, frozen=True, kw_only=True):
     resources: Annotated[
         Mapping[str, Quantity],
@@ -362,6 +384,14 @@ class NodePoolStatus(Wire, frozen=True, kw_only=True):
             "of their spans.",
             maxItems=STARTS_MAX,
             **fields.ATOMIC,
+        ),
+    ] = ()
+    disruptions_allowed: Annotated[
+        tuple[DisruptionsAllowed, ...],
+        described(
+            "How many more nodes budgets let be disrupted now, by reason.",
+            maxItems=50,
+            **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["reason"]},
         ),
     ] = ()
     conditions: Annotated[

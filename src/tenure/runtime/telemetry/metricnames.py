@@ -275,6 +275,25 @@ ALLOWED_DISRUPTIONS: Final = Named(
     "How many of a pool's nodes its budgets let leave at once for a reason, those that are leaving "
     "included; 2147483647 is no limit.",
 )
+REMAINING_DISRUPTIONS: Final = Named(
+    "tenure_nodepools_disruptions_remaining",
+    _G,
+    ("nodepool", "reason"),
+    "How many more of a pool's nodes its budgets let be disrupted now for a reason, budgets with "
+    "within included; 2147483647 is no limit.",
+)
+DISRUPTIONS_CHANGE: Final = Named(
+    "tenure_nodepools_disruptions_next_change_timestamp_seconds",
+    _G,
+    ("nodepool", "reason"),
+    "When that number may change although nothing happens in the cluster. No series is never.",
+)
+DISRUPTION_STARTS: Final = Named(
+    "tenure_nodepools_disruption_starts",
+    _G,
+    ("nodepool",),
+    "How many starts of disruptions a pool remembers for budgets with within.",
+)
 CONSUMING_BUDGETS: Final = Named(
     "karpenter_nodepools_nodes_consuming_budgets",
     _G,

@@ -21,6 +21,7 @@ from tenure.core.decision import Concern
 from tenure.core.drift.decider import CONDITION as DRIFTED
 from tenure.core.gates.budgets import consuming, fleet_of, limit
 from tenure.core.gates.reasons import TRAITS
+from tenure.core.gates.remaining import remaining
 from tenure.core.health.outage import domains_in, pool_health_of
 from tenure.core.launchbreaker.ledger import ledger_of
 from tenure.core.launchbreaker.poolrecord import open_owners
@@ -244,16 +245,27 @@ def _drifts(snapshot: Snapshot) -> Iterator[tuple[Named, list[Row]]]:
 def _budgets(snapshot: Snapshot, now: datetime) -> Iterator[tuple[Named, list[Row]]]:
     allowed: list[Row] = []
     used: list[Row] = []
+    left: list[Row] = []
+    change: list[Row] = []
+    starts: list[Row] = []
     for name, pool in sorted(snapshot.pools.items()):
         if not is_our_pool(pool, snapshot):
             continue
+        starts.append(((name,), len(pool.status.disruption_starts)))
         fleet = fleet_of(name, snapshot)
         for reason, traits in TRAITS.items():
             labels = (name, reason.lower())
             allowed.append((labels, limit(pool, traits, fleet, now)))
             used.append((labels, consuming(traits, fleet)))
+            found = remaining(pool, traits, fleet, now)
+            left.append((labels, found.nodes))
+            if found.changes_at is not None:
+                change.append((labels, found.changes_at.timestamp()))
     yield names.ALLOWED_DISRUPTIONS, allowed
     yield names.CONSUMING_BUDGETS, used
+    yield names.REMAINING_DISRUPTIONS, left
+    yield names.DISRUPTIONS_CHANGE, change
+    yield names.DISRUPTION_STARTS, starts
 
 
 def _breakers(
