@@ -54,6 +54,7 @@ _FOOTER = """
 Edge cases:
 
 - A node that is not initialized neither needs nor uses a budget.
+- A budget with `within` counts the starts in that span ([budgets](budgets.md)). A command under way has started.
 - Right before a node terminates, budgets count the nodes that terminate, not those whose
   replacements are awaited: commands beyond a budget that was lowered go one after the other.
 - Pods do not block a disruption whose drain has a deadline (a grace period of the NodeClaim, or a
