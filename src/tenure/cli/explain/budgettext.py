@@ -9,8 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.gates.fleet import fleet_of
-from tenure.core.gates.reasons import TRAITS
-from tenure.core.gates.remaining import Remaining, remaining
+from tenure.core.gates.remaining import Remaining, by_reason
 from tenure.core.marks.ownership import is_our_pool
 from tenure.model.api.meta import format_time
 from tenure.model.api.nodepool import DisruptionStart, NodePool
@@ -32,9 +31,8 @@ def budget_outlook(pool: NodePool, snapshot: Snapshot, now: datetime) -> BudgetO
     if not is_our_pool(pool, snapshot):
         return None
     fleet = fleet_of(pool.name, snapshot)
-    found = ((reason.value, remaining(pool, one, fleet, now)) for reason, one in TRAITS.items())
     starts = sorted(pool.status.disruption_starts, key=lambda start: start.at, reverse=True)
-    return BudgetOutlook(tuple(found), tuple(starts))
+    return BudgetOutlook(tuple(by_reason(pool, fleet, now)), tuple(starts))
 
 
 def budget_lines(outlook: BudgetOutlook) -> Iterator[str]:

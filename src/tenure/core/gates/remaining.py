@@ -19,6 +19,9 @@ from tenure.core.gates.velocity import counted, readable_from, unusable_starts
 from tenure.model.api.nodepool import Budget, NodePool
 from tenure.model.snapshot.snapshot import Snapshot
 
+#: What a budget with ``within`` allows and when that may change, by its index.
+_Known = dict[int, tuple[int, datetime | None]]
+
 
 class Remaining(msgspec.Struct, frozen=True):
     #: ``UNLIMITED``: no budget limits it.
@@ -32,19 +35,35 @@ class Remaining(msgspec.Struct, frozen=True):
 
 
 def remaining(pool: NodePool, traits: Traits, fleet: PoolFleet, now: datetime) -> Remaining:
+    return _remaining(pool, traits, fleet, now, {})
+
+
+def by_reason(pool: NodePool, fleet: PoolFleet, now: datetime) -> list[tuple[str, Remaining]]:
+    """For every reason; starts are counted once for all of them."""
+    known: _Known = {}
+    return [(r.value, _remaining(pool, one, fleet, now, known)) for r, one in TRAITS.items()]
+
+
+def _remaining(
+    pool: NodePool, traits: Traits, fleet: PoolFleet, now: datetime, known: _Known
+) -> Remaining:
     budgets = pool.spec.disruption.budgets
     if broken_budget(budgets):
         return Remaining(0)
     found, instants = [UNLIMITED], list[datetime | None]()
-    for budget in (one for one in budgets if concerns(one, traits)):
+    for index, budget in enumerate(budgets):
+        if not concerns(budget, traits):
+            continue
         phase = applies(budget, now)
         instants.append(phase.changes_at)
         if phase.on and budget.within is None:
             found.append(_at_once(budget, traits, fleet))
         elif phase.on:
-            allowed, changes_at = _starts(pool, budget, fleet, now)
+            if index not in known:
+                known[index] = _starts(pool, budget, fleet, now)
+            allowed, changes_at = known[index]
             found.append(allowed)
-            instants += [changes_at, readable_from(pool, now)]
+            instants.append(changes_at)
     return Remaining(min(found), min((at for at in instants if at is not None), default=None))
 
 
@@ -57,8 +76,8 @@ class PoolBudgets:
     def allowed(
         self, pool: NodePool, fleet: PoolFleet, now: datetime
     ) -> list[tuple[str, int | None, datetime | None]]:
-        found = ((reason, remaining(pool, one, fleet, now)) for reason, one in TRAITS.items())
-        return [(r.value, one.nodes if one.limited else None, one.changes_at) for r, one in found]
+        found = by_reason(pool, fleet, now)
+        return [(r, one.nodes if one.limited else None, one.changes_at) for r, one in found]
 
 
 def _at_once(budget: Budget, traits: Traits, fleet: PoolFleet) -> int:
@@ -70,14 +89,14 @@ def _at_once(budget: Budget, traits: Traits, fleet: PoolFleet) -> int:
 def _starts(
     pool: NodePool, budget: Budget, fleet: PoolFleet, now: datetime
 ) -> tuple[int, datetime | None]:
-    allowed, instants = _left_out(budget, fleet), list[datetime]()
+    allowed, instants = _left_out(budget, fleet), [readable_from(pool, now)]
     for value, group in fleet.groups(budget).items():
         starts = counted(pool, budget, value, now)
         instants += starts.until[:1]
         allowed += max(share(budget.nodes, len(group.nodes)) - len(starts.starts), 0)
     if unusable_starts(pool, now) is not None:
         allowed = 0
-    return allowed, min(instants, default=None)
+    return allowed, min((at for at in instants if at is not None), default=None)
 
 
 def _left_out(budget: Budget, fleet: PoolFleet) -> int:

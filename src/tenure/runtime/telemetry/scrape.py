@@ -21,7 +21,7 @@ from tenure.core.decision import Concern
 from tenure.core.drift.decider import CONDITION as DRIFTED
 from tenure.core.gates.budgets import consuming, fleet_of, limit
 from tenure.core.gates.reasons import TRAITS
-from tenure.core.gates.remaining import remaining
+from tenure.core.gates.remaining import by_reason
 from tenure.core.health.outage import domains_in, pool_health_of
 from tenure.core.launchbreaker.ledger import ledger_of
 from tenure.core.launchbreaker.poolrecord import open_owners
@@ -257,10 +257,10 @@ def _budgets(snapshot: Snapshot, now: datetime) -> Iterator[tuple[Named, list[Ro
             labels = (name, reason.lower())
             allowed.append((labels, limit(pool, traits, fleet, now)))
             used.append((labels, consuming(traits, fleet)))
-            found = remaining(pool, traits, fleet, now)
-            left.append((labels, found.nodes))
+        for key, found in by_reason(pool, fleet, now):
+            left.append(((name, key.lower()), found.nodes))
             if found.changes_at is not None:
-                change.append((labels, found.changes_at.timestamp()))
+                change.append(((name, key.lower()), found.changes_at.timestamp()))
     yield names.ALLOWED_DISRUPTIONS, allowed
     yield names.CONSUMING_BUDGETS, used
     yield names.REMAINING_DISRUPTIONS, left
