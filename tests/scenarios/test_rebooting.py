@@ -644,7 +644,7 @@ def test_a_reboot_does_not_start_the_clocks_of_a_new_node_again() -> None:
 # -- crashes -----------------------------------------------------------------------------
 
 #: How many calls the story is expected to have from the commitment on.
-CALLS = 16
+CALLS = 18
 
 
 class Crashing(Rebooted):
