@@ -32,6 +32,7 @@ from tenure.core.windows.facts import WindowBlocks
 from tenure.model.api.names import (
     DISRUPTION_REASON,
     DO_NOT_DISRUPT,
+    NODEPOOL,
     NOMINATED_PODS,
     REPLACED_BY,
     REPLACES,
@@ -111,6 +112,20 @@ def test_its_replacement_is_launched_first(reason: str) -> None:
     told = about(found, "NodeClaim/a")
     assert told.reason is Reason.REPLACING
     assert ReplacementsCreated((created.name,)) in told.facts
+
+
+def test_candidates_that_a_gate_blocks_do_not_delay_another_pool() -> None:
+    """One node is planned for in each pass, and few are looked at; blocked ones need no look."""
+    blocked = a_pool("aaa", disruption={"budgets": [{"nodes": "0"}]})
+    free = a_pool("zzz", disruption=ANY)
+    waiting = [
+        thing
+        for index in range(60)
+        for thing in full("Drifted", f"w{index}", labels={NODEPOOL: "aaa"}, since=600)
+    ]
+    due = full("Drifted", "z", labels={NODEPOOL: "zzz"})
+    told = on_claim(blocked, free, *waiting, *due, name="z")
+    assert told.reason is Reason.REPLACING
 
 
 @pytest.mark.parametrize("reason", ALL)

@@ -120,13 +120,12 @@ class _Pass:
         pairs = list(zip(self._view.pools, due, strict=True))
         wanted = [one for pool, found in pairs for one in self._wanted(pool, found)]
         yield from self._carried_out()
-        quota, planner = PlanningQuota(len(wanted), self._now), Planner(self._shared)
+        planner = Planner(self._shared)
         waiting: dict[str, list[Verdict]] = {}
-        for index, one in enumerate(sorted(wanted, key=lambda one: one.sort_key)):
-            first, *others = planner.verdicts(one, quota, index)
-            yield from (first, *others)
-            if one.method.traits.voluntary and _waits((first, *others)):
-                waiting.setdefault(one.pool.pool.name, []).append(first)
+        for one, said in planner.verdicts(wanted):
+            yield from said
+            if one.method.traits.voluntary and _waits(said):
+                waiting.setdefault(one.pool.pool.name, []).append(said[0])
         for pool, found in pairs:
             verdict = self._watched(pool, found, waiting.get(pool.pool.name, ()))
             starts = planner.starts.get(pool.pool.name, ())

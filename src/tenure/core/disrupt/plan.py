@@ -20,7 +20,7 @@ of these writes loses nothing and doubles nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -131,18 +131,45 @@ class Planner:
         #: By pool: starts that have to be recorded before they are committed.
         self.starts: dict[str, list[DisruptionStart]] = {}
 
-    def verdicts(self, one: Wanted, quota: PlanningQuota, index: int) -> Iterator[Verdict]:
+    def verdicts(self, wanted: Iterable[Wanted]) -> Iterator[tuple[Wanted, Sequence[Verdict]]]:
+        """On each candidate, the most urgent first.
+
+        Those that a gate blocks take no share of the quota: a pool that is blocked must not delay
+        another. A gate that blocks before anything is started still does so afterwards.
+        """
+        free: list[Wanted] = []
+        for one in sorted(wanted, key=lambda one: one.sort_key):
+            way, blocked = self._first_way(one)
+            if way is None:
+                yield one, tuple(self._all_blocked(one, blocked))
+            else:
+                free.append(one)
+        quota = PlanningQuota(len(free), self._now)
+        for index, one in enumerate(free):
+            yield one, tuple(self._of_free(one, quota, index))
+
+    def _first_way(self, one: Wanted) -> tuple[Wanted | None, list[Verdict]]:
+        """The first method that no gate blocks, and what blocks those before it."""
         blocked: list[Verdict] = []
         for way in (one, *one.others):
             verdict = self._gated(way)
             if verdict is None:
-                found = self._unblocked(way, quota, index)
-                instants = [other.recheck_at for other in blocked]
-                yield from (no_later(said, *instants) for said in found)
-                return
+                return way, blocked
             blocked.append(verdict)
+        return None, blocked
+
+    def _all_blocked(self, one: Wanted, blocked: Sequence[Verdict]) -> Iterator[Verdict]:
         verdict = no_later(blocked[0], *(other.recheck_at for other in blocked))
         yield from (verdict, also_of(one.candidate.node, verdict))
+
+    def _of_free(self, one: Wanted, quota: PlanningQuota, index: int) -> Iterator[Verdict]:
+        way, blocked = self._first_way(one)
+        if way is None:
+            yield from self._all_blocked(one, blocked)
+            return
+        instants = [other.recheck_at for other in blocked]
+        for said in self._unblocked(way, quota, index):
+            yield no_later(said, *instants)
 
     def _unblocked(self, one: Wanted, quota: PlanningQuota, index: int) -> Iterator[Verdict]:
         candidate, verdict = one.candidate, None
