@@ -14,7 +14,7 @@ from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.gates.facts import VelocityUse
 from tenure.core.gates.remaining import PoolBudgets
 from tenure.core.marks.command import begin
-from tenure.core.marks.starts import COMMITTED_WITHIN
+from tenure.core.marks.starts import COMMITTED_WITHIN, departures_in, kept
 from tenure.core.pool.status import PoolDecider
 from tenure.core.reasons import Reason
 from tenure.core.writes import delete_claim
@@ -188,6 +188,15 @@ def test_a_departure_that_no_budget_holds_is_recorded_once() -> None:
     seen = start("a", ago(100), "Deleted")
     assert status(the_pool(), leaving)["disruptionStarts"] == [seen]
     assert "disruptionStarts" not in status(the_pool(seen), leaving)
+
+
+def test_a_departure_counts_beside_an_older_start_of_the_same_claim() -> None:
+    """Its command was rolled back; now a user deletes the claim."""
+    pool = the_pool(start("a", ago(50 * 60)))
+    gone = a_claim("a", deletion_timestamp=NOW)
+    snapshot = snapshot_with(a_class(), pool, gone, a_node("node-a", claim="a"))
+    found = kept(pool, departures_in(pool, snapshot), NOW)
+    assert [one.at for one in found] == [format_time(ago(50 * 60)), format_time(NOW)]
 
 
 @pytest.mark.parametrize(

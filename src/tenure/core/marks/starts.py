@@ -158,13 +158,24 @@ def kept(
             found.append(msgspec.structs.replace(start, at=""))
         elif now < counts_until(at, span):
             found.append(start)
-    known = {start.claim for start in found}
+    known = [(start.claim, instant_of(start, now)) for start in found]
     for start in departures:
         at = instant_of(start, now)
         recent = at is not None and now < counts_until(at, span)
-        if recent and start.claim not in known and len(found) < STARTS_MAX:
+        if recent and not _is_known(start.claim, at, known) and len(found) < STARTS_MAX:
             found.append(start)
     return tuple(found[:STARTS_MAX])
+
+
+def _is_known(
+    claim: str, began: datetime | None, known: Iterable[tuple[str, datetime | None]]
+) -> bool:
+    """Whether that departure is recorded. A claim may have had a start before that was rolled back:
+    that is another one."""
+    return any(
+        uid == claim and (at is None or began is None or earlier(began, COMMITTED_WITHIN) <= at)
+        for uid, at in known
+    )
 
 
 def kept_until(
