@@ -41,10 +41,12 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.api.window import MaintenanceWindow
 from tests.core.build import (
     DISRUPTED,
+    LAUNCHED,
     SETTINGS,
     a_claim,
     a_class,
     a_node,
+    a_pdb,
     a_pod,
     a_pool,
     about,
@@ -372,21 +374,63 @@ def test_a_pod_that_came_to_an_empty_node_ends_its_command() -> None:
     assert body_of(told)["metadata"]["annotations"] == {REPLACED_BY: None, DISRUPTION_REASON: None}
 
 
-@pytest.mark.parametrize("reason", REPLACING)
-def test_a_pod_that_is_protected_meanwhile_rolls_it_back(reason: str) -> None:
-    told = on_claim(*going(reason), a_pod("kept", protected="true"))
+def progress(*objects: Any) -> Verdict:
+    """What is done about the command, before its node terminates."""
+    pools = [] if any(isinstance(one, NodePool) for one in objects) else [a_pool(disruption=ANY)]
+    found = evaluated(ReplacementDecider(), a_class(), *pools, *objects, instance_types=types())
+    return about(found, "NodeClaim/a")
+
+
+def decided(reason: str, *, tainted: bool) -> list[Any]:
+    """A command whose replacement has been launched."""
+    claim, _, new, _, pod = going(reason)
+    booting = msgspec.structs.replace(new, status=a_claim("b", stage=LAUNCHED).status)
+    return [claim, a_node(taints=(DISRUPTED,) if tainted else ()), booting, pod]
+
+
+FULL_PDB = {"expected_pods": 2, "current_healthy": 1, "desired_healthy": 1}
+CLOSED_BY_A_USER: dict[str, list[Any]] = {
+    "a protected pod": [a_pod("kept", protected="true")],
+    "a protected node": [a_node(taints=(DISRUPTED,), annotations={DO_NOT_DISRUPT: "true"})],
+    "budget 0": [a_pool(disruption={"budgets": [{"nodes": "0"}]})],
+    "budget 0%": [a_pool(disruption={"budgets": [{"nodes": "0%"}]})],
+    "a malformed budget": [a_pool(disruption={"budgets": [{"nodes": "many"}]})],
+    "a budget that begins": [
+        a_pool(disruption={"budgets": [{"nodes": "0", "schedule": "0 * * * *", "duration": "1h"}]})
+    ],
+}
+
+
+@pytest.mark.parametrize("more", CLOSED_BY_A_USER.values(), ids=CLOSED_BY_A_USER)
+@pytest.mark.parametrize("up", [True, False], ids=["replacement is up", "replacement boots"])
+def test_a_gate_that_a_user_closes_rolls_it_back(more: list[Any], up: bool) -> None:
+    told = progress(*(going("Drifted") if up else decided("Drifted", tainted=True)), *more)
     assert told.reason is Reason.DISRUPTION_CANCELLED
+    assert RolledBack("node-a") in told.facts
     assert body_of(told)["metadata"]["annotations"] == {REPLACED_BY: None, DISRUPTION_REASON: None}
 
 
-def test_a_budget_that_allows_nothing_any_more_rolls_it_back_and_one_that_is_used_does_not() -> (
-    None
-):
-    closed = a_pool(disruption={"budgets": [{"nodes": "0"}]})
-    assert on_claim(closed, *going("Drifted")).reason is Reason.DISRUPTION_CANCELLED
+@pytest.mark.parametrize("tainted", [False, True])
+def test_a_pdb_without_room_ends_a_command_only_before_the_taint(tainted: bool) -> None:
+    """Afterwards the command waits: the PDB opens by itself, and the pods have left by then."""
+    pod = a_pod("kept", conditions=[condition("Ready")])
+    told = progress(*decided("Drifted", tainted=tainted), pod, a_pdb(**FULL_PDB))
+    assert told.reason is (Reason.REPLACING if tainted else Reason.DISRUPTION_CANCELLED)
+    without = progress(*decided("Drifted", tainted=tainted), pod)
+    assert without.reason is Reason.REPLACING
+
+
+@pytest.mark.parametrize("more", CLOSED_BY_A_USER.values(), ids=CLOSED_BY_A_USER)
+def test_a_gate_that_is_closed_is_not_carried_out(more: list[Any]) -> None:
+    found = verdicts(*going("Drifted"), *more)
+    assert not any(isinstance(verdict.action, Delete) for verdict in found)
+
+
+def test_a_budget_that_others_use_lets_a_command_wait() -> None:
     one = a_pool(disruption={"budgets": [{"nodes": "1"}]})
     other = a_claim("c", deletion_timestamp=ago(5)), a_node("node-c", claim="c")
     assert on_claim(one, *going("Drifted"), *other).reason is Reason.DISRUPTION_BLOCKED
+    assert progress(one, *going("Drifted"), *other).reason is Reason.REPLACING
 
 
 @pytest.mark.parametrize("reason", ALL)

@@ -5,8 +5,7 @@ replacements are all initialized, the first of these that applies:
 
 1. tolerated   what the method wanted has changed and is not due: it waits for that;
 2. pods came   to a node that goes only because it is empty: the command is rolled back;
-   gates       asked again, all but the pause (``gates``). It waits; a voluntary one is rolled back
-               where a user has closed the gate, so that the node takes pods again;
+   gates       asked again, all but the pause (``gates``). It waits;
 3. capacity    a pod of it fits nowhere, or only on a node that is not initialized;
 4. launch      its pods need more nodes after all. Provisioning launches them, as for every node that
                terminates; only where the pool's limits forbid that they are created here, because
@@ -201,8 +200,6 @@ class Execution:
         found = first_blocked(operation, facts, self._settings, self._now, only=only)
         if found is None:
             return None
-        if found.closed and self._shared.methods.named(self._command.reason).traits.voluntary:
-            return no_later(self._rolled_back(*found.facts), found.until)
         return _say(
             self._claim,
             found.reason,

@@ -23,13 +23,27 @@ import msgspec
 from tenure.core.decision import Commitment
 from tenure.core.disrupt.facts import NoSingleNode, UnknownReason
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import ROLLS_BACK, GateFacts, Operation, first_blocked
+from tenure.core.gates.fleet import FleetNode, PoolFleet
+from tenure.core.gates.gates import (
+    CLOSES,
+    ROLLS_BACK,
+    Blocked,
+    Gate,
+    GateFacts,
+    Operation,
+    changes_at,
+    first_blocked,
+)
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.command import Command
+from tenure.core.marks.taints import is_closed
+from tenure.core.terminate.drain import before_drain
+from tenure.core.terminate.pods import DrainView
 from tenure.core.unreadable.decider import in_the_way
-from tenure.core.windows.windows import Windows, windows_change_at, windows_for_commands
+from tenure.core.windows.windows import Windows, windows_for_commands
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 
@@ -81,8 +95,8 @@ class Validation(msgspec.Struct, frozen=True, kw_only=True):
     bound: timedelta | None = None
     commits: Commitment | None = None
     operation: Operation = Operation.VOLUNTARY
-    #: When a maintenance window may end it, or no longer does; the pipeline says so.
-    windows_change_at: datetime | None = None
+    #: When a gate may end it, or no longer does; the pipeline says so.
+    gates_change_at: datetime | None = None
 
 
 class Method(Protocol):
@@ -133,6 +147,9 @@ class UnderWay(msgspec.Struct, frozen=True, kw_only=True):
     facts: Any = None
     #: Maintenance windows that name its action.
     windows: Windows = ()
+    #: Its pool and its pods, where these may end it.
+    pool: NodePool | None = None
+    drain: DrainView | None = None
 
 
 def is_readable(command: Command, snapshot: Snapshot) -> bool:
@@ -161,8 +178,18 @@ class Methods:
         method = self.of(command)
         if method is None:
             return UnderWay(command=command)
-        windows = windows_for_commands(method.traits.window_actions, snapshot)
-        return UnderWay(command=command, facts=method.facts(command, snapshot), windows=windows)
+        found = UnderWay(
+            command=command,
+            facts=method.facts(command, snapshot),
+            windows=windows_for_commands(method.traits.window_actions, snapshot),
+        )
+        if command.node is None or not method.traits.voluntary:
+            return found
+        return msgspec.structs.replace(
+            found,
+            pool=snapshot.pools.get(command.claim.pool_name),
+            drain=before_drain(command.node, snapshot),
+        )
 
     def validate(self, one: UnderWay, settings: Settings, now: datetime) -> Validation:
         """For every command: without its one Node or a known reason nothing can be wanted, and some
@@ -173,16 +200,40 @@ class Methods:
         if method is None:
             return Validation(unwanted=(UnknownReason(command.reason),))
         validate = method.validate(command, one.facts, settings, now)
-        gates = GateFacts(
-            claim=command.claim, node=command.node, traits=method.traits, windows=one.windows
-        )
+        if validate.unwanted:
+            return validate
+        gates = _gates_of(one, command.node, method.traits)
         blocked = first_blocked(validate.operation, gates, settings, now, only=ROLLS_BACK)
-        if blocked is not None and not validate.unwanted:
-            return Validation(unwanted=blocked.facts, windows_change_at=blocked.until)
-        at = windows_change_at(one.windows, now)
-        return msgspec.structs.replace(validate, windows_change_at=at)
+        if blocked is None and method.traits.voluntary:
+            blocked = _closed(validate, gates, command.node, settings, now)
+        if blocked is not None:
+            return Validation(unwanted=blocked.facts, gates_change_at=blocked.until)
+        at = changes_at(validate.operation, gates, now)
+        return msgspec.structs.replace(validate, gates_change_at=at)
 
     def instants(self, one: UnderWay) -> Iterator[datetime]:
         method = self.of(one.command)
         if method is not None and one.command.node is not None:
             yield from method.instants(one.command, one.facts)
+
+
+def _gates_of(one: UnderWay, node: Node, traits: Traits) -> GateFacts:
+    found = GateFacts(claim=one.command.claim, node=node, traits=traits, windows=one.windows)
+    if one.drain is None:
+        return found
+    # Whether a budget is closed does not depend on the other nodes; ``execute`` counts them.
+    alone = PoolFleet((FleetNode(name=node.name, labels=node.labels),))
+    return msgspec.structs.replace(found, pool=one.pool, fleet=alone, drain=one.drain)
+
+
+def _closed(
+    validate: Validation, gates: GateFacts, node: Node, settings: Settings, now: datetime
+) -> Blocked | None:
+    """The first gate that a user has closed. Until the Node is tainted, pods that must not be evicted
+    for now end a command as well: nothing has been done to it yet."""
+    for gate in CLOSES:
+        found = first_blocked(validate.operation, gates, settings, now, only=(gate,))
+        early = gate is Gate.PODS and not is_closed(node)
+        if found is not None and (found.closed or early):
+            return found
+    return None

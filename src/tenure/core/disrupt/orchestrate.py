@@ -2,7 +2,7 @@
 
 Of each claim with a command, the first of these that applies:
 
-1. rolled back  its method no longer wants it: the marks are taken off;
+1. rolled back  its method no longer wants it, or a user has closed a gate: the marks are taken off;
 2. failed       a replacement does not come up (``replacements``): the marks are taken off, and the
                 failure is noted, in one write;
 3. stale        a deadline is stamped on it: taken off, because it is not being deleted yet. The
@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -55,10 +56,17 @@ from tenure.core.marks.stamp import stale_stamp, take_off_stamp
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, say
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import (
+    MAINTENANCE_WINDOWS,
+    NODE_CLAIMS,
+    NODE_POOLS,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+)
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
-from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable
 
 _say = partial(say, Concern.REPLACEMENT)
 
@@ -85,8 +93,10 @@ class ReplacementDecider:
             for name, claim in snapshot.claims_of_pool(change.key).items():
                 if is_replaced(claim) or len(kinds) > 1:
                     yield name
-        elif change.resource == MAINTENANCE_WINDOWS:
-            yield from (name for name, claim in snapshot.claims.items() if is_replaced(claim))
+        elif change.resource in (MAINTENANCE_WINDOWS, POD_DISRUPTION_BUDGETS):
+            yield from snapshot.replaced_claims()
+        elif change.resource == PODS:
+            yield from _commands_on(change.versions(), snapshot)
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         return ()
@@ -111,6 +121,17 @@ class ReplacementDecider:
         return (verdict,) if node is None else (verdict, also_of(node, verdict))
 
 
+def _commands_on(pods: Iterable[Any], snapshot: Snapshot) -> Iterator[str]:
+    """Claims with a command whose nodes these pods are on."""
+    for pod in pods:
+        assert isinstance(pod, Pod)
+        if pod.spec.node_name == UNKNOWN:
+            yield from snapshot.replaced_claims()
+        elif (node := snapshot.nodes.get(pod.spec.node_name)) is not None:
+            claims = snapshot.claims_with_provider(node.spec.provider_id)
+            yield from (name for name, claim in claims.items() if is_replaced(claim))
+
+
 def _without_command(view: UnderWay) -> Iterable[Verdict]:
     claim = view.command.claim
     if claim.rebooting:
@@ -127,8 +148,8 @@ class _Progress:
         self._command, self._claim = view.command, view.command.claim
         self._now = now
         self._validation = methods.validate(view, settings, now)
-        windows_change_at = self._validation.windows_change_at
-        instants = (*fail_instants(self._command), *methods.instants(view), windows_change_at)
+        gates_change_at = self._validation.gates_change_at
+        instants = (*fail_instants(self._command), *methods.instants(view), gates_change_at)
         self._recheck_at = min((at for at in instants if at and at > now), default=None)
 
     def next_step(self) -> Verdict:

@@ -132,9 +132,9 @@ OF_REPAIR: Final = frozenset(_REPAIR)
 
 #: What a user says, and a window, which may block for days: a command under way is rolled back
 #: (``Methods.validate``). Of the other gates those that a user has closed (``Blocked.closed``) roll
-#: a voluntary one back; else they make it wait.
+#: a voluntary one back there, too; else they make it wait.
 ROLLS_BACK: Final = frozenset({Gate.OFF, Gate.VETO, Gate.WINDOW})
-CLOSES: Final = frozenset({Gate.RULES, Gate.BUDGET, Gate.PODS})
+CLOSES: Final = (Gate.RULES, Gate.BUDGET, Gate.PODS)
 
 
 class LaunchTime(msgspec.Struct, frozen=True):

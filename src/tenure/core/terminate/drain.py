@@ -29,7 +29,7 @@ from tenure.model.api.resource import (
     PODS,
     VOLUME_ATTACHMENTS,
 )
-from tenure.model.api.workload import VolumeAttachment
+from tenure.model.api.workload import PodDisruptionBudget, VolumeAttachment
 from tenure.model.matching.selectors import matches
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
@@ -139,6 +139,19 @@ def drain_until(node: Node, deadline: Deadline | None, snapshot: Snapshot) -> Dr
     )
 
 
+def before_drain(node: Node, snapshot: Snapshot) -> DrainView:
+    """What may block a drain that has not begun: no eviction was tried, no volume is detached yet."""
+    pods = {**snapshot.pods_on(node.name), **snapshot.pods_nowhere()}
+    return DrainView(
+        node=node,
+        unreadable=in_the_way(snapshot.claim_of(node), (node,), None, snapshot, pods=False),
+        pods=tuple(
+            PodView(pods[name], pdbs=_pdbs_of(pods[name], snapshot)) for name in sorted(pods)
+        ),
+        cap=protection_cap(node, snapshot),
+    )
+
+
 def unfinished_pods(nodes: Iterable[Node], snapshot: Snapshot) -> Iterable[Pod]:
     """The pods that would lose work if the instance stopped."""
     for node in nodes:
@@ -147,15 +160,18 @@ def unfinished_pods(nodes: Iterable[Node], snapshot: Snapshot) -> Iterable[Pod]:
 
 
 def _pod_view(pod: Pod, snapshot: Snapshot) -> PodView:
-    answer = snapshot.observations.evictions.get(pod.uid)
-    in_namespace = snapshot.pdbs_in(pod.namespace)
-    pdbs = (in_namespace[name] for name in sorted(in_namespace))
     return PodView(
         pod,
-        answer,
-        tuple(b for b in pdbs if matches(b.spec.selector, pod.labels)),
+        snapshot.observations.evictions.get(pod.uid),
+        _pdbs_of(pod, snapshot),
         snapshot.observations.failed_deletions.get(pod.uid),
     )
+
+
+def _pdbs_of(pod: Pod, snapshot: Snapshot) -> tuple[PodDisruptionBudget, ...]:
+    in_namespace = snapshot.pdbs_in(pod.namespace)
+    pdbs = (in_namespace[name] for name in sorted(in_namespace))
+    return tuple(b for b in pdbs if matches(b.spec.selector, pod.labels))
 
 
 def _attachments(node: Node, snapshot: Snapshot) -> Iterable[Attachment]:
