@@ -107,7 +107,7 @@ def drift_and_freeze(story: Voluntary) -> None:
 
 
 CASES = {
-    "Empty": Case(begin=scale_to_zero, calls=20, pods=0, launches=1),
+    "Empty": Case(begin=scale_to_zero, calls=24, pods=0, launches=1),
     "Drifted": Case(begin=drift, calls=36),
     "Rebalance": Case(begin=recommend, calls=36),
     "Expired": Case(calls=36, lasts=12 * MINUTE, template={"expireAfter": "10m"}),
