@@ -179,6 +179,13 @@ class World:
         self._down = stay_down
         self.controller = self._new_controller()
 
+    def set_settings(self, settings: Settings) -> None:
+        """An operator starts Tenure again with other settings; its memory is lost."""
+        self._stop()
+        self.options = msgspec.structs.replace(self.options, settings=settings)
+        self.checkers.settings = settings
+        self.controller = self._new_controller()
+
     def run(self, for_: timedelta) -> None:
         """Let that much time pass."""
         if not self._down:

@@ -75,7 +75,8 @@ class Checkers:
     ) -> None:
         """``clock_offset``: how far the clock of Tenure's machine is ahead of the true time."""
         self._environment, self._store, self._cloud = environment, store, cloud
-        self._settings = settings
+        #: Of the Tenure that runs now.
+        self.settings = settings
         self._report = report
         self._clock_offset = clock_offset
         #: How far Tenure may have been ahead or behind (negative) in what it does now; no more than
@@ -97,7 +98,7 @@ class Checkers:
     @property
     def allowance(self) -> timedelta:
         """How long an instance may be without a claim: garbage collection at its slowest."""
-        settings = self._settings
+        settings = self.settings
         return settings.garbage_grace + 2 * settings.garbage_period + SLACK
 
     def tenure_started(self) -> None:
@@ -113,7 +114,7 @@ class Checkers:
     def will_write(self, method: str, target: Route, body: Any) -> None:
         """A request of Tenure's is about to be carried out."""
         # A call that left while the clock was ahead may arrive when it is right again.
-        offset, most = self._clock_offset(), self._settings.clock_skew_max
+        offset, most = self._clock_offset(), self.settings.clock_skew_max
         self._ahead = max(self._ahead, min(offset, most))
         self._behind = min(self._behind, max(offset, -most))
         if target.resource == r.PODS:
@@ -135,7 +136,8 @@ class Checkers:
 
     def has_written(self, target: Route, before: Obj | None) -> None:
         """A request of Tenure's has been carried out; ``before`` is what was there."""
-        self.recent.wrote(target.resource, self._stored(target))
+        if (stored := self._stored(target)) is not None and _version(stored) != _version(before):
+            self.recent.wrote(target.resource, stored)  # Else it was refused.
         if before is None or target.resource not in (r.NODES, r.NODE_CLAIMS):
             return
         if FINALIZER not in finalizers(before):
@@ -195,7 +197,7 @@ class Checkers:
                 f"{name} is forced{why}" if (why := early_force(pod, body, by, now)) else "",
             )
             return
-        until = read.protected_until(pod, self._cap(node), self._settings.protection_clock)
+        until = read.protected_until(pod, self._cap(node), self.settings.protection_clock)
         kept = until is not None and now < until
         at = format_time(until) if until is not None else ""
         self._check("protected eviction", f"{name} is protected until {at}" if kept else "")
@@ -253,7 +255,7 @@ class Checkers:
             starts=self._starts.of(pool),
             state=self.recent.now(),
             now=self._environment.now(),
-            settings=self._settings,
+            settings=self.settings,
             statements=self._cloud.repair_statements,
             has_instance=self._has_instance(r.NODE_CLAIMS, claim),
             pods=tuple(self._known_pods(claim)),
@@ -273,7 +275,7 @@ class Checkers:
         """In a state that Tenure may still have seen, and by a clock that it may have had."""
         now = departure.now
         clocks = {now, later(now, self._ahead), later(now, self._behind)}
-        for state in self.recent.past():
+        for state in self.recent.seen():
             seen = (msgspec.structs.replace(departure, state=state, now=at) for at in clocks)
             if any(not dict(one.answers()).get(rule) for one in seen):
                 return True
@@ -417,7 +419,7 @@ class Checkers:
 
     def _is_ours(self, instance: Instance) -> bool:
         return (
-            instance.cluster == self._settings.cluster_name
+            instance.cluster == self.settings.cluster_name
             and instance.state is InstanceState.RUNNING
         )
 
@@ -473,3 +475,7 @@ class Checkers:
         violation = Violation(at=self._environment.now(), rule=rule, message=sentence)
         self.violations.append(violation)
         self._report(violation)
+
+
+def _version(obj: Obj | None) -> str:
+    return dig(obj, "metadata", "resourceVersion") or ""

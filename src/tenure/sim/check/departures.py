@@ -295,7 +295,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
             return too_many(budget, allowed, node, self.starts, self.now)
         if len(others) + 1 <= allowed:
             return ""
-        return f"{allowed} of {len(group)} Nodes may leave at once, {len(others)} others do"
+        return f"{allowed} of {len(group)} Nodes may leave at once, {len(others)} others do: {', '.join(others)}"
 
     def _fleet(self, reason: str) -> Iterator[tuple[Obj, bool]]:
         pool = read.labels(self.claim).get(_POOL)

@@ -7,9 +7,10 @@ violation: the user's change that made it wrong could not be known yet.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import combinations
 from typing import Final
 
 from tenure.model.api import resource as r
@@ -48,9 +49,9 @@ class Recent:
         else:
             mirror[name] = obj
 
-    def wrote(self, resource: Resource, obj: Obj | None) -> None:
+    def wrote(self, resource: Resource, obj: Obj) -> None:
         """Tenure has written this version. Of other kinds the answer may be lost, and the watch late."""
-        if obj is not None and resource == r.NODE_CLAIMS:
+        if resource == r.NODE_CLAIMS:
             self._own.add(obj["metadata"]["resourceVersion"])
 
     def now(self) -> State:
@@ -61,8 +62,11 @@ class Recent:
             found[one] = {record.obj["metadata"]["name"]: record.obj for record in records}
         return found
 
-    def past(self) -> Iterator[State]:
-        """As it was, the latest first; one state for each instant. Tenure's own writes are kept."""
+    def past(self, kinds: Collection[Resource] = KEPT) -> Iterator[State]:
+        """As it was, the latest first; one state for each instant. Tenure's own writes are kept.
+
+        ``kinds``: those whose watches are late; of the others everything is as it is.
+        """
         state = {resource: {**objects} for resource, objects in self._mirror.items()}
         last: datetime | None = None
         known: set[tuple[Resource, str]] = set()
@@ -70,6 +74,8 @@ class Recent:
         for at, resource, name, before, version in reversed(self._log):
             if self._environment.now() - at > self.late:
                 return
+            if resource not in kinds:
+                continue
             if last is not None and at != last:
                 yield state
             last = at
@@ -82,3 +88,9 @@ class Recent:
             else:
                 state[resource][name] = before
         yield state
+
+    def seen(self) -> Iterator[State]:
+        """Every state that Tenure may still have seen: each kind has a watch of its own."""
+        for count in range(len(KEPT), 0, -1):
+            for kinds in combinations(KEPT, count):
+                yield from self.past(kinds)
