@@ -10,7 +10,7 @@ instant of it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from random import Random
 from typing import Final
@@ -32,7 +32,16 @@ from tests.fuzz.deeds import (
     populate,
     set_faults,
 )
-from tests.fuzz.rest import announced, misjudged, overdue, restless, settled, unsettled
+from tests.fuzz.rest import (
+    announced,
+    misjudged,
+    overdue,
+    restless,
+    settled,
+    unfinished,
+    unsettled,
+)
+from tests.fuzz.voluntary import VOLUNTARY_DEEDS, lift_everything
 from tests.runtime.worlds import Tapped
 
 #: Events of a watch may come 15 seconds apart, one after the other.
@@ -49,15 +58,20 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     #: … and how long it then has to stay so.
     rest: timedelta = timedelta(minutes=20)
     deeds: tuple[Deed, ...] = DEEDS
-    #: Whether users take back what holds repairs, once the trouble is over.
-    lifted: bool = False
+    #: What users take back once the trouble is over.
+    lifts: Callable[[Tapped], object] = lambda world: None
+    #: Whether nothing may then be left that Tenure would take away by choice.
+    chosen: bool = False
 
 
 LONG: Final = Pace(trouble=timedelta(hours=2), gap=timedelta(seconds=90))
 SHORT: Final = Pace(trouble=timedelta(minutes=12), gap=timedelta(seconds=20))
 LEAKY: Final = msgspec.structs.replace(SHORT, deeds=LEAKY_DEEDS)
-HELD: Final = msgspec.structs.replace(SHORT, deeds=HELD_DEEDS, lifted=True)
+HELD: Final = msgspec.structs.replace(SHORT, deeds=HELD_DEEDS, lifts=lift)
 DRIFTY: Final = msgspec.structs.replace(SHORT, deeds=DRIFT_DEEDS)
+VOLUNTARY: Final = msgspec.structs.replace(
+    SHORT, deeds=VOLUNTARY_DEEDS, lifts=lift_everything, chosen=True
+)
 UNHEALTHY_DAY: Final = msgspec.structs.replace(SHORT, deeds=UNHEALTHY_DEEDS)
 
 
@@ -119,8 +133,7 @@ def _trouble(world: Tapped, random: Random, pace: Pace) -> int:
 
 
 def _calm(world: Tapped, pace: Pace) -> list[str]:
-    if pace.lifted:
-        lift(world)
+    pace.lifts(world)
     world.infrastructure.faults.clear()
     world.api_tap.lag.clear()
     world.cloud_tap.lose = lambda verb, what: False
@@ -128,16 +141,19 @@ def _calm(world: Tapped, pace: Pace) -> list[str]:
 
     def is_restless() -> bool:
         late.update(dict.fromkeys(overdue(world, calm_since)))
-        return bool(restless(world))
+        return bool(unrest())
+
+    def unrest() -> list[str]:
+        return restless(world) + (unfinished(world) if pace.chosen else [])
 
     if not world.run_while(is_restless, at_most=pace.calm, step=STEP):
-        return restless(world)
+        return unrest()
     if late:
         return [*late]
     world.run(2 * STEP)  # What has just come to rest is still being written down.
     before, may_change = settled(world), announced(world)
     world.run(pace.rest)
-    return restless(world) + misjudged(world) + unsettled(world, before, may_change)
+    return unrest() + misjudged(world) + unsettled(world, before, may_change)
 
 
 def _told(world: Tapped, reason: Reason) -> Iterator[Entry]:

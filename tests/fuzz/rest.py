@@ -14,10 +14,15 @@ from tenure.core.marks.deadline import deadline_of
 from tenure.core.policy.deciders import deciders
 from tenure.model.api.names import (
     DISRUPTED_TAINT,
+    DRIFTED_CONDITION,
+    EMPTY_CONDITION,
+    EXPIRED_CONDITION,
     FINALIZER,
     NODEPOOL,
+    REBALANCE_CONDITION,
     REBOOT_PRE_BOOT_ID,
     REPLACED_BY,
+    REPLACES,
     ZONE,
 )
 from tenure.model.api.nodeclaim import NodeClaim
@@ -29,6 +34,9 @@ from tests.fuzz.deeds import REBOOT_REQUIRED, TEMPLATE, UNHEALTHY
 from tests.runtime.worlds import Tapped
 
 RESOURCES: Final = {one.kind: one.plural for one in (NODE_CLAIMS, NODE_POOLS, NODES, PODS)}
+
+#: The conditions of claims that make their nodes candidates.
+CHOSEN: Final = {DRIFTED_CONDITION, EMPTY_CONDITION, EXPIRED_CONDITION, REBALANCE_CONDITION}
 
 
 def restless(world: Tapped) -> list[str]:
@@ -69,6 +77,24 @@ def restless(world: Tapped) -> list[str]:
     ]
 
 
+def unfinished(world: Tapped) -> list[str]:
+    """What Tenure would take away by choice, and replacements that replace nothing."""
+    claims = world.store.list(NODE_CLAIMS)
+    uids = {claim["metadata"]["uid"] for claim in claims}
+    problems = []
+    for claim in claims:
+        name, annotations = claim["metadata"]["name"], claim["metadata"].get("annotations", {})
+        said = {
+            c["type"]
+            for c in claim.get("status", {}).get("conditions", ())
+            if c["status"] == "True"
+        }
+        problems += [f"claim {name} is still there: {one}" for one in sorted(said & CHOSEN)]
+        if uids & set(annotations.get(REPLACES, "").split(",")):
+            problems.append(f"claim {name} is the replacement of one that is still there")
+    return problems
+
+
 def misjudged(world: Tapped) -> list[str]:
     """Claims that have drifted and do not say so, or the other way round; by arithmetic of its own."""
     pools = {pool["metadata"]["name"]: pool for pool in world.store.list(NODE_POOLS)}
@@ -87,6 +113,7 @@ def misjudged(world: Tapped) -> list[str]:
                 one["key"] == ZONE and labels[ZONE] not in one["values"]
                 for one in template["spec"]["requirements"]
             ),
+            "expireAfter": claim["spec"]["expireAfter"] != template["spec"]["expireAfter"],
             "image": running[claim["status"]["providerID"]].image_id != wanted,
         }
         told = any(

@@ -19,7 +19,18 @@ from random import SystemRandom
 from typing import Final
 
 from tenure.sim.check.rules import RULES
-from tests.fuzz.day import DRIFTY, HELD, LEAKY, LONG, SHORT, UNHEALTHY_DAY, Outcome, Pace, live
+from tests.fuzz.day import (
+    DRIFTY,
+    HELD,
+    LEAKY,
+    LONG,
+    SHORT,
+    UNHEALTHY_DAY,
+    VOLUNTARY,
+    Outcome,
+    Pace,
+    live,
+)
 
 PACES: Final = {
     "long": LONG,
@@ -28,6 +39,7 @@ PACES: Final = {
     "unhealthy": UNHEALTHY_DAY,
     "held": HELD,
     "drifty": DRIFTY,
+    "voluntary": VOLUNTARY,
 }
 
 
