@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.reasons import Reason
+from tenure.model.settings import Settings
 from tenure.sim.history import Entry
 from tenure.sim.world import World, WorldOptions
 from tests.fuzz.deeds import (
@@ -58,6 +59,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     #: … and how long it then has to stay so.
     rest: timedelta = timedelta(minutes=20)
     deeds: tuple[Deed, ...] = DEEDS
+    settings: Settings = Settings()
     #: What users take back once the trouble is over.
     lifts: Callable[[Tapped], object] = lambda world: None
     #: Whether nothing may then be left that Tenure would take away by choice.
@@ -68,7 +70,10 @@ LONG: Final = Pace(trouble=timedelta(hours=2), gap=timedelta(seconds=90))
 SHORT: Final = Pace(trouble=timedelta(minutes=12), gap=timedelta(seconds=20))
 LEAKY: Final = msgspec.structs.replace(SHORT, deeds=LEAKY_DEEDS)
 HELD: Final = msgspec.structs.replace(SHORT, deeds=HELD_DEEDS, lifts=lift)
-DRIFTY: Final = msgspec.structs.replace(SHORT, deeds=DRIFT_DEEDS)
+#: Nothing is done about drift, so that the claims which have drifted are there to be looked at.
+DRIFTY: Final = msgspec.structs.replace(
+    SHORT, deeds=DRIFT_DEEDS, settings=Settings(voluntary_disruption=False)
+)
 VOLUNTARY: Final = msgspec.structs.replace(
     SHORT, deeds=VOLUNTARY_DEEDS, lifts=lift_everything, chosen=True
 )
@@ -95,7 +100,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 def live(seed: int, pace: Pace = LONG) -> Outcome:
     """The day of this seed, from the first pod to the last problem."""
     random = Random(f"fuzz/{seed}")
-    world = Tapped(options=WorldOptions(seed=seed))
+    world = Tapped(options=WorldOptions(seed=seed, settings=pace.settings))
     world.checkers.recent.late = LATE
     try:
         crashes = _trouble(world, random, pace)

@@ -347,6 +347,10 @@ def lift(world: Tapped) -> None:
         if DO_NOT_DISRUPT in meta.get("annotations", {}):
             patch = {"metadata": {"annotations": {DO_NOT_DISRUPT: None}}}
             world.store.patch(PODS, meta["namespace"], meta["name"], patch)
+    # A Node whose claim a user has dropped has no deadline: its pods have to be evicted.
+    for pdb in world.store.list(POD_DISRUPTION_BUDGETS):
+        name = pdb["metadata"]["name"]
+        world.store.patch(POD_DISRUPTION_BUDGETS, "default", name, {"spec": {"maxUnavailable": 1}})
     for pool in world.store.list(NODE_POOLS):
         spec = {
             "repair": {"maxUnhealthy": "100%"},

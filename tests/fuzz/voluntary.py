@@ -21,7 +21,6 @@ from tenure.model.api.resource import (
     NODE_CLAIMS,
     NODE_POOLS,
     NODES,
-    POD_DISRUPTION_BUDGETS,
 )
 from tenure.model.api.window import ACTIONS
 from tests.builders import Manifest
@@ -195,9 +194,6 @@ def lift_everything(world: Tapped) -> None:
         metadata = {"metadata": {"annotations": {DO_NOT_DISRUPT: None}}}
         patch: Any = {"spec": {"template": metadata}}
         world.store.patch(DEPLOYMENTS, "default", deployment["metadata"]["name"], patch)
-    for pdb in world.store.list(POD_DISRUPTION_BUDGETS):
-        name = pdb["metadata"]["name"]
-        world.store.patch(POD_DISRUPTION_BUDGETS, "default", name, {"spec": {"maxUnavailable": 1}})
     for pool in world.store.list(NODE_POOLS):
         spec: dict[str, Any] = {"disruption": {"consolidateAfter": "30s"}}
         if pool["spec"]["template"]["spec"]["expireAfter"] in AGES:

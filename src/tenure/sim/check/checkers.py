@@ -39,7 +39,7 @@ from tenure.sim.check.promises import (
     not_leaving,
     uncalled_reboot,
 )
-from tenure.sim.check.recent import LATE, Recent
+from tenure.sim.check.recent import Recent
 from tenure.sim.check.replacements import Replacements
 from tenure.sim.check.rules import RULES
 from tenure.sim.check.starts import Starts
@@ -344,8 +344,8 @@ class Checkers:
         return f"claim {instance.claim_name} has two instances: {', '.join(sorted(live))}"
 
     def _lost_pods(self, claim: Obj) -> str:
-        """Pods that a drain has to move first; one that came within the last half minute was
-        bound while the taint was on its way."""
+        """Pods that a drain has to move first. One that came lately was bound while the taint was on
+        its way, or the watch has not shown it yet."""
         now, by = self._environment.now(), read.deadline(claim)
         if by is not None and now >= later(by, -SLACK):
             return ""
@@ -361,7 +361,7 @@ class Checkers:
             began = read.instant(pod, "status", "startTime")
             stops = read.instant(pod, "metadata", "deletionTimestamp")
             stuck = stops is not None and now > stops + LAST_MINUTE - SECOND
-            if not stuck and began is not None and now - began > LATE:
+            if not stuck and began is not None and now - began > self.recent.late:
                 return f"pod {pod['metadata']['name']} runs on the instance of claim {claim['metadata']['name']}"
         return ""
 
