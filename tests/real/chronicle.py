@@ -1,4 +1,4 @@
-"""Every version of the claims, Nodes and pods of a story, in the order in which they were written.
+"""Every version of the pools, claims, Nodes and pods of a story, in the order in which they were written.
 
 Versions order what happens to all objects, whenever we hear of it: so a story can say what came first,
 however slow the machine is.
@@ -14,12 +14,12 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import Unavailable
-from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS, Resource
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS, Resource
 from tests.real.users import LOOK_EVERY, PATIENCE, Users
 
 Json = dict[str, Any]
 Holds = Callable[[Json], bool]
-FOLLOWED: Final = (NODE_CLAIMS, NODES, PODS)
+FOLLOWED: Final = (NODE_POOLS, NODE_CLAIMS, NODES, PODS)
 
 
 class Chronicle:
@@ -41,6 +41,21 @@ class Chronicle:
 
     def of(self, thing: Json) -> list[Json]:
         return self.versions.get(thing["metadata"]["uid"], [])
+
+    def node_of(self, claim: Json) -> Json:
+        """The Node of a claim, as it was last, whether it is still there or not."""
+        provider_id = claim["status"]["providerID"]
+        (node,) = [
+            node
+            for *_, node in self.versions.values()
+            if node["spec"].get("providerID") == provider_id
+        ]
+        return node
+
+    def pods_on(self, claim: Json) -> list[Json]:
+        """Every pod that was ever bound to its Node, as it was last."""
+        name = claim["status"]["nodeName"]
+        return [pod for *_, pod in self.versions.values() if pod["spec"].get("nodeName") == name]
 
     def seen(self, thing: Json, holds: Holds, *, after: int = 0) -> list[Json]:
         """Its versions of which that is true, after that version of the cluster."""

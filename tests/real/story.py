@@ -82,7 +82,7 @@ class Story:
         return {each.provider_id for each in await self.cloud.list_instances(self.cluster)}
 
     async def scale_to_zero(self, deployment: str) -> None:
-        """Nothing consolidates yet, so the empty claims are deleted by hand."""
+        """The empty claims are deleted by hand: sooner than emptiness would."""
         patch = {"spec": {"replicas": 0}}
         await self.client.patch(DEPLOYMENTS, deployment, patch, namespace=self.namespace)
         await self.until(PODS, lambda pods: not pods, "empty")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tenure.model.api.names import (
     DISRUPTED_TAINT,
     DO_NOT_DISRUPT,
     NODEPOOL,
-    REPLACES,
 )
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
@@ -19,7 +18,8 @@ from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class
 from tests.real import unhealthy as nodehealth
 from tests.real.chronicle import Chronicle, has_taint, is_leaving, says
-from tests.real.deadlines import Leaving, in_place, tell
+from tests.real.deadlines import Leaving, in_place
+from tests.real.replacements import replacement_of, tell
 from tests.real.terminations import at, stamp_of
 from tests.real.unhealthy import a_graceful_pool
 from tests.real.users import Json, names, running
@@ -73,7 +73,7 @@ def test_a_replacement_comes_first_and_a_protected_pod_stays_as_long_as_the_boun
         await leaving.scene.all_run(4)
         await leaving.scene.in_order(claims=1, ever=2)
 
-    tell_all(cluster, tmp_path, "careful", story)
+    tell(cluster, tmp_path, "careful", story)
 
 
 async def replaced_first(
@@ -100,18 +100,6 @@ async def replaced_first(
     for about in (names([node])[0], names([claim])[0]):
         await leaving.event("Replacing", about)
         await leaving.event("Replaced", about)
-
-
-async def replacement_of(leaving: Leaving, claim: Json) -> Json:
-    """Until there is one; it says which claim it replaces."""
-    uid = claim["metadata"]["uid"]
-
-    def ours(claims: list[Json]) -> list[Json]:
-        return [c for c in claims if c["metadata"].get("annotations", {}).get(REPLACES) == uid]
-
-    claims = await leaving.users.until(NODE_CLAIMS, lambda now: bool(ours(now)), "replaced")
-    (new,) = ours(claims)
-    return new
 
 
 def test_a_replacement_that_does_not_come_up_leaves_the_unhealthy_node_as_it_was(
@@ -148,7 +136,7 @@ def test_a_replacement_that_does_not_come_up_leaves_the_unhealthy_node_as_it_was
         assert leaving.audit.orders() == []
         assert await leaving.scene.pods_on(claim) == names(pods)
 
-    tell_all(cluster, tmp_path, "failed", story)
+    tell(cluster, tmp_path, "failed", story)
 
 
 def test_a_bound_decides_whether_pods_can_hold_a_repair(
@@ -168,7 +156,7 @@ def test_a_bound_decides_whether_pods_can_hold_a_repair(
         await leaving.scene.all_run(2)
         await leaving.scene.in_order(claims=2, ever=4)
 
-    tell_all(cluster, tmp_path, "bounds", story)
+    tell(cluster, tmp_path, "bounds", story)
 
 
 async def unbounded(leaving: Leaving, chronicle: Chronicle) -> None:
@@ -201,12 +189,3 @@ async def at_once(leaving: Leaving, chronicle: Chronicle) -> None:
 async def pod_of(leaving: Leaving, prefix: str) -> Json:
     (pod,) = [p for p in await leaving.users.all(PODS) if names([p])[0].startswith(prefix)]
     return pod
-
-
-def tell_all(cluster: ControlPlane, folder: Path, namespace: str, story: Any) -> None:
-    async def told(leaving: Leaving) -> None:
-        chronicle = Chronicle(leaving.users)
-        async with chronicle.written():
-            await story(leaving, chronicle)
-
-    tell(cluster, folder, namespace, told)

@@ -13,7 +13,7 @@ from tests.builders import a_deployment, a_node_class
 from tests.real import unhealthy as nodehealth
 from tests.real.chronicle import Chronicle
 from tests.real.deadlines import Leaving
-from tests.real.test_graceful_repair import tell_all
+from tests.real.replacements import tell
 from tests.real.unhealthy import a_graceful_pool
 from tests.real.users import PATIENCE, names, running
 
@@ -50,4 +50,4 @@ def test_full_nodes_become_unhealthy_at_once_and_none_is_terminated_without_a_re
                 await asyncio.sleep(0.3)
         assert not without, f"of {NODES} pods at times only {fewest} ran"
 
-    tell_all(cluster, tmp_path, "many", story)
+    tell(cluster, tmp_path, "many", story)
