@@ -18,11 +18,20 @@ KEEP_EMPTY: Final = {"consolidateAfter": "Never"}
 
 
 def a_small_pool(
-    name: str, *, template: Manifest | None = None, **disruption: Any
+    name: str,
+    *,
+    template: Manifest | None = None,
+    node_class: str = "default",
+    **disruption: Any,
 ) -> tuple[Manifest, Manifest]:
     """A pool of nodes that one pod fills, and a Deployment of its name with one pod for it."""
-    kind = a_requirement(INSTANCE_TYPE, TWO_CORES)
-    pool = a_pool(name, requirements=[kind], template=template, disruption=KEEP_EMPTY | disruption)
+    pool = a_pool(
+        name,
+        requirements=[a_requirement(INSTANCE_TYPE, TWO_CORES)],
+        node_class=node_class,
+        template=template,
+        disruption=KEEP_EMPTY | disruption,
+    )
     return pool, a_deployment(name, cpu="1500m", **in_place(name))
 
 
