@@ -235,6 +235,8 @@ class ControlPlane:
             f"--service-account-private-key-file={self._service_account_key}",
             f"--node-monitor-grace-period={MONITOR_GRACE}",
             f"--node-startup-grace-period={MONITOR_GRACE}",
+            # Hundreds of pods come and go within seconds; by default it makes 20 in each.
+            "--kube-api-qps=200", "--kube-api-burst=400",
         ])  # fmt: skip
 
     @property
