@@ -398,8 +398,8 @@ class LeftOverKept(Fact, frozen=True):
 
     def __str__(self) -> str:
         return (
-            f"NodeClaim {self.claim} replaces NodeClaim {self.replaces}, whose command is about to "
-            f"begin; looked at again at {format_time(self.until)}"
+            f"no command of NodeClaim {self.replaces} waits for its replacement {self.claim}, which is "
+            f"removed at {format_time(self.until)} unless one does by then, or pods use it"
         )
 
 

@@ -4,7 +4,7 @@ The claim that such a replacement was launched for is still there, does not term
 name it. Of each of these, the first that applies:
 
 1. kept      pods of a node were planned for in this pass, and may count on it: it is looked at again;
-2. new       it was created a moment ago: its command is about to begin;
+2. new       it was created a moment ago: its command may be about to begin;
 3. in use    a pod is there, or pods that wait for capacity fit on it: it loses its mark, and is a node
              like any other from then on;
 4. removed   its claim is deleted. It is nothing that a user has: neither windows nor budgets are asked.
