@@ -42,7 +42,7 @@ $(READY): pyproject.toml uv.lock
 	@env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --frozen --quiet --no-python-downloads
 	@touch $@
 
-demo: $(READY) ## Watch an embedded cluster for half a minute
+demo: $(READY) ## Watch an embedded cluster for twenty seconds
 	@$(BIN)/tenure demo $(ARGS)
 
 test: $(READY) ## Run all tests (no network); ARGS="-k drain" picks some

@@ -25,8 +25,9 @@ WIDTH, HEIGHT = 104, 26
 
 
 def chosen_moment(board: Board) -> bool:
-    """The unhealthy node waits for the protected pod, and its replacement is in service."""
-    return any(row.phase == "draining" and row.pods == 1 for row in board.rows)
+    """The first drifted node is drained, its replacement is in service, the others wait for the budget."""
+    phases = [row.phase for row in board.rows]
+    return "draining" in phases and "drifted" in phases
 
 
 def draw(moment: Callable[[Board], bool] = chosen_moment) -> str:

@@ -70,10 +70,10 @@ def test_book_keeping_is_not_told() -> None:
 
 @pytest.fixture(scope="module")
 def busy() -> Iterator[DemoRun]:
-    """The moment at which one node is drained and its successor boots."""
+    """The moment at which one drifted node is drained and the others wait for the budget."""
     with World() as world:
         demo_run = DemoRun(world)
-        while not {"draining", "booting"} <= {row.phase for row in look(world).rows}:
+        while not {"draining", "drifted"} <= {row.phase for row in look(world).rows}:
             assert not demo_run.story.over
             demo_run.step()
         demo_run.step()
@@ -105,13 +105,14 @@ def test_eighty_columns_are_enough_for_why_and_what_next(busy: DemoRun) -> None:
     assert "draining" in text
     assert "└ waiting for" in text
     assert "retried" in text
-    assert "booting" in text
+    assert "└ budget 1 of NodePool general allows 1 of" in text
 
 
 def test_on_a_small_screen_nodes_at_work_give_way(busy: DemoRun) -> None:
     text = "\n".join(shown(busy, 80, 16))
     assert "draining" in text
     assert "in service" not in text
+    assert "drifted  " not in text, "nor is a node shown that only waits"
 
 
 def test_rows_and_totals_are_the_clusters_own(busy: DemoRun) -> None:
@@ -130,6 +131,15 @@ def test_a_draining_node_says_when_its_next_pod_is_asked(busy: DemoRun) -> None:
     at, _, rest = row.next_.partition(" ")
     assert at >= f"{busy.world.now:%H:%M:%S}"
     assert rest.endswith((": eviction retried", ": protection ends"))
+
+
+def test_a_drifted_node_says_what_blocks_it_and_its_phase_says_why_it_is_to_go(
+    busy: DemoRun,
+) -> None:
+    waiting = [row for row in look(busy.world).rows if row.phase == "drifted"]
+    assert len(waiting) == 2
+    assert {row.reason for row in waiting} == {Reason.DISRUPTION_BLOCKED}
+    assert all(row.why.startswith("budget 1 of NodePool general allows 1 of") for row in waiting)
 
 
 def test_every_reason_of_a_node_so_far_has_a_phase(busy: DemoRun) -> None:

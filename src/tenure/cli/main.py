@@ -30,7 +30,7 @@ class _Entry(NamedTuple):
 
 COMMANDS: Final = {
     "demo": _Entry(
-        "tenure.cli.commands.demo", "Watch a cluster being looked after, in half a minute."
+        "tenure.cli.commands.demo", "Watch a cluster being looked after, for twenty seconds."
     ),
     "run": _Entry("tenure.cli.commands.run", "Look after a real cluster."),
     "up": _Entry("tenure.cli.commands.up", "Serve the embedded cluster to kubectl."),

@@ -1,4 +1,4 @@
-"""``tenure demo``: half a minute of an embedded cluster with Tenure at work in it.
+"""``tenure demo``: twenty seconds of an embedded cluster with Tenure at work in it.
 
 On a terminal a live view, paced and steerable by keys; elsewhere plain lines, or one JSON
 object per event, as fast as it goes. The story and the seed decide everything that is
@@ -27,8 +27,8 @@ from tenure.cli.view.tail import Line, Tail
 from tenure.sim.history import Entry
 from tenure.sim.world import World, WorldOptions
 
-#: The story takes about five minutes of the cluster's time.
-DEFAULT_SPEED: Final = 10.0
+#: The story takes about eight minutes of the cluster's time.
+DEFAULT_SPEED: Final = 25.0
 
 #: The cluster advances in these steps: fine enough to look smooth, the same at any speed.
 STEP: Final = timedelta(milliseconds=500)

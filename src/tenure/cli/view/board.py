@@ -31,17 +31,19 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True):
     age: timedelta
     pods: int
     reason: Reason
+    phase: str
     why: str
     next_: str
-
-    @property
-    def phase(self) -> str:
-        return words.phase(self.reason)
 
     @property
     def settled(self) -> bool:
         """Nothing is going on with it."""
         return self.reason is Reason.IN_SERVICE
+
+    @property
+    def only_waits(self) -> bool:
+        """It is a candidate, and a gate blocks it."""
+        return self.reason in words.BLOCKED
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +102,8 @@ def _row(
         age=now - claim.created_at,
         pods=len(pods),
         reason=verdict.reason,
-        why=words.short(verdict.message),
+        phase=words.phase(verdict.reason, verdict.facts),
+        why=words.short(words.unsaid(verdict.facts, verdict.reason)),
         next_=_next(verdict, pods, evaluator),
     )
 

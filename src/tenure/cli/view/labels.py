@@ -7,9 +7,17 @@ phase it belongs to and what the subject is waiting for next.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from tenure.core.disrupt.facts import (
+    NodeDrifted,
+    NodeExpired,
+    NodeIsEmpty,
+    RebalanceRecommended,
+)
+from tenure.core.facts import Fact, sentence
 from tenure.core.reasons import Reason
 from tenure.model.cloud.offering import MICRO_DOLLARS
 
@@ -38,6 +46,14 @@ PHASES: Final[dict[Reason, str]] = {
     Reason.NODE_NOT_EMPTY: "in service",
     Reason.EXPIRED: "in service",
     Reason.NOT_EXPIRED: "in service",
+    Reason.DRIFTED: "drifted",
+    Reason.NOT_DRIFTED: "in service",
+    Reason.DRIFT_UNKNOWN: "in service",
+    Reason.DISRUPTION_BLOCKED: "blocked",
+    Reason.DISRUPTION_WAITS: "blocked",
+    Reason.DISRUPTION_CANCELLED: "in service",
+    Reason.VOLUNTARY_DISRUPTION_OFF: "in service",
+    Reason.REPLACEMENT_FAILED: "failed",
     Reason.EXPIRATION_FORCED: "leaving",
     Reason.REPLACEMENT_LEFT_OVER: "leaving",
     Reason.CLAIM_DELETED: "terminating",
@@ -79,6 +95,15 @@ PHASES: Final[dict[Reason, str]] = {
     Reason.REBOOT_CANCELLED: "in service",
 }
 
+#: One word for a candidate that a gate blocks: why it is one, by the first fact of the verdict.
+CANDIDATES: Final[dict[type[Fact], str]] = {
+    NodeIsEmpty: "empty",
+    NodeExpired: "expired",
+    NodeDrifted: "drifted",
+    RebalanceRecommended: "to leave",
+}
+BLOCKED: Final = frozenset({Reason.DISRUPTION_BLOCKED, Reason.DISRUPTION_WAITS})
+
 #: What a node in this state waits for when no instant is known.
 AWAITED: Final[dict[Reason, str]] = {
     Reason.LAUNCHING: "the cloud's answer",
@@ -108,6 +133,8 @@ AT_RECHECK: Final[dict[Reason, str]] = {
     Reason.PROTECTED: "protection ends",
     Reason.POD_TERMINATING: "its grace period is over",
     Reason.BATCHING: "is provisioned for",
+    Reason.DISRUPTION_BLOCKED: "evaluated again",
+    Reason.DISRUPTION_WAITS: "evaluated again",
 }
 
 _INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT(\d\d:\d\d:\d\d)Z")
@@ -115,8 +142,19 @@ _INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT(\d\d:\d\d:\d\d)Z")
 _NAMESPACE: Final = re.compile(r"(?<![\w.-])default/")
 
 
-def phase(reason: Reason) -> str:
+def phase(reason: Reason, facts: Sequence[Fact] = ()) -> str:
+    if _tells_candidate(facts, reason):
+        return CANDIDATES[type(facts[0])]
     return PHASES.get(reason, str(reason))
+
+
+def unsaid(facts: Sequence[Fact], reason: Reason) -> str:
+    """What the phase does not say: of a candidate, what blocks it."""
+    return sentence(facts[1:] if _tells_candidate(facts, reason) else facts)
+
+
+def _tells_candidate(facts: Sequence[Fact], reason: Reason) -> bool:
+    return reason in BLOCKED and len(facts) > 1 and type(facts[0]) in CANDIDATES
 
 
 def short(sentence: str) -> str:

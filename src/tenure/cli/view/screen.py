@@ -42,6 +42,9 @@ _PHASE_STYLES: Final = {
     "lost": "red",
     "timed out": "red",
     "failed": "red",
+    "drifted": "yellow",
+    "expired": "yellow",
+    "to leave": "yellow",
 }
 _COMING_STYLE: Final = "cyan"
 
@@ -115,9 +118,9 @@ def _nodes(rows: Sequence[NodeRow], *, width: int, lines_max: int) -> list[Text]
 
 
 def _most_important(rows: Sequence[NodeRow], *, wide: bool, lines_max: int) -> list[NodeRow]:
-    """As many rows as fit, in their order; nodes at work give way first."""
+    """As many rows as fit, in their order; nodes at work give way first, then those that only wait."""
     kept, left = set[str](), lines_max
-    for row in sorted(rows, key=lambda row: row.settled):
+    for row in sorted(rows, key=lambda row: (row.settled, row.only_waits)):
         left -= 1 if wide or row.settled else 2
         if left < 0:
             break

@@ -1,4 +1,4 @@
-"""The demo's story: some web servers and a report, a node that becomes unhealthy, and a user who deletes a node.
+"""The demo's story: some web servers and a report, a node that becomes unhealthy, and a pool whose template changes.
 
 The story is what users and nodes do; everything else on the screen is decided by Tenure. Each
 beat waits for the one before it to come to rest, so a story told with another seed (other
@@ -14,7 +14,14 @@ from typing import Any, Final
 import msgspec
 
 from tenure.model.api.names import CAPACITY_TYPE, DO_NOT_DISRUPT
-from tenure.model.api.resource import DEPLOYMENTS, NODES, PODS
+from tenure.model.api.resource import (
+    DEPLOYMENTS,
+    MAINTENANCE_WINDOWS,
+    NODE_CLAIMS,
+    NODE_POOLS,
+    NODES,
+    PODS,
+)
 from tenure.sim.cloud.catalogue import CPU_LABEL
 from tenure.sim.serve.welcome import NODE_CLASS, NODE_CLASS_REF
 from tenure.sim.world import World
@@ -30,6 +37,10 @@ BREATH: Final = timedelta(seconds=12)
 REPORT_PROTECTED_FOR: Final = "3m"
 #: What the node-problem-detector says of a kernel that hangs.
 KERNEL_HANGS: Final = "KernelDeadlock"
+POOL: Final = "general"
+WINDOW: Final = "mornings"
+#: Later than the repair needs, so that the new template has to wait for it.
+WINDOW_OPENS: Final = "08:05"
 
 
 class Beat(msgspec.Struct, frozen=True):
@@ -49,6 +60,7 @@ class Story:
         self._beats = list(BEATS)
         self._restless_at = world.now
         self._resting = True
+        self._window_open = False
 
     @property
     def over(self) -> bool:
@@ -60,6 +72,7 @@ class Story:
     def advance(self) -> None:
         """Look at the cluster; play the next beat if it is time."""
         self._look()
+        self._look_at_window()
         if self._beats and self._rested(self._beats[0].after):
             beat = self._beats.pop(0)
             subject, reason = beat.do(self._world)
@@ -77,9 +90,18 @@ class Story:
         if not rests:
             self._restless_at = world.now
 
+    def _look_at_window(self) -> None:
+        opens = any(_says(w, "Active") for w in self._world.store.list(MAINTENANCE_WINDOWS))
+        if opens and not self._window_open:
+            message = "the maintenance window opens: drifted nodes may be replaced, one at a time"
+            self._world.history.note(
+                "cluster", f"{MAINTENANCE_WINDOWS.kind}/{WINDOW}", "Active", message
+            )
+        self._window_open = opens
+
 
 def at_rest(world: World) -> bool:
-    """Every pod runs, every node serves and is healthy, nothing is terminating."""
+    """Every pod runs, every node serves, is healthy and as its pool asks; nothing is terminating."""
     snapshot = world.controller.snapshot()
     pods = [pod for pod in world.store.list(PODS) if "deletionTimestamp" not in pod["metadata"]]
     return (
@@ -87,6 +109,7 @@ def at_rest(world: World) -> bool:
         and _replicas_wanted(world) <= len(pods)
         and all(c.initialized and not c.deleting for c in snapshot.claims.values())
         and not any(_says(node, KERNEL_HANGS) for node in world.store.list(NODES))
+        and not any(_says(claim, "Drifted") for claim in world.store.list(NODE_CLAIMS))
     )
 
 
@@ -105,7 +128,8 @@ def _replicas_wanted(world: World) -> int:
 def _open(world: World) -> tuple[str, str]:
     world.apply(NODE_CLASS)
     world.apply(_POOL)
-    return "NodePool/general", "Created"
+    world.apply(_WINDOW)
+    return f"NodePool/{POOL}", "Created"
 
 
 def _deploy(world: World) -> tuple[str, str]:
@@ -123,11 +147,10 @@ def _kernel_hangs(world: World) -> tuple[str, str]:
     return f"Node/{node}", KERNEL_HANGS
 
 
-def _delete_node(world: World) -> tuple[str, str]:
-    names = sorted(node["metadata"]["name"] for node in world.store.list(NODES))
-    node = next(name for name in names if name != _node_of_report(world))
-    world.store.delete(NODES, "", node)
-    return f"Node/{node}", "Deleted"
+def _change_template(world: World) -> tuple[str, str]:
+    labels = {"metadata": {"labels": {"example.com/release": "two"}}}
+    world.store.patch(NODE_POOLS, "", POOL, {"spec": {"template": labels}})
+    return f"NodePool/{POOL}", "TemplateChanged"
 
 
 def _node_of_report(world: World) -> str:
@@ -137,8 +160,8 @@ def _node_of_report(world: World) -> str:
 
 BEATS: Final = (
     Beat(
-        "a NodePool is created: 4 cpus per node, spot or on-demand; a node that is unhealthy for "
-        "20s is replaced, and the new node comes first",
+        "a NodePool is created: 4 cpus per node, 1 node disrupted at a time; unhealthy for 20s, a node "
+        f"is replaced at once, drifted not before the window of {WINDOW_OPENS}; the new node comes first",
         _open,
         timedelta(0),
     ),
@@ -149,14 +172,18 @@ BEATS: Final = (
         timedelta(seconds=4),
     ),
     Beat("the kernel of the node under the report hangs: the node is unhealthy", _kernel_hangs),
-    Beat("a user deletes a node (kubectl delete node); its pods are evicted first", _delete_node),
+    Beat(
+        "a user changes the template of the NodePool (kubectl edit nodepool): every node has drifted",
+        _change_template,
+    ),
 )
 
 _POOL: Final = {
     "apiVersion": "karpenter.sh/v1",
     "kind": "NodePool",
-    "metadata": {"name": "general"},
+    "metadata": {"name": POOL},
     "spec": {
+        "disruption": {"budgets": [{"nodes": "1"}]},
         "repair": {
             "terminationMode": "Graceful",
             "policies": [
@@ -178,6 +205,19 @@ _POOL: Final = {
                 "nodeClassRef": NODE_CLASS_REF,
             }
         },
+    },
+}
+
+_WINDOW: Final = {
+    "apiVersion": MAINTENANCE_WINDOWS.api_version,
+    "kind": MAINTENANCE_WINDOWS.kind,
+    "metadata": {"name": WINDOW},
+    "spec": {
+        "type": "Allow",
+        "actions": ["Drift"],
+        "schedules": [
+            {"cron": f"{WINDOW_OPENS[3:]} {WINDOW_OPENS[:2]} * * *", "duration": "10m"},
+        ],
     },
 }
 

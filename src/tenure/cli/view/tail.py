@@ -15,6 +15,8 @@ from typing import Final
 import msgspec
 
 from tenure.cli.view import labels as words
+from tenure.core.disrupt.facts import NodeDrifted
+from tenure.core.facts import sentence
 from tenure.core.reasons import REASONS, Reason
 from tenure.sim.history import Entry
 
@@ -46,6 +48,7 @@ _SPEAKER: Final = {
     Reason.EVICTION_REFUSED: "Node",
     Reason.IN_SERVICE: "NodeClaim",
     Reason.UNHEALTHY: "Node",
+    Reason.DISRUPTION_BLOCKED: "NodeClaim",
     Reason.REPAIR_DUE: "Node",
     Reason.REPLACING: "Node",
     Reason.REPLACED: "Node",
@@ -88,7 +91,7 @@ class Tail:
             source=entry.source,
             subject=entry.subject,
             reason=entry.reason,
-            message=words.short(entry.message),
+            message=words.short(_news_of(entry)),
         )
 
     def take(self, now: datetime) -> list[Line]:
@@ -108,3 +111,10 @@ class Tail:
             return False
         self._told.add(news)
         return True
+
+
+def _news_of(entry: Entry) -> str:
+    """Without how the node has drifted: its claim has told that already."""
+    if len(entry.facts) > 1 and isinstance(entry.facts[0], NodeDrifted):
+        return sentence(entry.facts[1:])
+    return entry.message
