@@ -26,6 +26,8 @@ _LOOK_EVERY: Final = 0.5
 #: Told lines are forgotten; these many entries stay for those who look at the history.
 _KEPT: Final = 1000
 FASTEST: Final = 3600.0
+#: A change of the template, so that every node drifts.
+_RELEASE: Final = '{"spec":{"template":{"metadata":{"labels":{"release":"two"}}}}}'
 
 EPILOG: Final = """\b
 Examples:
@@ -67,7 +69,7 @@ def up(speed: float, port: int, scenario: Path | None) -> None:
     """
     _check_folder()
     with _cluster(speed, scenario) as cluster:
-        cluster.loop.run_until_complete(_live(cluster, port))
+        cluster.loop.run_until_complete(_live(cluster, port, rolls=scenario is None))
 
 
 def _check_folder() -> None:
@@ -102,7 +104,7 @@ def _cluster(speed: float, scenario: Path | None) -> Iterator[ServedCluster]:
         yield cluster
 
 
-async def _live(cluster: ServedCluster, port: int) -> None:
+async def _live(cluster: ServedCluster, port: int, *, rolls: bool) -> None:
     from tenure.sim.serve.kubeconfig import FILE, write_kubeconfig
 
     async with AsyncExitStack() as open_:
@@ -113,7 +115,7 @@ async def _live(cluster: ServedCluster, port: int) -> None:
             why = _why_not(error, port)
             raise click.UsageError(why, click.get_current_context()) from error
         with _stopped_by_signals() as stop:
-            _welcome(access, cluster.loop.speed, FILE.absolute())
+            _welcome(access, cluster.loop.speed, FILE.absolute(), rolls=rolls)
             await _tell_until(stop, cluster)
     click.echo("\nThe cluster is gone; nothing of it was kept.")
 
@@ -125,15 +127,19 @@ def _why_not(error: OSError, port: int) -> str:
     return f"port {port} on 127.0.0.1 cannot be used ({why}); leave --port out for a free one"
 
 
-def _welcome(access: Access, speed: float, kubeconfig: Path) -> None:
+def _welcome(access: Access, speed: float, kubeconfig: Path, *, rolls: bool) -> None:
+    """``rolls``: the cluster has the pool and the window that it begins with by default."""
     pace = "in real time" if speed == 1 else f"at {speed:g}× real time"
     click.echo(f"An embedded cluster at {access.server}, {pace}, with Tenure at work in it.")
     click.echo(f"\n  export KUBECONFIG={shlex.quote(str(kubeconfig))}\n")
     click.echo("In another terminal: that line first, then for example\n")
     click.echo("  kubectl get nodepools,nodeclaims,nodes")
     click.echo("  kubectl create deployment web --image=web --replicas=3")
-    click.echo("  kubectl get nodeclaims -w\n")
-    click.echo("Ctrl-C ends it; nothing is kept.")
+    click.echo("  kubectl get nodeclaims -w")
+    if rolls:
+        click.echo(f"  kubectl patch nodepool default --type=merge -p '{_RELEASE}'")
+        click.echo("  kubectl get maintenancewindows    # nodes are replaced once it is active")
+    click.echo("\nCtrl-C ends it; nothing is kept.")
     if speed != 1:
         click.echo(
             "Instants are by the cluster's clock, which began at yours and keeps its own pace."

@@ -19,6 +19,7 @@ import msgspec
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.serve.access import Access, opened
+from tenure.sim.serve.images import PublishedImages
 from tenure.sim.serve.lease import elector_of, unheld_lease
 from tenure.sim.serve.pace import PacedLoop
 from tenure.sim.serve.welcome import WELCOME
@@ -43,6 +44,7 @@ class ServedCluster:
         self._loop.set_exception_handler(self._on_fault)
         for manifest in (unheld_lease(options.settings), *objects):
             self.world.apply(manifest)
+        PublishedImages(self.world, report=report)
 
     def __enter__(self) -> Self:
         return self

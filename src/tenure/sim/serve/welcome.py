@@ -1,11 +1,11 @@
-"""What a fresh cluster has, so that the first pod gets a node without further ado."""
+"""What a fresh cluster has: the first pod gets a node, and a changed template waits for its window."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from tenure.model.api.names import ARCH, CAPACITY_TYPE, OS
-from tenure.model.api.resource import NODE_POOLS
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_POOLS
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 
 Json = dict[str, Any]
@@ -41,4 +41,16 @@ NODE_POOL: Final[Json] = {
     },
 }
 
-WELCOME: Final = (NODE_CLASS, NODE_POOL)
+#: Three minutes of every five: a user sees it blocked and opened within minutes.
+WINDOW: Final[Json] = {
+    "apiVersion": MAINTENANCE_WINDOWS.api_version,
+    "kind": MAINTENANCE_WINDOWS.kind,
+    "metadata": {"name": "drift"},
+    "spec": {
+        "type": "Allow",
+        "actions": ["Drift"],
+        "schedules": [{"cron": "*/5 * * * *", "duration": "3m"}],
+    },
+}
+
+WELCOME: Final = (NODE_CLASS, NODE_POOL, WINDOW)
