@@ -214,7 +214,7 @@ def test_a_replacement_that_a_pod_uses_loses_its_mark_and_stays() -> None:
         new = replacement_of(story, claim)["metadata"]["name"]
         story.apply(a_pod("guest", cpu="100m", nodeSelector={"example.com/release": "two"}))
         freeze(story)
-        run_until(story, lambda: REPLACES not in annotations(story, new))
+        run_until(story, lambda: REPLACES not in annotations_of(story, new))
         story.run(30 * MINUTE)
         assert names(story) == {claim, new}
         assert story.running("guest") == 1
@@ -223,7 +223,7 @@ def test_a_replacement_that_a_pod_uses_loses_its_mark_and_stays() -> None:
         story.checkers.assert_kept()
 
 
-def annotations(story: Story, claim: str) -> dict[str, str]:
+def annotations_of(story: Story, claim: str) -> dict[str, str]:
     found: dict[str, str] = story.store.get(NODE_CLAIMS, "", claim)["metadata"]["annotations"]
     return found
 
