@@ -210,6 +210,9 @@ class AcmeCloud:
     def notices(self, cluster: str) -> AsyncIterator[Notice]:
         return no_notices()  # Acme takes nothing back.
 
+    async def acknowledge(self, notice: Notice) -> None:
+        """Nothing was announced."""
+
 
 class AcmeProvider:
     """Implements ``tenure.ports.provider.Provider``."""

@@ -89,8 +89,15 @@ class Cloud(Protocol):
     def notices(self, cluster: str) -> AsyncIterator[Notice]:
         """What the cloud announces about instances of this cluster, pushed as it is announced.
 
-        Lasts until it is closed, or raises a ``ProviderError``. A notice may come twice; one that
-        was announced while no stream was open may be lost.
+        Lasts until it is closed, or raises a ``ProviderError``. A notice may come twice. What is
+        not acknowledged comes again: at the latest when the stream is opened anew.
+        """
+        ...
+
+    async def acknowledge(self, notice: Notice) -> None:
+        """The cluster holds what the notice says, or it concerns none of ours: it need not come again.
+
+        Repeatable; a notice that is not known (any more) is nothing wrong.
         """
         ...
 

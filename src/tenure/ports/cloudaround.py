@@ -59,3 +59,6 @@ class CloudAround:
 
     def notices(self, cluster: str) -> AsyncIterator[Notice]:
         return self._cloud.notices(cluster)
+
+    async def acknowledge(self, notice: Notice) -> None:
+        await self._cloud.acknowledge(notice)

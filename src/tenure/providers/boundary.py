@@ -91,6 +91,10 @@ class BoundedCloud(CloudAround):
             raise ProviderError(f"{self.name}: notices: {_first_line(error)}") from error
         raise ProviderError(f"{self.name}: notices: the stream has ended")
 
+    async def acknowledge(self, notice: Notice) -> None:
+        what = f"acknowledgement of a notice on instance {shown(notice.provider_id)}"
+        await self._bounded(what, self._cloud.acknowledge(notice))
+
     async def _bounded(self, what: str, call: Awaitable[_Answer]) -> _Answer:
         try:
             async with asyncio.timeout(CALL_MAX.total_seconds()) as patience:

@@ -11,6 +11,7 @@ from typing import Final
 from tenure.errors import NotLeader
 from tenure.kube.client.fence import READS
 from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.cloud.notice import Notice
 from tenure.ports.cloudaround import CloudAround
 from tenure.ports.transport import Request, Response, Stream, Transport
 
@@ -43,3 +44,6 @@ class LookOnlyCloud(CloudAround):
 
     async def reboot(self, provider_id: str, operation_id: str) -> None:
         raise NotLeader(f"reboot of {provider_id}: {_WHY}")
+
+    async def acknowledge(self, notice: Notice) -> None:
+        raise NotLeader(f"acknowledgement of a notice on {notice.provider_id}: {_WHY}")

@@ -327,10 +327,24 @@ def test_a_rebalance_is_announced_and_nothing_else_happens() -> None:
         instance = await world.launch()
         heard = asyncio.ensure_future(anext(world.cloud.notices(instance.cluster)))
         await asyncio.sleep(1)
-        world.cloud.rebalance(instance.provider_id)
+        world.cloud.recommend_rebalance(instance.provider_id)
         assert (await heard).kind is NoticeKind.REBALANCE
         assert (await heard).deadline is None
         await asyncio.sleep(3600)
         assert await world.cloud.get(instance.provider_id) == instance
+
+    story(tell)
+
+
+def test_a_notice_comes_again_until_it_is_acknowledged() -> None:
+    async def tell(world: World) -> None:
+        instance = await world.launch()
+        world.cloud.interrupt(instance.provider_id, timedelta(minutes=5), dated=False)
+        for _ in range(2):  # A reader that dies has acknowledged nothing.
+            notice = await anext(world.cloud.notices(instance.cluster))
+            assert (notice.provider_id, notice.deadline) == (instance.provider_id, None)
+        for _ in range(2):
+            await world.cloud.acknowledge(notice)
+        assert world.cloud.announcements.pending(instance.cluster) == ()
 
     story(tell)

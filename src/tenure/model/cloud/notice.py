@@ -22,3 +22,5 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     #: When the instance is taken away; None where the cloud does not say, or does not take it.
     deadline: datetime | None = None
+    #: By which the cloud knows the notice when it is acknowledged; means nothing to us.
+    receipt: str = ""

@@ -270,6 +270,9 @@ class KwokCloud:
         """A Node that kwok plays is never taken back."""
         return no_notices()
 
+    async def acknowledge(self, notice: Notice) -> None:
+        """Nothing is announced."""
+
     def _is_ours(self, envelope: Envelope) -> bool:
         return envelope.instance.is_of(self._cluster)
 

@@ -65,6 +65,10 @@ class FencedCloud(CloudAround):
             self._check("notices")  # What arrives after the Lease is another replica's.
             yield notice
 
+    async def acknowledge(self, notice: Notice) -> None:
+        self._check(f"acknowledgement of a notice on {notice.provider_id}")
+        await self._cloud.acknowledge(notice)
+
     def _check(self, what: str) -> None:
         if why := self._fence.closed():
             raise NotLeader(f"{what}: {why}")

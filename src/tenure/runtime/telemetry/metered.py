@@ -14,6 +14,7 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, LaunchRequest
+from tenure.model.cloud.notice import Notice
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
@@ -117,6 +118,10 @@ class MeteredCloud(CloudAround):
     async def current_image(self, node_class: NodeClass) -> str:
         with self._measured("CurrentImage"):
             return await self._cloud.current_image(node_class)
+
+    async def acknowledge(self, notice: Notice) -> None:
+        with self._measured("AcknowledgeNotice"):
+            await self._cloud.acknowledge(notice)
 
     @contextmanager
     def _measured(self, method: str, pool: str = "") -> Iterator[None]:

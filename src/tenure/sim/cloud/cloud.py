@@ -52,6 +52,7 @@ from tenure.providers.kwok.nodeclass import (
 from tenure.providers.kwok.repairs import kwok_statements
 from tenure.sim.actors.nodestatus import BootedInstance
 from tenure.sim.apiserver.store.store import Store
+from tenure.sim.cloud.announcements import Announcements
 from tenure.sim.cloud.billing import Bill
 from tenure.sim.virtual.environment import Environment
 from tenure.sim.virtual.faults import FaultSwitch, drawn, strikes
@@ -139,7 +140,9 @@ class SimulatedCloud:
         self._reboots: dict[str, str] = {}
         self._listeners: list[CloudListener] = []
         self._reboot_calls: list[Callable[[str], object]] = []
-        self._streams: list[tuple[str, asyncio.Queue[Notice]]] = []
+        self.announcements = Announcements()
+        # Of its own, too: listening moves no launch of the same seed.
+        self._notice_random = environment.random_for("notices")
         self.bill = Bill(environment.now())
         self.launch_count = 0
         self.termination_count = 0
@@ -178,14 +181,13 @@ class SimulatedCloud:
         return await self._call(lambda: self._image_for(node_class), self._image_random)
 
     async def notices(self, cluster: str) -> AsyncIterator[Notice]:
-        announced: asyncio.Queue[Notice] = asyncio.Queue()
-        stream = (cluster, announced)
-        self._streams.append(stream)
-        try:
-            while True:
-                yield await announced.get()
-        finally:
-            self._streams.remove(stream)
+        await self._call(lambda: None, self._notice_random)
+        async for notice in self.announcements.stream(cluster):
+            await self._call(lambda: None, self._notice_random)
+            yield notice
+
+    async def acknowledge(self, notice: Notice) -> None:
+        await self._call(lambda: self.announcements.acknowledge(notice), self._notice_random)
 
     # Stories and checkers.
 
@@ -224,11 +226,16 @@ class SimulatedCloud:
         self._stop(instance)
         self._forget(provider_id)
 
-    def interrupt(self, provider_id: str, grace: timedelta = INTERRUPTION_GRACE) -> None:
-        """The cloud wants the instance back: announced now, taken after ``grace``."""
-        deadline = self._environment.now() + grace
-        self._announce(NoticeKind.INTERRUPTION, provider_id, deadline)
-        self._environment.at(deadline, self._take_back, provider_id)
+    def interrupt(
+        self, provider_id: str, grace: timedelta = INTERRUPTION_GRACE, *, dated: bool = True
+    ) -> None:
+        """The cloud wants the instance back: announced now, taken after ``grace``.
+
+        ``dated``: whether the notice says when.
+        """
+        at = self._environment.now() + grace
+        self._announce(NoticeKind.INTERRUPTION, provider_id, at if dated else None)
+        self._environment.at(at, self._take_back, provider_id)
 
     @property
     def newest_image(self) -> str:
@@ -239,7 +246,7 @@ class SimulatedCloud:
         self._images.append(image or f"{_IMAGE}-{len(self._images) + 1}")
         return self._images[-1]
 
-    def rebalance(self, provider_id: str) -> None:
+    def recommend_rebalance(self, provider_id: str) -> None:
         """An interruption has become likely; nothing else happens."""
         self._announce(NoticeKind.REBALANCE, provider_id)
 
@@ -252,9 +259,7 @@ class SimulatedCloud:
         notice = Notice(
             kind=kind, provider_id=provider_id, at=self._environment.now(), deadline=deadline
         )
-        for cluster, announced in self._streams:
-            if instance.cluster == cluster:
-                announced.put_nowait(notice)
+        self.announcements.announce(instance.cluster, notice)
 
     def _take_back(self, provider_id: str) -> None:
         instance = self._instances.get(provider_id)

@@ -69,6 +69,9 @@ class EmbeddedCloud:
     def notices(self, cluster: str) -> AsyncIterator[Notice]:
         _refuse()
 
+    async def acknowledge(self, notice: Notice) -> None:
+        _refuse()
+
 
 def _refuse() -> NoReturn:
     raise ProviderError(_ONLY_THERE)

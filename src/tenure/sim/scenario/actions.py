@@ -149,13 +149,31 @@ class Vanish(msgspec.Struct, frozen=True):
     target: Target
 
     def do(self, context: ScenarioContext) -> tuple[str, str]:
-        obj = context.found(self.target)
-        field = "spec" if self.target.resource == r.NODES else "status"
-        provider_id = dig(obj, field, "providerID") or ""
-        if all(provider_id != one.provider_id for one in context.world.cloud.instances()):
-            raise Missing(f"{self.target} has no instance that could vanish")
+        obj, provider_id = _instance(context, self.target, "vanish")
         context.world.cloud.vanish(provider_id)
         return _subject(obj), f"its instance {provider_id} is lost"
+
+
+class RecommendRebalance(msgspec.Struct, frozen=True):
+    target: Target
+
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        obj, provider_id = _instance(context, self.target, "be recommended to leave")
+        context.world.cloud.recommend_rebalance(provider_id)
+        return _subject(obj), f"the cloud recommends to leave its instance {provider_id}"
+
+
+class Interrupt(msgspec.Struct, frozen=True):
+    target: Target
+    grace: timedelta
+    #: Whether the notice says when.
+    dated: bool
+
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        obj, provider_id = _instance(context, self.target, "be interrupted")
+        context.world.cloud.interrupt(provider_id, self.grace, dated=self.dated)
+        said = f"the cloud takes back its instance {provider_id} in {span(self.grace)}"
+        return _subject(obj), said if self.dated else f"{said}, and does not say when"
 
 
 class ReleaseImage(msgspec.Struct, frozen=True):
@@ -213,6 +231,16 @@ class Say(msgspec.Struct, frozen=True):
 
     def do(self, context: ScenarioContext) -> tuple[str, str]:
         return "Story", self.text
+
+
+def _instance(context: ScenarioContext, target: Target, could: str) -> tuple[Obj, str]:
+    """The object, and the provider id of its instance."""
+    obj = context.found(target)
+    field = "spec" if target.resource == r.NODES else "status"
+    provider_id = dig(obj, field, "providerID") or ""
+    if all(provider_id != one.provider_id for one in context.world.cloud.instances()):
+        raise Missing(f"{target} has no instance that could {could}")
+    return obj, provider_id
 
 
 def _living(context: ScenarioContext, target: Target) -> Obj:

@@ -9,14 +9,17 @@ from typing import Any, Final
 import msgspec
 
 from tenure.model.api import resource as r
+from tenure.sim.cloud.cloud import INTERRUPTION_GRACE
 from tenure.sim.scenario.actions import (
     ApiRestart,
     Apply,
     Cordon,
     Crash,
     Delete,
+    Interrupt,
     Kubelet,
     Patch,
+    RecommendRebalance,
     ReleaseImage,
     Say,
     Scale,
@@ -130,6 +133,16 @@ class StepReader:
     def _vanish(self, value: Any, at: str) -> StepAction:
         return Vanish(read_reference(self._reader, value, at))
 
+    def _recommend_rebalance(self, value: Any, at: str) -> StepAction:
+        return RecommendRebalance(read_reference(self._reader, value, at))
+
+    def _interrupt(self, value: Any, at: str) -> StepAction:
+        target = read_reference(self._reader, value, at, ("in",))
+        given = value.get("in") if isinstance(value, dict) else None
+        if given is None:
+            return Interrupt(target, INTERRUPTION_GRACE, dated=False)
+        return Interrupt(target, self._reader.span(given, f"{at}.in"), dated=True)
+
     def _release_image(self, value: Any, at: str) -> StepAction:
         return ReleaseImage("" if value is None else self._reader.text(value, at))
 
@@ -169,6 +182,8 @@ _READERS: Final[dict[str, Callable[[StepReader, Any, str], StepAction]]] = {
     "stick-volumes": StepReader._stick_volumes,
     "unstick-volumes": StepReader._unstick_volumes,
     "vanish": StepReader._vanish,
+    "recommend-rebalance": StepReader._recommend_rebalance,
+    "interrupt": StepReader._interrupt,
     "release-image": StepReader._release_image,
     "faults": StepReader._faults,
     "crash": StepReader._crash,
