@@ -63,6 +63,8 @@ Edge cases:
   where a pod, Node or NodeClaim is protected. A PDB or a budget that is only used up opens by itself.
 - Before a replacement is launched, a window that closes sooner than nine of ten recent launches of its
   NodePool took blocks the start.
+- An interruption asks no gate: the cloud takes the instance at the instant that it has announced, and only the
+  time to drain it would be lost. Protected pods and PDBs are respected until `deadline − grace`, as in every drain.
 - Windows apply to `Repair` only if they name it. A window that begins to block while a drain is under way
   does not stop the drain; while replacements are awaited it rolls the command back. Time-outs of new nodes and
   deletions by users ask no window.

@@ -38,6 +38,7 @@ it is refused. All rules of its ground must hold:
 _WORDS = {
     Ground.REPLACED: "Voluntary disruption and graceful repair",
     Ground.EXPIRED: "Expiration with `expirationPolicy: Always`",
+    Ground.INTERRUPTED: "The cloud takes its instance back",
     Ground.LEFT_OVER: "A replacement that no command counts on",
     Ground.REPAIR: "A graceful repair falls due on a claim that is leaving (deadline only)",
     Ground.REPAIR_FORCED: "Forceful repair",

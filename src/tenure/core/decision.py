@@ -35,6 +35,7 @@ class Concern(StrEnum):
     OBJECT = "object"
     TERMINATION = "termination"
     DRAIN = "drain"
+    INTERRUPTION = "interruption"
     REBOOT = "reboot"
     REPLACEMENT = "replacement"
     DISRUPTION = "disruption"
@@ -46,6 +47,7 @@ class Concern(StrEnum):
     DRIFT = "drift"
     EMPTINESS = "emptiness"
     EXPIRATION = "expiration"
+    REBALANCE = "rebalance"
     OUTLOOK = "outlook"
     GARBAGE = "garbage"
     PROVISIONING = "provisioning"
@@ -95,6 +97,8 @@ class Ground(StrEnum):
     REPLACED = "Replaced"
     #: It is as old as it may become, and its pool has ``expirationPolicy: Always``.
     EXPIRED = "Expired"
+    #: The cloud takes its instance back.
+    INTERRUPTED = "Interrupted"
     #: It was launched as a replacement, and no command counts on it.
     LEFT_OVER = "LeftOver"
     #: A graceful repair is due for a claim that is being deleted already.

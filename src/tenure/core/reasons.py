@@ -119,6 +119,9 @@ class Reason(StrEnum):
     EXPIRED = "Expired"
     NOT_EXPIRED = "NotExpired"
     EXPIRATION_FORCED = "ExpirationForced"
+    REBALANCE_RECOMMENDED = "RebalanceRecommended"
+    INTERRUPTED = "Interrupted"
+    INTERRUPTION_LATE = "InterruptionLate"
     HASH_RENEWED = "HashRenewed"
 
     # Garbage collection of instances and claims.
@@ -552,6 +555,22 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "claim is deleted, whatever budgets say.",
         "Use expirationPolicy WhenAllowed to have its replacement ready first.",
         _NORMAL,
+    ),
+    Reason.REBALANCE_RECOMMENDED: ReasonInfo(
+        "The provider recommends to leave the node's instance: an interruption has become likely. The "
+        "condition RebalanceRecommended is set; the node is replaced when windows and budgets allow it.",
+        event=_NORMAL,
+    ),
+    Reason.INTERRUPTED: ReasonInfo(
+        "The provider takes the node's instance back at the instant that is named. The node is drained "
+        "at once, and its pods get new capacity; windows, budgets and protection do not block this, "
+        "and at that instant nothing is left on it.",
+        "If this happens often, allow more instance types, zones or on-demand capacity in the pool.",
+        _WARNING,
+    ),
+    Reason.INTERRUPTION_LATE: ReasonInfo(
+        "The provider has announced that it takes the instance back at an instant that had passed when "
+        "Tenure heard of it. Nothing is done; if the instance is gone, its claim is removed as usual."
     ),
     Reason.HASH_RENEWED: ReasonInfo(
         "The claim's hash has another version and cannot be compared; it gets the current one, "

@@ -147,6 +147,14 @@ def expired(d: Departure) -> str | None:
     return too_young(d.claim, d.now, spread=False)
 
 
+def interrupted(d: Departure) -> str | None:
+    """The cloud has announced that it takes the instance back: now, or as the claim says."""
+    said = names.INTERRUPTION in d.claim.annotations
+    if said or d.claim.uid in d.snapshot.observations.interruptions:
+        return None
+    return "the cloud has not announced that it takes its instance back"
+
+
 def left_over(d: Departure) -> str | None:
     """It was launched for a claim that stays and does not name it, and no pod is there or to come."""
     uids = d.claim.annotations.get(names.REPLACES, "").split(",")
@@ -266,6 +274,8 @@ RULES: Final[Mapping[Ground, tuple[Rule, ...]]] = {
         budgets,
     ),
     Ground.EXPIRED: (one_node, unreadable, switched_off, windows, expired),
+    # The instance goes anyway: nothing else is asked.
+    Ground.INTERRUPTED: (interrupted,),
     Ground.LEFT_OVER: (unreadable, left_over),
     Ground.REPAIR: (one_node, unreadable, switched_off, vetoed, windows, unhealthy, breakers),
     Ground.REPAIR_FORCED: (

@@ -164,7 +164,12 @@ def test_a_gate_that_is_asked_without_its_facts_is_a_fault_and_lets_nothing_pass
     assert first_blocked(operation, everything(), OFF, NOW, only={gate}) is not None
 
 
-@pytest.mark.parametrize("operation", Operation)
+def test_nothing_blocks_an_interruption() -> None:
+    facts = everything()
+    assert first_blocked(Operation.INTERRUPTION, facts, OFF, NOW) is None
+
+
+@pytest.mark.parametrize("operation", sorted(set(Operation) - {Operation.INTERRUPTION}))
 def test_nothing_is_done_in_spite_of_a_veto_but_voluntary_disruption(operation: Operation) -> None:
     """The veto is on repair; ``do-not-disrupt`` on the Node is what blocks the others."""
     assert (Gate.VETO in ASKED[operation]) is (operation not in OF_CHOICE)
@@ -172,7 +177,8 @@ def test_nothing_is_done_in_spite_of_a_veto_but_voluntary_disruption(operation: 
 
 def test_switching_repair_off_does_not_stop_time_outs() -> None:
     timeouts = {Operation.GRACEFUL_TIMEOUT, Operation.FORCEFUL_TIMEOUT, Operation.BOOT_TIMEOUT}
-    assert {one for one in Operation if Gate.OFF not in ASKED[one]} == timeouts
+    on = {one for one in Operation if Gate.OFF not in ASKED[one]}
+    assert on - {Operation.INTERRUPTION} == timeouts
 
 
 def test_each_switch_is_for_its_own_operations() -> None:

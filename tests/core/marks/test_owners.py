@@ -23,6 +23,8 @@ OWNERS = {
     "REBOOT_HISTORY": "core/marks/reboot.py",
     "TERMINATION_TIMESTAMP": "core/marks/stamp.py",
     "REPAIR_REASON": "core/marks/repaired.py",
+    "INTERRUPTION": "core/marks/interruption.py",
+    "REBALANCE_CONDITION": "core/marks/candidacy.py",
     "DISRUPTED_TAINT": "core/marks/taints.py",
     "REBOOTING_TAINT": "core/marks/taints.py",
     "EXCLUDE_BALANCERS": "core/marks/taints.py",

@@ -83,6 +83,7 @@ class Operation(StrEnum):
 
     VOLUNTARY = "voluntary disruption"
     EXPIRATION = "expiration with expirationPolicy Always"
+    INTERRUPTION = "interruption by the cloud"
     GRACEFUL_REPAIR = "graceful repair"
     GRACEFUL_TIMEOUT = "initialization time-out, graceful"
     FORCEFUL_REPAIR = "forceful repair"
@@ -103,6 +104,8 @@ ASKED: Final[Mapping[Operation, frozenset[Gate]]] = {
     Operation.VOLUNTARY: frozenset({Gate.OFF, Gate.RULES, Gate.WINDOW, *_PACED, *_PLANNED}),
     # Karpenter's way: it needs no replacement, and no budget paces it.
     Operation.EXPIRATION: frozenset({Gate.OFF, Gate.RULES, Gate.WINDOW}),
+    # The cloud takes the instance, whatever is asked here: only the time to drain it would be lost.
+    Operation.INTERRUPTION: frozenset(),
     Operation.GRACEFUL_REPAIR: frozenset({*_REPAIR, *_PACED, *_PLANNED}),
     # Node repair switched off, or rules that cannot be used, do not stop a time-out.
     Operation.GRACEFUL_TIMEOUT: frozenset(

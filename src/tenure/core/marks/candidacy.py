@@ -2,8 +2,8 @@
 
 ``Empty``                  no pod is there, and none is expected (written by ``disrupt/emptiness``);
 ``Expired``                it is as old as it may become (``disrupt/expiration``);
-``Drifted``                it no longer matches its pool or node class (``claim/drift``);
-``RebalanceRecommended``   the cloud recommends to leave the instance.
+``Drifted``                it no longer matches its pool or node class (``drift``);
+``RebalanceRecommended``   the cloud recommends to leave the instance (``notice``).
 
 Each counts from its transition: this is the clock of ``consolidateAfter``, and no restart resets it.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from tenure.core.conditions import Wanted
-from tenure.model.api.names import EMPTY_CONDITION, EXPIRED_CONDITION
+from tenure.model.api.names import EMPTY_CONDITION, EXPIRED_CONDITION, REBALANCE_CONDITION
 from tenure.model.api.nodeclaim import NodeClaim
 
 
@@ -31,3 +31,7 @@ def says_empty(message: str) -> Wanted:
 
 def says_expired(message: str) -> Wanted:
     return Wanted(EXPIRED_CONDITION, "True", "ExpireAfterElapsed", message)
+
+
+def says_recommended(message: str) -> Wanted:
+    return Wanted(REBALANCE_CONDITION, "True", "ProviderRecommendation", message)

@@ -191,9 +191,9 @@ def mark_next(command: Command) -> Action | None:
     return claim_status(command.claim, says_reason(command.reason))
 
 
-def says_reason(reason: str) -> Wanted:
+def says_reason(reason: str, message: str = "") -> Wanted:
     """What the claim says of itself while it is disrupted or rebooted."""
-    return Wanted(REASON_CONDITION, "True", reason)
+    return Wanted(REASON_CONDITION, "True", reason, message)
 
 
 def roll_back(claim: NodeClaim, beside: Mapping[str, Any] | None = None) -> Patch:

@@ -35,6 +35,15 @@ def stamp_claim(
     return msgspec.structs.replace(action, dated=TERMINATION_TIMESTAMP, ahead=ahead, ground=ground)
 
 
+def stamp_for(
+    claim: NodeClaim, deadline: datetime, ground: Ground, beside: Mapping[str, str]
+) -> Patch:
+    """Set the deadline to an instant that another program has named."""
+    stamp = {TERMINATION_TIMESTAMP: format_time(deadline)}
+    action = patch(claim, {"annotations": {**stamp, **beside}})
+    return msgspec.structs.replace(action, ground=ground)
+
+
 def stamp_with(claim: NodeClaim, deadline: datetime) -> Patch:
     """Set it to a known instant, so that users see the deadline."""
     return patch(claim, {"annotations": {TERMINATION_TIMESTAMP: format_time(deadline)}})

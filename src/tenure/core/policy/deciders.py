@@ -24,6 +24,8 @@ from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.disrupt.pipeline import may_wait as disruption_may_wait
 from tenure.core.drift.decider import DriftDecider
 from tenure.core.gates.remaining import PoolBudgets
+from tenure.core.notice.interruption import InterruptionDecider
+from tenure.core.notice.recommendation import RecommendationDecider
 from tenure.core.pool.status import PoolDecider, only_counts
 from tenure.core.protect.decider import ProtectionDecider
 from tenure.core.provision.decider import ProvisionDecider, may_wait
@@ -53,12 +55,14 @@ PATIENCE: Final = {
 UNMOVED: Final = {
     PODS: frozenset(
         {
+            Concern.INTERRUPTION,
             Concern.REPLACEMENT,
             Concern.REPAIR,
             Concern.LIFECYCLE,
             Concern.NODE,
             Concern.DRIFT,
             Concern.EXPIRATION,
+            Concern.REBALANCE,
             Concern.GARBAGE,
             Concern.POOL,
             Concern.WINDOW,
@@ -77,6 +81,7 @@ def deciders(settings: Settings = USUAL, methods: Methods = METHODS) -> tuple[An
         UnreadableDecider(),
         TerminationDecider(),
         DrainDecider(),
+        InterruptionDecider(),
         RebootDecider(),
         ReplacementDecider(methods),
         DisruptionDecider(settings.protection_clock, methods),
@@ -88,6 +93,7 @@ def deciders(settings: Settings = USUAL, methods: Methods = METHODS) -> tuple[An
         DriftDecider(),
         EmptinessDecider(),
         ExpirationDecider(),
+        RecommendationDecider(),
         OutlookDecider(),
         GarbageDecider(),
         ProvisionDecider(settings.protection_clock),

@@ -5,7 +5,8 @@ the old one drains. It counts only if a controller will create it again, and onl
 protection has ended or its Node's deadline forces its deletion: until then it stays where it is.
 Without a deadline, so does a pod whose PDB can never allow an eviction.
 Where its node is being replaced, its replacement exists already, and is reserved for it
-from then on, protected or not.
+from then on, protected or not. A node that the cloud takes back is gone in minutes: its pods count at
+once, protected or not.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tenure.core.marks.command import (
     is_replaced,
 )
 from tenure.core.marks.deadline import deadline_of, force_at
+from tenure.core.marks.interruption import is_interrupted
 from tenure.core.marks.ownership import is_our_node
 from tenure.core.protect.protection import CREATION, protection_cap, protection_of
 from tenure.core.terminate.drain import is_finalizing, unmarked_nodes
@@ -99,7 +101,7 @@ def _leaving(node: Node, snapshot: Snapshot, clock: str) -> list[Demand]:
     deleted_at = node.metadata.deletion_timestamp or told or BEGINNING
     blocked = first_unreadable((node, claim))
     deadline, cap = deadline_of(claim), protection_cap(node, snapshot)
-    kept = claim is not None and is_replaced(claim)
+    kept = claim is not None and (is_replaced(claim) or is_interrupted(claim))
     demands = []
     for pod in snapshot.pods_on(node.name).values():
         if not is_reschedulable(pod):

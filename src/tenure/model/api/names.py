@@ -79,6 +79,8 @@ REBOOT_HISTORY: Final = "karpenter.sh/reboot-history"
 REPAIR_PROBE: Final = "karpenter.sh/repair-probe"
 #: On a claim that is terminated because its node is unhealthy: why.
 REPAIR_REASON: Final = "karpenter.sh/repair-reason"
+#: On a claim whose instance the cloud takes back: which provider announced that, and when.
+INTERRUPTION: Final = "karpenter.sh/interruption"
 #: On a claim: the owners of the pods that it was created for.
 LAUNCHED_FOR: Final = "karpenter.sh/launched-for"
 #: On a pool: launches of the last hours after which the same owner's pods were pending again.

@@ -103,6 +103,16 @@ class DriftAnswer(msgspec.Struct, frozen=True, kw_only=True):
         return self.drift is not None or self.silent_since is not None
 
 
+class Announcement(msgspec.Struct, frozen=True, kw_only=True):
+    """What the cloud announced about a claim's instance; instants in whole seconds."""
+
+    #: The provider.
+    by: str
+    at: datetime
+    #: When the instance is taken away; None where the cloud does not say, or does not take it.
+    deadline: datetime | None = None
+
+
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """How a new node of a pool fared, and what it was made from."""
 
@@ -149,6 +159,9 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     inspections: Mapping[str, InspectionAnswer] = {}
     reboots: Mapping[str, RebootAnswer] = {}
     drifts: Mapping[str, DriftAnswer] = {}
+    #: Instances that the cloud takes back, and those that it recommends to leave.
+    interruptions: Mapping[str, Announcement] = {}
+    recommendations: Mapping[str, Announcement] = {}
     #: By pod UID.
     evictions: Mapping[str, EvictionAnswer] = {}
     #: By pod UID: since when the API has failed to delete the pod for a deadline.

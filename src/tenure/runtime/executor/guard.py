@@ -242,11 +242,13 @@ def _deadline(action: Patch, departure: Departure) -> str | None:
     known = deadline_of(claim)
     if annotations[names.TERMINATION_TIMESTAMP] is None:
         return actions.later_deadline(claim, known, None)
-    if not action.dated:
+    written = read_instant(annotations[names.TERMINATION_TIMESTAMP])
+    if not action.dated and action.ground is None:
         # What follows from its grace period is written down, for everyone to see.
-        at = read_instant(annotations[names.TERMINATION_TIMESTAMP])
-        return actions.unfounded_deadline(claim, at)
-    put_off = actions.later_deadline(claim, known, later(now, action.ahead))
+        return actions.unfounded_deadline(claim, written)
+    if action.dated:
+        written = later(now, action.ahead)
+    put_off = actions.later_deadline(claim, known, written)
     return put_off or forbidden_on(action.ground, departure)
 
 

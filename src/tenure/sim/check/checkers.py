@@ -11,7 +11,7 @@ Tenure makes of it may be one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
@@ -258,6 +258,7 @@ class Checkers:
             settings=self.settings,
             statements=self._cloud.repair_statements,
             has_instance=self._has_instance(r.NODE_CLAIMS, claim),
+            interrupted=dig(claim, "status", "providerID") in self._interruptions,
             pods=tuple(self._known_pods(claim)),
         )
 
@@ -296,6 +297,10 @@ class Checkers:
         what = f"the deadline of claim {claim['metadata']['name']}"
         put_off = known is not None and (written is None or written > known + SECOND)
         self._check("deadline put off", f"{what} was {known}, and is {written}" if put_off else "")
+        if annotations.get(read.INTERRUPTION) is not None:
+            why = self._unfounded_interruption(claim, written)
+            self._check("unfounded deadline", f"{what} is {written}: {why}" if why else "")
+            return
         now = self._environment.now()
         if written is None or written > now or read.is_leaving(claim):
             return
@@ -305,6 +310,20 @@ class Checkers:
         why = dict(departure.answers()).get(rule, "")
         wrong = why and not self._was_kept(rule, departure)
         self._check("unfounded deadline", f"{what} is {written}: {why}" if wrong else "")
+
+    @property
+    def _interruptions(self) -> Mapping[str, datetime | None]:
+        return self._cloud.announcements.interruptions
+
+    def _unfounded_interruption(self, claim: Obj, written: datetime | None) -> str:
+        """A deadline for an interruption is the instant that the cloud announced."""
+        provider_id = dig(claim, "status", "providerID") or ""
+        if provider_id not in self._interruptions:
+            return "the cloud has not announced that it takes the instance back"
+        announced = self._interruptions[provider_id]
+        if announced is None or written is None or written > announced - SECOND:
+            return ""
+        return f"the cloud takes the instance at {announced}"
 
     # -- instances and claims -----------------------------------------------------------
 

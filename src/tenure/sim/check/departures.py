@@ -47,6 +47,8 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
     statements: tuple[RepairStatement, ...]
     #: The cloud has an instance for it.
     has_instance: bool
+    #: The cloud has announced that it takes its instance back.
+    interrupted: bool = False
     #: Those on its Nodes that Tenure must know of.
     pods: tuple[Obj, ...] = ()
     #: Why a command or reboot of it begins now; None: the claim is deleted.
@@ -65,6 +67,10 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
         nodes = list(read.nodes_of(self.claim, self.state[r.NODES]))
         if not self.has_instance or any(map(read.is_leaving, nodes)):
             yield "unfounded deletion", ""  # Nothing is lost, or a user deleted the Node.
+            return
+        if read.annotation(self.claim, read.INTERRUPTION) is not None:
+            unheard = "the cloud has not announced that it takes the instance back"
+            yield "unfounded deletion", "" if self.interrupted else unheard
             return
         reason = read.annotation(self.claim, "karpenter.sh/disruption-reason")
         replaced = read.annotation(self.claim, "karpenter.sh/replaced-by") is not None

@@ -20,6 +20,8 @@ State = Mapping[Resource, Mapping[str, Obj]]
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 DO_NOT_REPAIR: Final = "karpenter.sh/do-not-repair"
 STAMP: Final = "karpenter.sh/nodeclaim-termination-timestamp"
+#: On a claim whose instance the cloud takes back.
+INTERRUPTION: Final = "karpenter.sh/interruption"
 
 
 def annotation(obj: Obj, key: str) -> str | None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import datetime
 
 import msgspec
 
-from tenure.model.cloud.notice import Notice
+from tenure.model.cloud.notice import Notice, NoticeKind
 
 
 class Announcements:
@@ -20,14 +21,23 @@ class Announcements:
         self._pending: dict[str, tuple[str, Notice]] = {}
         self._streams: list[tuple[str, asyncio.Queue[Notice]]] = []
         self._count = 0
+        #: By provider id: the earliest instant that was announced for its end; None: no instant was.
+        self.interruptions: dict[str, datetime | None] = {}
 
     def announce(self, cluster: str, notice: Notice) -> None:
         self._count += 1
         known = msgspec.structs.replace(notice, receipt=f"notice-{self._count}")
         self._pending[known.receipt] = (cluster, known)
+        if notice.kind is NoticeKind.INTERRUPTION:
+            self._interrupted(notice)
         for listening, announced in self._streams:
             if listening == cluster:
                 announced.put_nowait(known)
+
+    def _interrupted(self, notice: Notice) -> None:
+        said = (self.interruptions.get(notice.provider_id), notice.deadline)
+        earliest = min((at for at in said if at is not None), default=None)
+        self.interruptions[notice.provider_id] = earliest
 
     def pending(self, cluster: str) -> tuple[Notice, ...]:
         """What is not acknowledged yet."""
