@@ -33,6 +33,7 @@ from tenure.runtime.clock.wakeup import Waker
 from tenure.runtime.clock.watched import WatchedClock
 from tenure.runtime.cloud.drifts import DriftWatch
 from tenure.runtime.cloud.inventory import Inventory
+from tenure.runtime.cloud.notices import NoticeWatch
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.executor.executor import Executor
 from tenure.runtime.executor.handlers import Verbs
@@ -101,6 +102,7 @@ class Controller:
             snapshot=self.snapshot,
             report=report,
         )
+        self.notices = self._new_notice_watch(cloud, report)
         self.instances = self._new_instances(cloud)
         self.executor = self._new_executor(client, fence)
         self.loop = self._new_loop()
@@ -121,6 +123,7 @@ class Controller:
                 tasks.create_task(self.inventory.run_types())
                 tasks.create_task(self.inventory.run_garbage())
                 tasks.create_task(self.drifts.run())
+                tasks.create_task(self.notices.run())
                 await self.loop.run()
         finally:
             self.view.rest()
@@ -183,6 +186,18 @@ class Controller:
             settings=self.settings,
             snapshot=self.snapshot,
             report=report,
+        )
+
+    def _new_notice_watch(self, cloud: Cloud, report: Callable[[TenureError], None]) -> NoticeWatch:
+        return NoticeWatch(
+            cloud=cloud,
+            observations=self.observations,
+            clock=self._clock,
+            settings=self.settings,
+            snapshot=self.snapshot,
+            report=report,
+            settled=self.metrics.notice_settled,
+            acknowledged=lambda notice: self.metrics.notice_acknowledged(notice, self._clock.now()),
         )
 
     def _new_instances(self, cloud: Cloud) -> Instances:
@@ -258,6 +273,7 @@ class Controller:
                 observations=self.observations,
                 inventory=self.inventory,
                 drifts=self.drifts,
+                notices=self.notices,
                 metrics=self.metrics,
                 events=self.events,
                 snapshot=self.snapshot,

@@ -14,10 +14,11 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
-from tenure.model.api.resource import NODE_POOLS, NODES
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.runtime.cloud.drifts import DriftWatch
 from tenure.runtime.cloud.inventory import Inventory
+from tenure.runtime.cloud.notices import NoticeWatch
 from tenure.runtime.cloud.registrations import claim_registered, given_up
 from tenure.runtime.observe.store import ObservationStore
 from tenure.runtime.telemetry.events import EventRecorder
@@ -32,6 +33,7 @@ class Learner:
         observations: ObservationStore,
         inventory: Inventory,
         drifts: DriftWatch,
+        notices: NoticeWatch,
         metrics: Metrics,
         events: EventRecorder,
         snapshot: Callable[[], Snapshot],
@@ -41,6 +43,7 @@ class Learner:
         self._observations = observations
         self._inventory = inventory
         self._drifts = drifts
+        self._notices = notices
         self._metrics = metrics
         self._events = events
         self._snapshot = snapshot
@@ -54,6 +57,8 @@ class Learner:
         if _concerns_types(change, self._node_classes):
             self._inventory.node_classes_changed()
             self._drifts.node_classes_changed()
+        if change.resource == NODE_CLAIMS:
+            self._notices.claims_changed()
         if isinstance(change.old, NodeClaim) and change.new is None:
             termination = self._observations.instances.terminations.get(change.old.uid)
             launches.departed(change.old, termination, now)

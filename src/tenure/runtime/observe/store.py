@@ -20,6 +20,7 @@ from tenure.runtime.observe.instances import InstanceObservations
 from tenure.runtime.observe.launches import LaunchObservations
 from tenure.runtime.observe.nodeclasses import NodeClassObservations
 from tenure.runtime.observe.noted import Noted
+from tenure.runtime.observe.notices import NoticeObservations
 from tenure.runtime.observe.pods import PodObservations
 from tenure.runtime.observe.pools import PoolObservations
 from tenure.runtime.observe.refusals import RefusedClaims
@@ -36,6 +37,7 @@ class ObservationStore:
         self.noted = Noted(wake)
         self.launches = LaunchObservations(self.noted)
         self.instances = InstanceObservations(self.noted)
+        self.notices = NoticeObservations(self.noted)
         self.pods = PodObservations(self.noted)
         self.refused_claims = RefusedClaims(self.noted)
         self.pools = PoolObservations(self.noted)
@@ -54,6 +56,8 @@ class ObservationStore:
             inspections=instances.inspections,
             reboots=instances.reboots,
             drifts=instances.drifts,
+            interruptions=self.notices.interruptions,
+            recommendations=self.notices.recommendations,
             orphans=instances.orphans,
             vanished=instances.vanished,
             evictions=pods.evictions,
@@ -94,6 +98,7 @@ class ObservationStore:
             if change.resource == NODE_CLAIMS:
                 self.launches.forget_claim(uid)
                 self.instances.forget_claim(uid)
+                self.notices.forget_claim(uid)
             elif change.resource == PODS:
                 self.pods.forget(uid)
             elif change.resource == NODE_POOLS:

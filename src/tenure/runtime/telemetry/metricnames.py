@@ -177,6 +177,33 @@ CLOUD_ERRORS: Final = Named(
     ("controller", "method", "provider", "error", "nodepool"),
     "Calls to the cloud that failed, by the class of the error; the pool is that of a launch.",
 )
+NOTICES_RECEIVED: Final = Named(
+    "karpenter_interruption_received_messages_total",
+    _C,
+    ("message_type",),
+    "Notices of the cloud about instances, by kind: interruption, or rebalance (a recommendation). "
+    "unreadable: it could not be read.",
+)
+NOTICES_DELETED: Final = Named(
+    "karpenter_interruption_deleted_messages_total",
+    _C,
+    (),
+    "Notices that were acknowledged: the cluster holds what they say, or they change nothing.",
+)
+NOTICES_DURATION: Final = Named(
+    "karpenter_interruption_message_queue_duration_seconds",
+    _H,
+    (),
+    "From the announcement of a notice to its acknowledgement.",
+    LONG,
+)
+NOTICES_SETTLED: Final = Named(
+    "tenure_notices_total",
+    _C,
+    ("message_type", "outcome"),
+    "What became of notices: taken (the cluster holds what it says), repeated, unknown (no claim of "
+    "ours has the instance), late (its instant had passed), unreadable.",
+)
 VERDICTS: Final = Named(
     "tenure_verdicts_total",
     _C,

@@ -24,8 +24,10 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.cloud.notice import Notice
 from tenure.model.snapshot.snapshot import Change
 from tenure.ports.outcome import Ended, Outcome
+from tenure.runtime.cloud.notices import NoticeOutcome
 from tenure.runtime.cloud.registrations import TIMEOUTS
 from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.metricnames import Named
@@ -67,6 +69,10 @@ class Metrics:
         self.scheduling = self._histogram(names.SCHEDULING)
         self.cloud_calls = self._histogram(names.CLOUD_CALLS)
         self.cloud_errors = self._counter(names.CLOUD_ERRORS)
+        self.notices_received = self._counter(names.NOTICES_RECEIVED)
+        self.notices_deleted = self._counter(names.NOTICES_DELETED)
+        self.notices_duration = self._histogram(names.NOTICES_DURATION)
+        self.notices_settled = self._counter(names.NOTICES_SETTLED)
         self.verdicts = self._counter(names.VERDICTS)
         self._verdicts: dict[tuple[Concern, Reason], Counter] = {}
         self.actions = self._counter(names.ACTIONS)
@@ -180,6 +186,16 @@ class Metrics:
             self.pod_bound.observe(_seconds(new.created_at, now))
         if old.status.phase == "Pending" and new.status.phase == "Running":
             self.pod_startup.observe(_seconds(new.created_at, now))
+
+    def notice_settled(self, notice: Notice | None, outcome: NoticeOutcome) -> None:
+        """None: it could not be read."""
+        kind = _snake_case(notice.kind) if notice is not None else outcome.value
+        self.notices_received.labels(kind).inc()
+        self.notices_settled.labels(kind, outcome).inc()
+
+    def notice_acknowledged(self, notice: Notice, now: datetime) -> None:
+        self.notices_deleted.inc()
+        self.notices_duration.observe(_seconds(notice.at, now))
 
     @contextmanager
     def timed(self, histogram: Histogram) -> Iterator[None]:
