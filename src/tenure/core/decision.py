@@ -248,6 +248,25 @@ class Commitment(msgspec.Struct, frozen=True, kw_only=True):
     bound: timedelta | None = None
 
 
+class Decision(StrEnum):
+    """What a command does, in Karpenter's terms."""
+
+    #: Its pods need no new node.
+    DELETE = "delete"
+    REPLACE = "replace"
+    REBOOT = "reboot"
+
+
+class CommandCount(msgspec.Struct, frozen=True, kw_only=True):
+    """The command that an action starts, or rolls back because a replacement failed, for metrics."""
+
+    #: As budgets name it.
+    reason: str
+    decision: Decision
+    #: Replacements that did not come up; 0: the command starts.
+    failed: int = 0
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What one decider concluded about one subject at one instant.
 
@@ -266,6 +285,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     gate: str = ""
     #: The disruption that the action commits, where that is counted.
     commits: Commitment | None = None
+    #: The command that the action starts or fails, where that is counted.
+    command: CommandCount | None = None
 
     @property
     def message(self) -> str:

@@ -40,7 +40,9 @@ def say(
 
 def also_of(node: Node, verdict: Verdict) -> Verdict:
     """The same verdict on the claim's Node, without the action: users read either object."""
-    return msgspec.structs.replace(verdict, subject=subject_of(node), action=None, commits=None)
+    return msgspec.structs.replace(
+        verdict, subject=subject_of(node), action=None, commits=None, command=None
+    )
 
 
 def no_later(verdict: Verdict, *instants: datetime | None) -> Verdict:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tenure.core.decision import Commitment, Concern, Delete, Subject, Verdict
+from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.facts import Quoted
+from tenure.core.provision.decider import ProvisionDecider
 from tenure.core.reasons import Reason
+from tenure.model.api.meta import BEGINNING
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.settings import Settings
 from tenure.ports.outcome import OK, Ended, Outcome
+from tenure.runtime.telemetry.metered import timed
 from tenure.runtime.telemetry.metrics import Metrics
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import World
@@ -27,6 +33,8 @@ from tests.builders import (
 )
 from tests.core.build import a_claim
 from tests.runtime.worlds import Tapped
+
+DECISIONS = "karpenter_voluntary_disruption_decisions_total"
 
 
 def counted(of: World | Metrics, name: str, **labels: str) -> float:
@@ -223,7 +231,52 @@ def test_voluntary_disruptions_are_counted_by_their_reason() -> None:
         disrupted = "karpenter_nodeclaims_disrupted_total"
         assert counted(story, "karpenter_nodeclaims_created_total", reason="drifted") == 1
         assert counted(story, disrupted, reason="drifted", termination_mode="graceful") == 1
+        drifted = {"decision": "replace", "reason": "drifted", "consolidation_type": ""}
+        assert counted(story, DECISIONS, **drifted) == 1
         story.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 0}})
         story.run(5 * MINUTE)
         assert counted(story, disrupted, reason="empty", termination_mode="graceful") == 1
         assert counted(story, disrupted) == 2
+        empty = {"decision": "delete", "reason": "empty", "consolidation_type": "empty"}
+        assert counted(story, DECISIONS, **empty) == 1
+        by_pool = "karpenter_voluntary_disruption_decisions_by_nodepool_total"
+        assert counted(story, by_pool, nodepool="general", **empty) == 1
+        assert counted(story, DECISIONS) == 2
+
+
+def test_a_replacement_that_fails_is_counted_by_the_reason_of_its_command() -> None:
+    pool = a_pool(template={"readinessTTL": "2m"})
+    with Tapped(a_node_class(), pool, a_deployment(replicas=1)) as story:
+        story.run(3 * MINUTE)
+
+        def on_node(type_: str, node: Any, _old: Any) -> None:
+            if type_ == "ADDED":
+                story.environment.soon(story.kubelets.silence, node["metadata"]["name"])
+
+        story.store.subscribe(NODES, on_node)
+        labels = {"metadata": {"labels": {"example.com/release": "two"}}}
+        story.store.patch(NODE_POOLS, "", "general", {"spec": {"template": labels}})
+        story.run(4 * MINUTE)
+        failures = "karpenter_voluntary_disruption_queue_failures_total"
+        drifted = {"decision": "replace", "reason": "drifted", "consolidation_type": ""}
+        assert counted(story, failures, **drifted) == counted(story, failures) == 1
+        assert counted(story, "karpenter_nodeclaims_disrupted_total", reason="drifted") == 0
+
+
+@pytest.mark.parametrize(
+    ("decider", "name"),
+    [
+        (
+            DisruptionDecider(),
+            "karpenter_voluntary_disruption_decision_evaluation_duration_seconds",
+        ),
+        (ProvisionDecider(), "karpenter_scheduler_scheduling_duration_seconds"),
+    ],
+)
+def test_passes_over_candidates_and_placements_are_timed(decider: Any, name: str) -> None:
+    ticks = iter(range(2))
+    metrics = Metrics(lambda: float(next(ticks)))
+    (one,) = timed((decider,), metrics)
+    with pytest.raises(AttributeError):  # Also one that fails took its time.
+        one.decide(None, Settings(), BEGINNING)
+    assert (counted(metrics, f"{name}_count"), counted(metrics, f"{name}_sum")) == (1, 1)

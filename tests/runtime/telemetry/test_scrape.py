@@ -156,6 +156,8 @@ def test_pools_tell_how_many_starts_are_left_and_until_when() -> None:
         assert value(samples, "tenure_nodepools_disruption_starts", nodepool="general") == 1
         left = by_reason(samples, "tenure_nodepools_disruptions_remaining")
         assert set(left.values()) == {1}
+        allowed = by_reason(samples, "karpenter_nodepools_allowed_disruptions")
+        assert set(allowed.values()) == {2}, "the starts that were included"
         change = by_reason(samples, "tenure_nodepools_disruptions_next_change_timestamp_seconds")
         within = 60 * 60 + 15
         assert {int(at - deleted.timestamp()) for at in change.values()} <= {within - 1, within}

@@ -24,7 +24,7 @@ from typing import Any
 
 import msgspec
 
-from tenure.core.decision import Action, Concern, Subject, Verdict
+from tenure.core.decision import Action, CommandCount, Concern, Decision, Subject, Verdict
 from tenure.core.disrupt.facts import (
     NodeClosed,
     ReplacementsAwaited,
@@ -172,7 +172,10 @@ class _Progress:
             Reason.REPLACEMENT_FAILED, *facts, action=roll_back_failed(self._claim, self._now)
         )
         recheck_at = forgotten_at if in_a_row else None
-        return msgspec.structs.replace(verdict, recheck_at=recheck_at)
+        up = (one is not None and one.initialized for _, one in self._command.replacements)
+        failed = max(sum(not one for one in up), 1)
+        count = CommandCount(reason=self._command.reason, decision=Decision.REPLACE, failed=failed)
+        return msgspec.structs.replace(verdict, recheck_at=recheck_at, command=count)
 
     def _progress(self) -> Iterator[Fact]:
         if waiting := awaited(self._command):

@@ -27,7 +27,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.decision import Concern, Ground, Patch, Verdict
+from tenure.core.decision import CommandCount, Concern, Decision, Ground, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, PoolCandidates
 from tenure.core.disrupt.facts import (
     NoReschedulablePods,
@@ -276,7 +276,8 @@ class Planner:
         if not isinstance(action, Patch) or not action.subresource or candidate.commits is None:
             return verdict
         commits = msgspec.structs.replace(candidate.commits, bound=bound)
-        return msgspec.structs.replace(verdict, commits=commits)
+        command = CommandCount(reason=one.method.traits.reason, decision=Decision.REBOOT)
+        return msgspec.structs.replace(verdict, commits=commits, command=command)
 
     def _expire(self, one: Wanted) -> Verdict:
         claim, candidate = one.claim, one.candidate
@@ -339,10 +340,15 @@ class Planner:
             what = ()  # It says already that there are no pods.
         elif not came:
             what = (PodsFitElsewhere() if leaving.pods else NoReschedulablePods(),)
-        return _say(
+        reason = one.method.traits.reason
+        verdict = _say(
             candidate.claim,
             Reason.REPLACING,
             *candidate.why,
             *what,
-            action=begin(candidate.claim, came, one.method.traits.reason, candidate.marks),
+            action=begin(candidate.claim, came, reason, candidate.marks),
+        )
+        decision = Decision.REPLACE if came else Decision.DELETE
+        return msgspec.structs.replace(
+            verdict, command=CommandCount(reason=reason, decision=decision)
         )

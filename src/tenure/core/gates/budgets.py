@@ -124,14 +124,15 @@ def limit(pool: NodePool, traits: Traits, fleet: PoolFleet, now: datetime) -> in
     """How many nodes of the pool may be on their way at once, those that already are included.
 
     For the pool as a whole: the shares of all groups of a ``per`` add up, and nodes that a
-    selector leaves out are not limited by that budget. A budget with ``within`` limits starts.
+    selector leaves out are not limited by that budget. A budget with ``within`` counts by the starts
+    that it allows in its span, those that were included.
     """
     budgets = pool.spec.disruption.budgets
     if broken_budget(budgets):
         return 0
-    applying = (
-        b for b in budgets if b.within is None and concerns(b, traits) and applies(b, now).on
-    )
+    applying = [b for b in budgets if concerns(b, traits) and applies(b, now).on]
+    if any(budget.within is not None for budget in applying) and unusable_starts(pool, now):
+        return 0
     return min((_share_of_pool(budget, fleet) for budget in applying), default=UNLIMITED)
 
 

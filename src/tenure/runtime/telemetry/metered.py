@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
+from prometheus_client import Histogram
+
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.errors import TenureError
@@ -28,6 +30,8 @@ T = TypeVar("T")
 
 #: The caller of the cloud; Karpenter has a controller for each task, we have one loop.
 CONTROLLER: Final = "tenure"
+#: One pass decides on the candidates of every reason.
+ALL_REASONS: Final = "all"
 _VERBS: Final = {"POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}
 
 
@@ -140,9 +144,10 @@ class MeteredCloud(CloudAround):
 class TimedDecider:
     """A decider whose thoughts are timed."""
 
-    def __init__(self, decider: AnyDecider, metrics: Metrics) -> None:
+    def __init__(self, decider: AnyDecider, metrics: Metrics, took: Histogram) -> None:
         self._decider = decider
         self._metrics = metrics
+        self._took = took
 
     @property
     def concern(self) -> Concern:
@@ -161,17 +166,19 @@ class TimedDecider:
         return self._decider.view(snapshot, key)
 
     def decide(self, view: Any, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        began = self._metrics.stopwatch()
-        try:
+        with self._metrics.timed(self._took):
             return self._decider.decide(view, settings, now)
-        finally:
-            took = self._metrics.stopwatch() - began
-            self._metrics.scheduling.labels(PROVISIONER).observe(took)
 
 
 def timed(deciders: Iterable[AnyDecider], metrics: Metrics) -> tuple[AnyDecider, ...]:
-    """The same deciders; the one that places pods is timed."""
+    """The same deciders; the one that places pods and the one that disrupts nodes are timed."""
+    timed_ = {
+        Concern.PROVISIONING: metrics.scheduling.labels(PROVISIONER),
+        Concern.DISRUPTION: metrics.decision_evaluation.labels(ALL_REASONS, ""),
+    }
     return tuple(
-        TimedDecider(decider, metrics) if decider.concern is Concern.PROVISIONING else decider
+        TimedDecider(decider, metrics, timed_[decider.concern])
+        if decider.concern in timed_
+        else decider
         for decider in deciders
     )

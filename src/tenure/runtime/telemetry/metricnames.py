@@ -79,6 +79,32 @@ CLAIMS_UNHEALTHY: Final = Named(
     ("condition", "nodepool", "capacity_type", "image_id", "termination_mode"),
     "Of those, repairs of unhealthy nodes, by the condition that caused them.",
 )
+DECISIONS: Final = Named(
+    "karpenter_voluntary_disruption_decisions_total",
+    _C,
+    ("decision", "reason", "consolidation_type"),
+    "Commands that were started, by what they do: delete (no new node is needed), replace or reboot. "
+    "Repair is counted, too, as Karpenter does; expirationPolicy Always is not.",
+)
+DECISIONS_BY_POOL: Final = Named(
+    "karpenter_voluntary_disruption_decisions_by_nodepool_total",
+    _C,
+    ("nodepool", "decision", "reason", "consolidation_type"),
+    "The same, by the pool of the node.",
+)
+QUEUE_FAILURES: Final = Named(
+    "karpenter_voluntary_disruption_queue_failures_total",
+    _C,
+    ("decision", "reason", "consolidation_type"),
+    "Replacements that did not come up, so that their command was rolled back.",
+)
+DECISION_EVALUATION: Final = Named(
+    "karpenter_voluntary_disruption_decision_evaluation_duration_seconds",
+    _H,
+    ("reason", "consolidation_type"),
+    "How long one pass over all candidates took. One pass decides on every reason: the reason is all.",
+    SHORT,
+)
 CLAIM_TERMINATION: Final = Named(
     "karpenter_nodeclaims_termination_duration_seconds",
     _H,
@@ -300,7 +326,8 @@ ALLOWED_DISRUPTIONS: Final = Named(
     _G,
     ("nodepool", "reason"),
     "How many of a pool's nodes its budgets let leave at once for a reason, those that are leaving "
-    "included; 2147483647 is no limit.",
+    "included; a budget with within counts by the starts that it allows in its span. 2147483647 is no "
+    "limit.",
 )
 REMAINING_DISRUPTIONS: Final = Named(
     "tenure_nodepools_disruptions_remaining",

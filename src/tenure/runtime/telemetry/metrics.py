@@ -14,7 +14,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from tenure.core.decision import Commitment, Concern, Create, Delete, Evict, Verdict
+from tenure.core.decision import CommandCount, Commitment, Concern, Create, Delete, Evict, Verdict
 from tenure.core.marks.deadline import grace_period, stamp_of
 from tenure.core.marks.reboot import mark_of, rebooted_at, requested_at, result_of
 from tenure.core.reasons import Reason
@@ -53,6 +53,10 @@ class Metrics:
         self.claims_terminated = self._counter(names.CLAIMS_TERMINATED)
         self.claims_disrupted = self._counter(names.CLAIMS_DISRUPTED)
         self.claims_unhealthy = self._counter(names.CLAIMS_UNHEALTHY)
+        self.decisions = self._counter(names.DECISIONS)
+        self.decisions_by_pool = self._counter(names.DECISIONS_BY_POOL)
+        self.queue_failures = self._counter(names.QUEUE_FAILURES)
+        self.decision_evaluation = self._histogram(names.DECISION_EVALUATION)
         self.claim_termination = self._histogram(names.CLAIM_TERMINATION)
         self.instance_termination = self._histogram(names.INSTANCE_TERMINATION)
         self.nodes_created = self._counter(names.NODES_CREATED)
@@ -108,6 +112,8 @@ class Metrics:
             self.evictions.labels(str(outcome.status)).inc()
         if outcome.ended is not Ended.OK:
             return
+        if verdict.command is not None:
+            self._commanded(verdict.command, claim)
         if isinstance(action, Create) and action.resource == NODE_CLAIMS:
             pool = action.body["metadata"]["labels"].get(NODEPOOL, "")
             # A replacement is counted by the reason of its method, any other claim is for pods.
@@ -117,6 +123,16 @@ class Metrics:
             self._disrupted(verdict.commits, claim)
         elif isinstance(action, Delete) and (reason := _DISRUPTED.get(verdict.reason)):
             self._disrupted(Commitment(reason=reason, bound=_stamped(claim)), claim)
+
+    def _commanded(self, command: CommandCount, claim: NodeClaim | None) -> None:
+        reason = command.reason.lower()
+        # Karpenter's word for the consolidation of empty nodes; other reasons have none.
+        labels = command.decision.value, reason, reason if reason == "empty" else ""
+        if command.failed:
+            self.queue_failures.labels(*labels).inc(command.failed)
+            return
+        self.decisions.labels(*labels).inc()
+        self.decisions_by_pool.labels(claim.pool_name if claim else "", *labels).inc()
 
     def _disrupted(self, what: Commitment, claim: NodeClaim | None) -> None:
         pool, terms, image = _whose(claim)
