@@ -293,9 +293,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return sentence(self.facts)
 
     @property
-    def news(self) -> tuple[Fact, ...]:
-        """The facts that make a new event: the time of the next retry does not."""
-        return tuple(fact for fact in self.facts if fact.news)
+    def news(self) -> tuple[object, ...]:
+        """What makes a new event if it changes: the time of the next retry does not."""
+        return tuple(fact.gist() for fact in self.facts if fact.news)
 
 
 def takes_away(action: Action) -> bool:

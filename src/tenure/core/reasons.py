@@ -65,6 +65,7 @@ class Reason(StrEnum):
     DISRUPTION_WAITS = "DisruptionWaits"
     VOLUNTARY_DISRUPTION_OFF = "VoluntaryDisruptionOff"
     DISRUPTION_WATCHED = "DisruptionWatched"
+    CANDIDATES_WAIT = "CandidatesWait"
     NEEDED_AS_REPLACEMENT = "NeededAsReplacement"
     REPLACING = "Replacing"
     REPLACED = "Replaced"
@@ -368,6 +369,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.DISRUPTION_WATCHED: ReasonInfo(
         "Nodes of the pool are, or will be, candidates of disruption: unhealthy, empty, expired, drifted "
         "or recommended to leave. They are evaluated again when one may be due."
+    ),
+    Reason.CANDIDATES_WAIT: ReasonInfo(
+        "Nodes of the pool are empty, expired, drifted or recommended to leave, and wait: for a "
+        "maintenance window, a budget, their pods or their turn. Each of them has a verdict of its own.",
+        event=_NORMAL,
     ),
     Reason.NEEDED_AS_REPLACEMENT: ReasonInfo(
         "A node is to be replaced, and its pods need this one: a claim is created.", event=_NORMAL

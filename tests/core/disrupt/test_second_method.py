@@ -93,7 +93,7 @@ def test_its_replacement_is_launched_first() -> None:
     assert told.reason is Reason.REPLACING
     assert told.facts == (Retired("node-a"), ReplacementsCreated((created.name,)))
     watched = about(found, "NodePool/general")
-    assert watched.facts == (NodesWatched("retired", ("a",)),)
+    assert watched.facts == (NodesWatched("retired", ("a",), "Retired", 1),)
 
 
 def test_its_replacement_is_counted_by_its_reason() -> None:
@@ -235,8 +235,8 @@ def test_of_two_methods_that_want_a_node_the_first_has_it(methods: Methods, reas
     assert body_of(told)["metadata"]["annotations"][DISRUPTION_REASON] == reason
     pool = about(found, "NodePool/general")
     assert set(pool.facts) == {
-        NodesWatched("unhealthy or not up yet", ("a",)),
-        NodesWatched("retired", ("a",)),
+        NodesWatched("unhealthy or not up yet", ("a",), "Unhealthy", 1),
+        NodesWatched("retired", ("a",), "Retired", 1),
     }
 
 

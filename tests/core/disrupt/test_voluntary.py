@@ -239,11 +239,16 @@ def test_the_pool_says_how_many_candidates_wait_and_until_when() -> None:
     )
     fleet = [one for name in "abc" for one in full("Drifted", name)]
     told = about(verdicts(pool, *fleet), "NodePool/general")
-    assert fact_of(told, CandidatesWait) == CandidatesWait(2, 3, ahead(3600))
+    assert fact_of(told, CandidatesWait) == CandidatesWait(
+        2, 3, ahead(3600), (("Drifted", 3),), (("budgets", 2),)
+    )
+    assert told.reason is Reason.CANDIDATES_WAIT
     assert told.recheck_at == ahead(3600)
     off = msgspec.structs.replace(SETTINGS, voluntary_disruption=False)
     told = about(verdicts(pool, *fleet, settings=off), "NodePool/general")
-    assert fact_of(told, CandidatesWait) == CandidatesWait(3, 3)
+    assert fact_of(told, CandidatesWait) == CandidatesWait(
+        3, 3, None, (("Drifted", 3),), (("switched off", 3),)
+    )
 
 
 # -- several reasons -------------------------------------------------------------------------

@@ -63,7 +63,8 @@ def test_a_block_window_that_is_not_active_forbids_nothing() -> None:
 def test_of_two_the_one_that_ends_last_is_named_and_any_change_is_a_recheck() -> None:
     longer = a_window("longer", "0 10 * * *")
     found = closed_by([a_window(), longer], NODE, DRIFT, NOON)
-    assert found == (WindowBlocks("longer", ("Drift",), "n1", NOON + 6 * HOUR), NOON + 2 * HOUR)
+    blocks = WindowBlocks("longer", ("Drift",), "n1", NOON + 6 * HOUR, ("w",))
+    assert found == (blocks, NOON + 2 * HOUR)
 
 
 def test_outside_of_every_allow_window_it_is_forbidden_until_the_next_begins() -> None:

@@ -9,15 +9,25 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tenure.kube.cache.informer import Informer
 from tenure.model.api.names import DO_NOT_DISRUPT, NODEPOOL, ZONE
-from tenure.model.api.resource import NODES
+from tenure.model.api.resource import NODE_POOLS, NODES
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.scrape import ClusterCollector
 from tenure.sim.world import World
-from tests.builders import MINUTE, Manifest, a_cluster, a_deployment, a_node_class, a_pod, a_pool
+from tests.builders import (
+    HOUR,
+    MINUTE,
+    Manifest,
+    a_cluster,
+    a_deployment,
+    a_node_class,
+    a_pod,
+    a_pool,
+)
 from tests.runtime.worlds import Tapped
+from tests.scenarios.test_windows import a_window
 
 #: A sample's labels come with its name.
 Samples = dict[str, list[tuple[dict[str, str], float]]]
@@ -163,9 +173,47 @@ def test_pools_tell_how_many_starts_are_left_and_until_when() -> None:
         assert {int(at - deleted.timestamp()) for at in change.values()} <= {within - 1, within}
 
 
+def test_windows_tell_whether_they_are_active_and_what_waits_for_them() -> None:
+    night = {"cron": "0 22 * * *", "duration": "1h"}
+    bad = {"cron": "0 0 * * *", "duration": "1h", "timeZone": "Mars/Olympus"}
+    windows = [
+        a_window("morning", actions=["Drift"]),
+        a_window("nights", type="Allow", actions=["Drift"], schedules=[night]),
+        a_window("mars", actions=["Rebalance"], schedules=[bad]),
+    ]
+    drifted = {"metadata": {"labels": {"example.com/release": "two"}}}
+    with Tapped(*a_cluster(a_deployment(replicas=1)), *windows) as story:
+        story.run(3 * MINUTE)
+        story.store.patch(NODE_POOLS, "", "general", {"spec": {"template": drifted}})
+        story.run(MINUTE)
+        samples = scraped(story)
+        assert by(samples, "tenure_maintenance_window_active", "window") == {
+            "mars": 1,
+            "morning": 1,
+            "nights": 0,
+        }
+        valid = by(samples, "tenure_maintenance_window_valid", "window")
+        assert valid == {"mars": 0, "morning": 1, "nights": 1}
+        blocked = "tenure_maintenance_window_blocked_nodeclaims"
+        assert by(samples, blocked, "window") == {"mars": 0, "morning": 1, "nights": 0}
+        change = by(samples, "tenure_maintenance_window_next_change_timestamp_seconds", "window")
+        began = story.options.epoch.timestamp()
+        assert change == {"morning": began + 3600, "nights": began + 14 * 3600}
+        eligible = by_reason(samples, "karpenter_voluntary_disruption_eligible_nodes")
+        assert {reason for reason, count in eligible.items() if count} == {"drifted"}
+        waiting = by(samples, "tenure_disruption_candidates_waiting", "gate")
+        assert waiting == {"maintenance windows": 1}
+        story.run(HOUR)
+        assert by(scraped(story), blocked, "window") == {"mars": 0, "morning": 0, "nights": 1}
+
+
+def by(samples: Samples, name: str, label: str) -> dict[str, float]:
+    return {labels[label]: number for labels, number in samples[name]}
+
+
 def test_breakers_tell_which_pools_and_which_zones_are_not_repaired() -> None:
     lone = [a_claim("general", i) for i in range(4)] + [a_claim("other", 4)]
-    stay = {"consolidateAfter": "Never"}
+    stay = {"budgets": [{"nodes": "0"}]}
     pools = a_pool(disruption=stay), a_pool("other", disruption=stay)
     with Tapped(a_node_class(), *pools, *lone) as story:
         story.run(3 * MINUTE)
@@ -188,7 +236,7 @@ def test_breakers_tell_which_pools_and_which_zones_are_not_repaired() -> None:
 
 def test_the_breaker_is_told_by_the_nodes_that_the_repair_counts() -> None:
     lone = [a_claim("general", i) for i in range(5)]
-    pool = a_pool(disruption={"consolidateAfter": "Never"})
+    pool = a_pool(disruption={"budgets": [{"nodes": "0"}]})
     with Tapped(a_node_class(), pool, *lone) as story:
         story.run(3 * MINUTE)
         for i in range(5):

@@ -28,7 +28,7 @@ from tenure.core.marks.ownership import is_our_node
 from tenure.core.provision.facts import CapacityTaken, Fits, SchedulerDisagrees
 from tenure.core.provision.launchable import launches_nothing
 from tenure.core.reasons import NO_ADVICE, REASONS, Reason
-from tenure.core.windows.facts import is_closed_by
+from tenure.core.windows.facts import blocking_windows
 from tenure.model.api import resource as r
 from tenure.model.api.meta import ApiObject, Condition, format_time
 from tenure.model.api.node import Node
@@ -123,7 +123,7 @@ def _of_window(evaluated: EvaluatedCluster, window: MaintenanceWindow) -> Iterat
     """What the window blocks now, of each NodeClaim."""
     for _, claim in sorted(evaluated.snapshot.claims.items()):
         for verdict in _about(evaluated, r.NODE_CLAIMS, claim):
-            if any(is_closed_by(fact, window.name) for fact in told(verdict.facts)):
+            if any(window.name in blocking_windows(fact) for fact in told(verdict.facts)):
                 yield verdict
 
 

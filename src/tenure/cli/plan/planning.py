@@ -11,6 +11,7 @@ import msgspec
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.core.decision import Concern, Subject, Terminate, Verdict
+from tenure.core.disrupt.facts import CandidatesWait
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.model.snapshot.snapshot import Snapshot
@@ -36,6 +37,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     also_at: str
     #: In order of authority, then by name.
     to_do: tuple[Verdict, ...]
+    #: By pool: candidates for voluntary disruption, and what they wait for.
+    waiting: tuple[tuple[str, CandidatesWait], ...] = ()
     not_now: tuple[Verdict, ...]
     settled: Mapping[Reason, int]
     settled_by_kind: Mapping[tuple[Reason, str], int]
@@ -60,6 +63,12 @@ def plan_of(evaluated: EvaluatedCluster) -> Plan:
         at=evaluated.at,
         also_at=evaluated.also_at,
         to_do=tuple(to_do),
+        waiting=tuple(
+            (verdict.subject.name, fact)
+            for verdict in verdicts
+            for fact in verdict.facts
+            if isinstance(fact, CandidatesWait)
+        ),
         not_now=tuple(not_now),
         settled=Counter(v.reason for v in settled),
         settled_by_kind=Counter((v.reason, v.subject.kind) for v in settled),

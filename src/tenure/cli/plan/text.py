@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
@@ -49,17 +50,38 @@ def _lines(plan: Plan, setting: Setting) -> Iterator[str]:
     for note in setting.notes:
         yield f"  note      {note}"
     yield ""
+    yield from _waiting(plan)
     yield f"To do now: {len(plan.to_do) or 'nothing'}"
     yield from _heap(plan.to_do, {})
     yield ""
     twins = twins_of(plan)
     told = {key_of(twin) for twin in twins.values()}
-    not_now = _once([verdict for verdict in plan.not_now if key_of(verdict) not in told])
+    not_now = _once(
+        [
+            verdict
+            for verdict in plan.not_now
+            if key_of(verdict) not in told and verdict.reason is not Reason.CANDIDATES_WAIT
+        ]
+    )
     yield f"Not now: {len({verdict.subject for verdict in not_now}) or 'nothing'}"
     yield from _heap(not_now, twins)
     yield ""
     yield f"Settled: {', '.join(_settled(plan)) or 'nothing'}"
     yield f"Changes: {_changes(plan)}"
+
+
+def _waiting(plan: Plan) -> Iterator[str]:
+    """How many candidates for voluntary disruption there are, by reason, and what they wait for."""
+    if not plan.waiting:
+        return
+    reasons = Counter[str]()
+    for _, fact in plan.waiting:
+        reasons.update(dict(fact.reasons))
+    total = sum(fact.waiting for _, fact in plan.waiting)
+    named = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
+    yield f"Candidates that wait: {total} of {reasons.total()} ({named})"
+    yield from (f"    NodePool/{pool}: {fact}" for pool, fact in plan.waiting)
+    yield ""
 
 
 def _once(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -150,6 +172,9 @@ def to_json(plan: Plan, setting: Setting) -> str:
         "where": setting.where,
         "leader": setting.leader or None,
         "held": plan.held or None,
+        "candidates": [
+            {"nodePool": pool, **msgspec.to_builtins(fact)} for pool, fact in plan.waiting
+        ],
         "toDo": [verdict_json(verdict) for verdict in plan.to_do],
         "notNow": [verdict_json(verdict) for verdict in plan.not_now],
         "settled": plan.settled,

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
 from tenure.core.facts import AT, Fact, counted, sentence, some, unreadable
+from tenure.core.gates.gates import Gate
 from tenure.core.provision.facts import CheapestFit, ClaimRefused
 from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.values.duration import Duration, compact
@@ -156,6 +157,13 @@ class NodesWatched(Fact, frozen=True):
     #: What they are, by the method.
     what: str
     claims: tuple[str, ...]
+    #: Of the method.
+    reason: str = ""
+    #: How many of them are due: candidates, whether a gate blocks them or not.
+    due: int = 0
+
+    def gist(self) -> object:
+        return type(self), self.what, _magnitude(len(self.claims))
 
     def __str__(self) -> str:
         verb = "is" if len(self.claims) == 1 else "are"
@@ -169,19 +177,67 @@ class CandidatesWait(Fact, frozen=True):
     candidates: int
     #: When that may change by itself for the first of them; None: not at a known instant.
     until: datetime | None = None
+    #: How many of the candidates there are of each reason.
+    reasons: tuple[tuple[str, int], ...] = ()
+    #: For which gate how many wait, the most first; an empty name: for their turn.
+    gates: tuple[tuple[str, int], ...] = ()
+    #: How many nodes of the pool are being disrupted meanwhile.
+    leaving: int = 0
 
-    news: ClassVar[bool] = False
+    def gist(self) -> object:
+        """Said again when what most of them wait for changes, and as the crowd becomes smaller."""
+        reasons = tuple(reason for reason, _ in self.reasons)
+        return type(self), _magnitude(self.waiting), reasons, self.gates[:1] and self.gates[0][0]
 
     def __str__(self) -> str:
         verb = "waits" if self.waiting == 1 else "wait"
-        until = "" if self.until is None else f", the first until {format_time(self.until)}"
-        return f"{self.waiting} of {counted(self.candidates, 'candidate')} {verb}{until}"
+        reasons = ", ".join(f"{count} {reason}" for reason, count in self.reasons)
+        gates = ", ".join(f"{count} for {_AWAITED.get(gate, gate)}" for gate, count in self.gates)
+        of = f"{counted(self.candidates, 'candidate')} for voluntary disruption ({reasons})"
+        waits = f"{self.waiting} of {of} {verb}: {gates}"
+        leaving = (
+            f"; {self.leaving} more {_is(self.leaving)} being disrupted" if self.leaving else ""
+        )
+        return f"{waits}{leaving}; {self._next_chance()}"
+
+    def _next_chance(self) -> str:
+        if self.until is not None:
+            return f"next chance at {format_time(self.until)}, or when the cluster changes"
+        if self.leaving:
+            return "next chance when one of the disruptions under way is over"
+        return "next chance when the cluster or the settings change"
+
+
+#: What candidates wait for that no gate blocks.
+TURN: Final = "their turn"
+#: Other words for gates, where they are not what a candidate waits for.
+_AWAITED: Final = {
+    "": TURN,
+    Gate.OFF: "--voluntary-disruption=true",
+    Gate.RULES: "a valid spec.disruption",
+    Gate.PAUSE: "the end of a back-off",
+    Gate.LIMITS: "capacity or limits",
+    Gate.CLOSING: "a window that is open for long enough",
+}
+
+
+def _magnitude(count: int) -> int:
+    """Rounded down to one digit and zeros: 5000 candidates that become none are said 32 times."""
+    digits = str(count)
+    return int(digits[0] + "0" * (len(digits) - 1))
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 class PlannedFirst(Fact, frozen=True):
     """One replacement is planned at a time."""
 
     claim: str
+
+    def gist(self) -> object:
+        return type(self)
 
     def __str__(self) -> str:
         return f"NodeClaim {self.claim} is replaced first"
@@ -191,6 +247,9 @@ class PlannedLater(Fact, frozen=True):
     at: datetime
 
     news: ClassVar[bool] = False
+
+    def gist(self) -> object:
+        return type(self)
 
     def __str__(self) -> str:
         return f"other nodes are planned first; planning again at {format_time(self.at)}"
@@ -481,8 +540,16 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NodeDrifted("node-1", AT),
     RebalanceRecommended("node-1", AT),
     NodesWatched("unhealthy or not up yet", ("general-4nv74", "general-26szh")),
-    CandidatesWait(36, 40, AT),
-    CandidatesWait(1, 1),
+    CandidatesWait(
+        36,
+        40,
+        AT,
+        (("Expired", 10), ("Drifted", 30)),
+        ((Gate.WINDOW, 30), (Gate.BUDGET, 6)),
+        4,
+    ),
+    CandidatesWait(36, 36, None, (("Drifted", 36),), ((Gate.BUDGET, 35), ("", 1)), 4),
+    CandidatesWait(1, 1, None, (("Empty", 1),), ((Gate.OFF, 1),)),
     PlannedFirst("general-4nv74"),
     PlannedLater(AT),
     StartRecorded("general"),

@@ -10,6 +10,7 @@ evaluate it again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -94,7 +95,7 @@ def may_wait(change: Change) -> bool:
 
 def _waits(verdicts: Iterable[Verdict]) -> bool:
     """Whether nothing is done about a candidate now."""
-    return all(verdict.action is None for verdict in verdicts)
+    return all(one.action is None and one.reason is not Reason.REPLACING for one in verdicts)
 
 
 class _Pass:
@@ -159,24 +160,45 @@ class _Pass:
         opens = [one.recheck_at for one in waiting if one.recheck_at is not None]
         until = min((at for at in opens if at > self._now), default=None)
         instants.append(until)
-        chosen = (due for reason, due in found.items() if self._is_choice(reason))
-        total = len({one.claim.name for due in chosen for one in due.candidates})
         late = later(self._now, PAUSE_MAX)
         instants += [earlier(until, PAUSE_MAX) for until, _ in pool.pauses if until > late]
+        watched = (self._nodes_watched(*one, found[one[0]]) for one in pool.watches)
         return _say(
             pool.pool,
-            Reason.DISRUPTION_WATCHED,
-            *(self._nodes_watched(reason, watch) for reason, watch in pool.watches),
-            *((CandidatesWait(len(waiting), total, until),) if waiting else ()),
+            Reason.CANDIDATES_WAIT if waiting else Reason.DISRUPTION_WATCHED,
+            *((self._candidates_wait(pool, found, waiting, until),) if waiting else ()),
+            *watched,
             recheck_at=min((at for at in instants if at is not None), default=None),
         )
 
-    def _is_choice(self, reason: str) -> bool:
-        return self._methods.named(reason).traits.voluntary
+    def _candidates_wait(
+        self,
+        pool: PoolCandidates,
+        found: Mapping[str, Due],
+        waiting: Sequence[Verdict],
+        until: datetime | None,
+    ) -> CandidatesWait:
+        """A node that several methods want counts for the first."""
+        reasons = Counter(
+            one.method.traits.reason
+            for one in self._wanted(pool, found)
+            if one.method.traits.voluntary
+        )
+        gates = Counter(verdict.gate for verdict in waiting)
+        return CandidatesWait(
+            len(waiting),
+            reasons.total(),
+            until,
+            tuple(reasons.items()),
+            tuple(gates.most_common()),
+            len(pool.fleet.all.leaving),
+        )
 
-    def _nodes_watched(self, reason: str, watch: Watch) -> NodesWatched:
-        claims = tuple(sorted(claim.name for claim, _ in watch.nodes))
-        return NodesWatched(self._methods.named(reason).watched_as, claims)
+    def _nodes_watched(self, reason: str, watch: Watch, due: Due) -> NodesWatched:
+        claims = {claim.name for claim, _ in watch.nodes}
+        candidates = sum(one.claim.name in claims for one in due.candidates)
+        what = self._methods.named(reason).watched_as
+        return NodesWatched(what, tuple(sorted(claims)), reason, candidates)
 
     def _carried_out(self) -> Iterator[Verdict]:
         quota = PlanningQuota(len(self._view.ready), self._now)

@@ -136,6 +136,10 @@ class BudgetUse(Fact, frozen=True, kw_only=True):
         budget = f"budget {self._name()} of NodePool {self.pool}"
         return f"{budget} allows {self.limit} of {nodes}{self._which()}, and {self._used()}"
 
+    def gist(self) -> object:
+        """Each disruption of the pool that begins or ends changes the rest, for every candidate."""
+        return type(self), self.pool, self.nodes, self.reasons, self.schedule, self.limit
+
     def _name(self) -> str:
         said = [*self.reasons, *([self.schedule] if self.schedule else [])]
         return f"{self.nodes} ({', '.join(said)})" if said else self.nodes
@@ -173,6 +177,9 @@ class VelocityUse(BudgetUse, frozen=True, kw_only=True):
         budget = f"budget {self._name()} of NodePool {self.pool}"
         allows = f"allows {starts} in any {self.within} for {nodes}{self._which()}"
         return f"{budget} {allows}, and {self._used()}"
+
+    def gist(self) -> object:
+        return super().gist(), self.within, self.next_at
 
     def _used(self) -> str:
         if not self.starts:

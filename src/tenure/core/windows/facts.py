@@ -15,10 +15,14 @@ class WindowBlocks(Fact, frozen=True):
     actions: tuple[str, ...]
     node: str
     until: datetime = FOR_EVER
+    #: Other windows that block it now, and not for longer.
+    also: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         end = "for ever" if self.until == FOR_EVER else f"until {format_time(self.until)}"
-        return f"MaintenanceWindow {self.window} blocks {', '.join(self.actions)} of Node {self.node} {end}"
+        also = f" (and {some(self.also)} for a shorter time)" if self.also else ""
+        what = f"{', '.join(self.actions)} of Node {self.node}"
+        return f"MaintenanceWindow {self.window}{also} blocks {what} {end}"
 
 
 class InvalidWindowBlocks(Fact, frozen=True):
@@ -26,6 +30,8 @@ class InvalidWindowBlocks(Fact, frozen=True):
     problem: str
     actions: tuple[str, ...]
     node: str
+    #: Other windows that block it now.
+    also: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return (
@@ -61,15 +67,15 @@ class OutsideAllowWindows(Fact, frozen=True):
         )
 
 
-def is_closed_by(fact: Fact, window: str) -> bool:
-    """Whether a disruption waits for this window."""
+def blocking_windows(fact: Fact) -> tuple[str, ...]:
+    """The windows that a disruption waits for, by name."""
     match fact:
         case WindowBlocks() | InvalidWindowBlocks():
-            return fact.window == window
+            return (fact.window, *fact.also)
         case OutsideAllowWindows():
-            return window in fact.windows
+            return fact.windows
         case _:
-            return False
+            return ()
 
 
 class WindowUnreadable(Fact, frozen=True):
@@ -120,6 +126,7 @@ class WindowUnderstood(Fact, frozen=True):
 EXAMPLES: Final[tuple[Fact, ...]] = (
     WindowBlocks("office-hours", ("Drift",), "node-1", AT),
     WindowBlocks("freeze", ("Repair",), "node-1"),
+    WindowBlocks("year-end", ("Drift",), "node-1", AT, ("office-hours",)),
     InvalidWindowBlocks(
         "nights", 'spec.schedules[0].cron: "* *" has 2 fields, and needs 5', ("Repair",), "node-1"
     ),

@@ -72,7 +72,8 @@ def closed_by(
     ]
     if blocking:
         until, _, window = max(blocking, key=lambda one: one[:2])
-        return _blocked_by(window, _named(actions, [window]), node, until), changes_at
+        also = tuple(name for _, name, _ in blocking if name and name != window.name)
+        return _blocked_by(window, _named(actions, [window]), node, until, also), changes_at
     allowing = [(window, phase) for window, phase in concerned if not window.blocks]
     if not allowing or any(phase.on for _, phase in allowing):
         return None
@@ -89,13 +90,17 @@ def _named(actions: frozenset[str], windows: Iterable[ParsedWindow]) -> tuple[st
 
 
 def _blocked_by(
-    window: ParsedWindow, actions: tuple[str, ...], node: Node, until: datetime
+    window: ParsedWindow,
+    actions: tuple[str, ...],
+    node: Node,
+    until: datetime,
+    also: tuple[str, ...],
 ) -> Fact:
     if not window.problem:
-        return WindowBlocks(window.name, actions, node.name, until)
+        return WindowBlocks(window.name, actions, node.name, until, also)
     if not window.name:
         return WindowsUnlisted(window.problem)
-    return InvalidWindowBlocks(window.name, window.problem, actions, node.name)
+    return InvalidWindowBlocks(window.name, window.problem, actions, node.name, also)
 
 
 def closes_by(

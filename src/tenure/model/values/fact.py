@@ -17,6 +17,10 @@ class Fact(msgspec.Struct, frozen=True, tag=True):
     #: Whether a change of it alone makes a new event. A new time of the next retry does not.
     news: ClassVar[bool] = True
 
+    def gist(self) -> object:
+        """What of it has to change before events and log say it again: not each count or name."""
+        return self
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         assert cls.__str__ is not msgspec.Struct.__str__, f"{cls.__name__} has no sentence"

@@ -24,7 +24,6 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.decision import Concern, Create, DeletePod, Evict, Subject, Verdict
-from tenure.core.facts import Fact
 from tenure.core.reasons import REASONS, Reason
 from tenure.core.terminate.facts.pods import EvictionAgreed
 from tenure.core.terminate.pods import REFUSED
@@ -58,7 +57,7 @@ _RESOURCES: Final = {kind: resource for (_, kind), resource in BY_KIND.items()}
 class _EventState(msgspec.Struct):
     """What one event says, and since when."""
 
-    news: tuple[Fact, ...] = ()
+    news: tuple[object, ...] = ()
     #: On the monotonic clock.
     at: float | None = None
     #: As it was written last; 0 before the first time.

@@ -17,7 +17,6 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.model.api.meta import BEGINNING
 from tenure.ports.outcome import Ended, Outcome
 from tenure.runtime.telemetry.linelimit import LineLimit, LineRate
 from tenure.runtime.telemetry.logs import Log, Sparing, instant
@@ -38,6 +37,8 @@ class _Told(msgspec.Struct):
 
     #: The newest, said or not.
     entry: Entry
+    #: What another verdict is compared with.
+    gist: object
     rate: LineRate
     #: Changes since the last line.
     unsaid: int = 0
@@ -64,8 +65,9 @@ class LoggedJournal:
         entry = _entry(now, verdict)
         name = (verdict.concern, verdict.subject)
         told = self._told.pop(name, None)
-        changed = told is None or _words(told.entry) != _words(entry)
-        told = _Told(entry, told.rate if told else LineRate(), told.unsaid if told else 0)
+        gist = _gist(verdict, entry)
+        changed = told is None or told.gist != gist
+        told = _Told(entry, gist, told.rate if told else LineRate(), told.unsaid if told else 0)
         self._remember(name, told)
         if not changed:
             self._log.debug("verdict", **_fields(entry))
@@ -142,9 +144,10 @@ def _entry(now: datetime, verdict: Verdict) -> Entry:
     )
 
 
-def _words(entry: Entry) -> Entry:
+def _gist(verdict: Verdict, entry: Entry) -> object:
     """Without what says nothing new."""
-    return msgspec.structs.replace(entry, at=BEGINNING, recheck_at=None)
+    facts = tuple(fact.gist() for fact in verdict.facts)
+    return entry.reason, facts, entry.blockers, entry.action
 
 
 def _blocker(subject: Subject, message: str, until: datetime | None) -> str:

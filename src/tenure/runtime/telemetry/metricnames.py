@@ -355,6 +355,47 @@ CONSUMING_BUDGETS: Final = Named(
     "How many of a pool's nodes use its budgets for a reason: leaving, rebooting, and for every "
     "reason but unhealthy not Ready.",
 )
+ELIGIBLE_NODES: Final = Named(
+    "karpenter_voluntary_disruption_eligible_nodes",
+    _G,
+    ("reason",),
+    "Nodes that are candidates for a reason, whether a gate blocks them or not; those that are being "
+    "disrupted already do not count. A node counts for every reason that wants it.",
+)
+CANDIDATES_WAITING: Final = Named(
+    "tenure_disruption_candidates_waiting",
+    _G,
+    ("nodepool", "gate"),
+    "Candidates for voluntary disruption that may not go now, by the gate that blocks them: switched off, "
+    "usable rules, maintenance windows, pause, budgets, PDBs and protected pods, capacity and limits, "
+    "window that closes too soon; or their turn.",
+)
+WINDOW_ACTIVE: Final = Named(
+    "tenure_maintenance_window_active",
+    _G,
+    ("window", "type"),
+    "1 while a maintenance window is active. A Block window forbids its actions then, an Allow window "
+    "permits them.",
+)
+WINDOW_VALID: Final = Named(
+    "tenure_maintenance_window_valid",
+    _G,
+    ("window",),
+    "0 for a maintenance window that cannot be understood: it blocks its actions, or never allows them. "
+    "To alert on.",
+)
+WINDOW_BLOCKING: Final = Named(
+    "tenure_maintenance_window_blocked_nodeclaims",
+    _G,
+    ("window",),
+    "Claims whose disruption waits for a maintenance window: one that blocks, or one that would allow it.",
+)
+WINDOW_CHANGE: Final = Named(
+    "tenure_maintenance_window_next_change_timestamp_seconds",
+    _G,
+    ("window",),
+    "When a maintenance window next becomes active or stops to be. No series is never.",
+)
 DRIFTED: Final = Named(
     "tenure_nodeclaims_drifted",
     _G,

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from tenure.core.decision import Concern
+from tenure.core.decision import Concern, Verdict
 from tenure.core.drift.decider import CONDITION as DRIFTED
 from tenure.core.gates.budgets import consuming, fleet_of, limit
 from tenure.core.gates.reasons import TRAITS
@@ -39,6 +39,7 @@ from tenure.model.values.quantity import UNIT, readable_amounts
 from tenure.packing.demand.problem import NODES
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.telemetry import metricnames as names
+from tenure.runtime.telemetry.disruptionseries import disruption_rows
 from tenure.runtime.telemetry.metricnames import Kind, Named
 from tenure.runtime.telemetry.objectseries import Objects, object_families
 
@@ -131,6 +132,7 @@ class ClusterCollector(Collector):
             **dict(_drifts(snapshot)),
             **dict(_budgets(snapshot, replica.now())),
             **dict(_breakers(snapshot, self._settings, replica.now())),
+            **dict(disruption_rows(snapshot, _in_force(replica), replica.now())),
         }
         self._objects = Objects.of(snapshot, replica.now())
 
@@ -139,6 +141,10 @@ class ClusterCollector(Collector):
             yield family(named, rows)
         if self._objects is not None:
             yield from object_families(self._objects, per_object=self._per_object)
+
+
+def _in_force(replica: ReplicaStatus) -> Iterable[Verdict]:
+    return replica.evaluator.in_force() if replica.evaluator is not None else ()
 
 
 def family(named: Named, rows: Iterable[Row]) -> Metric:
