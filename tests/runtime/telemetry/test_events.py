@@ -16,7 +16,13 @@ from tenure.core.terminate.facts.pods import EvictionAgreed
 from tenure.kube.client.client import Client
 from tenure.model.api.meta import format_time
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, Resource
-from tenure.runtime.telemetry.events import QUEUE_MAX, REPEAT_AFTER, REWRITE_AFTER, EventRecorder
+from tenure.runtime.telemetry.events import (
+    CROWD_BURST,
+    QUEUE_MAX,
+    REPEAT_AFTER,
+    REWRITE_AFTER,
+    EventRecorder,
+)
 from tenure.sim.world import World
 from tests.builders import MINUTE, SECOND, a_cluster, a_deployment, a_pdb
 from tests.runtime.worlds import Bench, Tapped
@@ -260,6 +266,45 @@ def test_a_flood_keeps_to_the_rate_and_the_queue_has_an_end() -> None:
         room.say(*flood, then=10 * SECOND)
         assert len(bench.api_tap.of("POST")) in range(295, 305), "50 at once and 25 a second"
         assert room.recorder.dropped == 3000 - QUEUE_MAX
+
+
+def test_a_fleet_that_is_blocked_is_told_of_slowly_and_keeps_no_other_event_waiting() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        fleet = [
+            an_opinion(
+                Reason.DISRUPTION_BLOCKED, kind="Node", namespace="", uid=f"u{n}", name=f"n{n}"
+            )
+            for n in range(5000)
+        ]
+        room.say(*fleet, then=10 * SECOND)
+        written = len(bench.api_tap.of("POST"))
+        assert written in range(CROWD_BURST, CROWD_BURST + 15), (
+            "the first at once, then one a second"
+        )
+        assert room.recorder.dropped == 0
+        room.say(an_opinion(Reason.PROTECTED))
+        assert (Reason.PROTECTED, 1) in room.published(), "at once"
+        other = [msgspec.structs.replace(one, facts=(Quoted("a window"),)) for one in fleet]
+        room.say(*other, then=5 * MINUTE)
+        calls = len(bench.api_tap.of("POST")) + len(bench.api_tap.of("PATCH"))
+        assert calls - written <= 1 + 5 * 60 + 15, "whatever they say"
+
+
+def test_what_a_fleet_no_longer_says_is_not_written() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        fleet = [
+            an_opinion(
+                Reason.DISRUPTION_BLOCKED, kind="Node", namespace="", uid=f"u{n}", name=f"n{n}"
+            )
+            for n in range(CROWD_BURST + 50)
+        ]
+        room.say(*fleet)
+        for verdict in fleet:
+            room.recorder.ended(verdict)
+        bench.run(5 * MINUTE)
+        assert len(bench.api_tap.of("POST")) <= CROWD_BURST + 2
+        room.say(*fleet[-10:], then=5 * MINUTE)
+        assert len(bench.api_tap.of("POST")) >= CROWD_BURST + 10, "it holds again"
 
 
 def test_an_event_that_cannot_be_written_stops_nothing() -> None:

@@ -6,6 +6,10 @@ reason and says something else rewrites the event, so that it names what is the 
 event is rewritten once a minute at most, with the newest content; one that comes and goes with
 the same content is repeated after five. Over all events there is a rate, too.
 
+What thousands of nodes may have in common, that their disruption is blocked (``CROWDED``), has a lower
+rate of its own: it waits, as long as it holds, and keeps no other event from being written. The event on
+their NodePool says how many there are.
+
 The event's name follows from the object and the reason, so a restart meets its own event and
 raises its count instead of writing another.
 """
@@ -36,6 +40,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.kinds import decode
 from tenure.ports.clock import Clock
 from tenure.runtime.clock.backoff import Bucket
+from tenure.runtime.telemetry.linelimit import LineRate
 
 #: Cluster-scoped objects have their events here, as ``kubectl describe`` expects.
 DEFAULT_NAMESPACE: Final = "default"
@@ -46,6 +51,11 @@ QUEUE_MAX: Final = 1000
 REPEAT_AFTER: Final = timedelta(minutes=5)
 #: The least time between two contents of one event: a drain counts its pods down one by one.
 REWRITE_AFTER: Final = timedelta(minutes=1)
+#: Reasons that a whole fleet may have at once.
+CROWDED: Final = frozenset({Reason.DISRUPTION_BLOCKED, Reason.VOLUNTARY_DISRUPTION_OFF})
+#: Events with these reasons at once; then so many a second.
+CROWD_BURST: Final = 100
+CROWD_RATE: Final = 1.0
 #: The longest name that the API takes.
 NAME_MAX: Final = 253
 #: Seconds. A timer may ring this much early: event loops round, and so do sums of floats.
@@ -62,8 +72,10 @@ class _EventState(msgspec.Struct):
     at: float | None = None
     #: As it was written last; 0 before the first time.
     count: int = 0
-    #: Says something else, and has to wait.
+    #: Says something else, or something for the first time, and has to wait.
     newer: Verdict | None = None
+    #: Whether an entry of those that wait stands for it.
+    waits: bool = False
 
 
 class _SubjectEvents(msgspec.Struct):
@@ -79,7 +91,7 @@ class _SubjectEvents(msgspec.Struct):
 
 
 class _Late(msgspec.Struct, frozen=True, order=True):
-    """An event that is to be rewritten."""
+    """An event that is to be written later, or rewritten."""
 
     #: On the monotonic clock.
     due: float
@@ -107,6 +119,8 @@ class EventRecorder:
         #: A heap.
         self._late: list[_Late] = []
         self._something_to_do = asyncio.Event()
+        #: When the next event of a crowd is due, on the monotonic clock, if there were no burst.
+        self._crowd = LineRate()
         self.dropped = 0
 
     def decided(self, verdict: Verdict) -> None:
@@ -123,9 +137,9 @@ class EventRecorder:
             return  # That a pod has to go is news only once the API has agreed: ``acted``.
         event = events.by_reason.setdefault(reason, _EventState())
         if event.at is None:
-            self._write_now(verdict, event)
+            self._write_first(verdict, event)
         elif verdict.news != event.news:
-            self._rewrite(verdict, event)
+            self._write_later(verdict, event, event.at + REWRITE_AFTER.total_seconds())
         else:
             event.newer = None
             if (
@@ -134,14 +148,27 @@ class EventRecorder:
             ):
                 self._write_now(verdict, event)
 
-    def _rewrite(self, verdict: Verdict, event: _EventState) -> None:
+    def _write_first(self, verdict: Verdict, event: _EventState) -> None:
+        now = self._clock.monotonic()
+        if verdict.reason not in CROWDED:
+            self._write_now(verdict, event)
+        elif not event.waits and self._crowd.is_open(now, 1 / CROWD_RATE, CROWD_BURST):
+            self._crowd.spend(now, 1 / CROWD_RATE)
+            self._write_now(verdict, event)
+        else:
+            self._write_later(verdict, event, now)
+
+    def _write_later(self, verdict: Verdict, event: _EventState, due: float) -> None:
         """Once the event had its content for long enough, and no new event waits."""
-        assert event.at is not None, "it was written"
-        if event.newer is None:
-            due = event.at + REWRITE_AFTER.total_seconds()
-            heapq.heappush(self._late, _Late(due, verdict.subject, verdict.reason))
-            self._something_to_do.set()
         event.newer = verdict
+        if event.waits:
+            return
+        event.waits = True
+        if verdict.reason in CROWDED:
+            self._crowd.spend(due, 1 / CROWD_RATE)
+            due = max(due, self._crowd.next_at - CROWD_BURST / CROWD_RATE)
+        heapq.heappush(self._late, _Late(due, verdict.subject, verdict.reason))
+        self._something_to_do.set()
 
     def _write_now(self, verdict: Verdict, event: _EventState) -> None:
         event.news, event.at, event.newer = verdict.news, self._clock.monotonic(), None
@@ -212,10 +239,16 @@ class EventRecorder:
             late = heapq.heappop(self._late)
             events = self._subjects.get(late.subject)
             event = events.by_reason.get(late.reason) if events is not None else None
-            if event is None or event.at is None or event.newer is None:
+            if event is None:
                 continue
-            if event.at + REWRITE_AFTER.total_seconds() <= now:  # Else another entry stands for it.
+            event.waits = False
+            if event.newer is None:
+                continue
+            due = now if event.at is None else event.at + REWRITE_AFTER.total_seconds()
+            if due <= now:
                 self._write_now(event.newer, event)
+            else:  # It was written meanwhile.
+                self._write_later(event.newer, event, due)
 
     async def _write(self, manifest: dict[str, Any], event: _EventState) -> None:
         namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
