@@ -6,7 +6,7 @@ then it stays active.
 
 The end of an active period is found day by day and not hit by hit: on a day on which the clocks do
 not change, all hits have the same distances. Only days with a change of the clocks are looked
-through hit by hit.
+through hit by hit; a period that cannot end on another day is looked at on those days alone.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ _DAYS_AT_LEAST: Final = 100
 #: Years in which weekdays and leap days fall in every way.
 _CALENDARS: Final = (2072, 2112)
 _WITHOUT_CLOCK_CHANGES: Final = frozenset({"UTC", "Etc/UTC", "Etc/GMT", "GMT", "Zulu"})
+#: More than the schedules of a cluster: 50 windows may have 50 each.
+_SCHEDULES_MAX: Final = 8192
+#: Days of three years, and years, in some dozen time zones.
+_DAYS_MAX: Final = 32_768
+_ZONE_YEARS_MAX: Final = 256
 #: How many periods are followed to find the end of several calendars that take turns.
 _TURNS: Final = 100
 
@@ -50,7 +55,7 @@ class Phase(msgspec.Struct, frozen=True):
 ALWAYS: Final = Phase(True, None)
 
 
-class Recurrence(msgspec.Struct, frozen=True):
+class Recurrence(msgspec.Struct, frozen=True, cache_hash=True):
     cron: Cron
     lasts: timedelta
     zone: ZoneInfo
@@ -112,15 +117,17 @@ class _End(msgspec.Struct, frozen=True):
     exact: bool = True
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_SCHEDULES_MAX)
 def _end(recurrence: Recurrence, hit: datetime) -> _End:
     """Of the active period with this hit."""
     if _plainly_endless(recurrence):
         return _End(None)
-    cron, lasts = recurrence.cron, recurrence.lasts
-    shape = _shape(cron, lasts)
+    lasts = recurrence.lasts
+    shape = _shape(recurrence.cron, lasts)
     last, first_day = hit, hit.astimezone(recurrence.zone).date()
-    for count, day in enumerate(cron.days_from(first_day)):
+    if shape.goes_on and first_day.year + _YEARS < date.max.year:
+        return _end_by_the_clocks(recurrence, shape, hit, first_day)
+    for count, day in enumerate(recurrence.cron.days_from(first_day)):
         if day.year > first_day.year + _YEARS and count > _DAYS_AT_LEAST:
             # Where every day matches, each year is like the other.
             return _End(None) if shape.every_day else _End(later(last, lasts), exact=False)
@@ -133,6 +140,22 @@ def _end(recurrence: Recurrence, hit: datetime) -> _End:
     return _End(later(last, lasts))
 
 
+def _end_by_the_clocks(
+    recurrence: Recurrence, shape: _Shape, hit: datetime, first_day: date
+) -> _End:
+    """Of a period that ends at a change of the clocks or never: each year is like the other."""
+    last, before = hit, first_day
+    for day in _around_clock_changes(recurrence.zone, first_day):
+        skipped, before = day - before > _DAY, day
+        for hits in _runs(recurrence, shape, day):
+            if hits[1] <= last:
+                continue
+            if hits[0] > later(last, recurrence.lasts) and not skipped:
+                return _End(later(last, recurrence.lasts))
+            last, skipped = hits[1], False
+    return _End(None)
+
+
 class _Shape(msgspec.Struct, frozen=True):
     """What a schedule does on every matching day on which the clocks do not change."""
 
@@ -140,12 +163,14 @@ class _Shape(msgspec.Struct, frozen=True):
     #: period lasts.
     runs: tuple[tuple[int, int], ...]
     every_day: bool
-    #: Between two hits, and between two hits of one day.
-    widest_gap: timedelta
+    #: From one such day to the next the period does not end.
+    goes_on: bool
+    #: Between two hits of one day, and from the last of one day to the first of the next.
     gap_of_day: timedelta
+    gap_of_night: timedelta
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_SCHEDULES_MAX)
 def _shape(cron: Cron, lasts: timedelta) -> _Shape:
     hits = [hour * 60 + minute for hour in cron.hours for minute in cron.minutes]
     runs = [(hits[0], hits[0])]
@@ -156,30 +181,31 @@ def _shape(cron: Cron, lasts: timedelta) -> _Shape:
         else:
             runs.append((hit, hit))
     gap_of_day = max((after - before for before, after in pairwise(hits)), default=0)
-    between_days = _widest_days(cron) * 24 * 60 + hits[0] - hits[-1]
+    gap_of_night = _DAY + (hits[0] - hits[-1]) * _MINUTE
     all_days, all_weekdays = len(cron.days) == 31, len(cron.weekdays) == 7
     matching = (all_days or all_weekdays) if cron.either_day else (all_days and all_weekdays)
+    every_day = matching and len(cron.months) == 12
     return _Shape(
         runs=tuple(runs),
-        every_day=matching and len(cron.months) == 12,
-        widest_gap=max(gap_of_day, between_days) * _MINUTE,
+        every_day=every_day,
+        goes_on=every_day and len(runs) == 1 and gap_of_night <= lasts,
         gap_of_day=gap_of_day * _MINUTE,
+        gap_of_night=gap_of_night,
     )
 
 
-@lru_cache(maxsize=1024)
-def _widest_days(cron: Cron) -> int:
+@lru_cache(maxsize=_SCHEDULES_MAX)
+def _widest_days(at_midnight: Cron) -> int:
     """The most days from one matching day to the next, however weekdays and leap days fall."""
-    matching = cron.days_from(date(_CALENDARS[0], 1, 1), until=_CALENDARS[1])
+    matching = at_midnight.days_from(date(_CALENDARS[0], 1, 1), until=_CALENDARS[1])
     return max(((after - before).days for before, after in pairwise(matching)), default=0)
 
 
 def _runs(recurrence: Recurrence, shape: _Shape, day: date) -> Iterator[tuple[datetime, datetime]]:
     """First and last hit of each run of that day, in order."""
     zone = recurrence.zone
-    start = start_of_day(day, zone)
-    end = start_of_day(day + _DAY, zone) if day < date.max else later(start, _DAY)
-    if end - start == _DAY and _is_steady(start, end, zone):
+    start, end, steady = _day(zone, day)
+    if steady:
         for first, last in shape.runs:
             yield later(start, first * _MINUTE), later(start, last * _MINUTE)
         return
@@ -198,16 +224,42 @@ def _runs(recurrence: Recurrence, shape: _Shape, day: date) -> Iterator[tuple[da
         hit = recurrence.cron.next_after(hit, zone)
 
 
-def _is_steady(start: datetime, end: datetime, zone: ZoneInfo) -> bool:
+@lru_cache(maxsize=_DAYS_MAX)
+def _day(zone: ZoneInfo, day: date) -> tuple[datetime, datetime, bool]:
+    """When it begins and ends, and whether the clocks stay as they are, also shortly before and after."""
+    start = start_of_day(day, zone)
+    end = start_of_day(day + _DAY, zone) if day < date.max else later(start, _DAY)
     before, after = earlier(start, _CLOCK_CHANGE_MAX), later(end, _CLOCK_CHANGE_MAX)
-    return before.astimezone(zone).utcoffset() == after.astimezone(zone).utcoffset()
+    same = before.astimezone(zone).utcoffset() == after.astimezone(zone).utcoffset()
+    return start, end, same and end - start == _DAY
+
+
+def _around_clock_changes(zone: ZoneInfo, first: date) -> Iterator[date]:
+    """The first day, and the days on which the clocks change, each with the ones beside it."""
+    yield first
+    for year in range(first.year, first.year + _YEARS + 1):
+        yield from (day for day in _clock_changes(zone, year) if day > first)
+
+
+@lru_cache(maxsize=_ZONE_YEARS_MAX)
+def _clock_changes(zone: ZoneInfo, year: int) -> tuple[date, ...]:
+    days = [date(year, 1, 1) + number * _DAY for number in range(366)]
+    of_year = [day for day in days if day.year == year]
+    changes = [day for day in of_year if not _day(zone, day)[2]]
+    near = {day + number * _DAY for day in changes for number in (-1, 0, 1)}
+    return tuple(sorted(near))
 
 
 def _plainly_endless(recurrence: Recurrence) -> bool:
     """Whether that is plain without looking at the calendar."""
     cron, lasts = recurrence.cron, recurrence.lasts
     shape = _shape(cron, lasts)
+    if lasts < max(shape.gap_of_day, shape.gap_of_night):
+        return False
+    at_midnight = msgspec.structs.replace(cron, text="", minutes=(0,), hours=(0,), rhythmic=False)
+    nights = (_widest_days(at_midnight) - 1) * _DAY + shape.gap_of_night
+    widest_gap = max(shape.gap_of_day, nights)
     every_minute = shape.every_day and len(cron.hours) == 24 and len(cron.minutes) == 60
     if every_minute or recurrence.zone.key in _WITHOUT_CLOCK_CHANGES:
-        return shape.widest_gap <= lasts
-    return shape.widest_gap + _CLOCK_CHANGE_MAX <= lasts
+        return widest_gap <= lasts
+    return widest_gap + _CLOCK_CHANGE_MAX <= lasts

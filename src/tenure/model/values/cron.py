@@ -83,7 +83,7 @@ class _Unclear(ValueError):
     """What is wrong with an expression, in words."""
 
 
-class Cron(msgspec.Struct, frozen=True):
+class Cron(msgspec.Struct, frozen=True, cache_hash=True):
     """A parsed schedule; ``str()`` is the text it was written as."""
 
     text: str
@@ -216,7 +216,7 @@ def _jump_between(before: datetime, after: datetime, zone: ZoneInfo) -> datetime
     return after
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8192)  # More than 50 windows of 50 schedules.
 def _parse(text: str) -> Cron | str:
     """The schedule, or what is wrong with the text."""
     fields = ALIASES.get(text.strip(), text).split()
