@@ -15,12 +15,12 @@ UV_VERSION := $(shell awk '/^name = "uv"$$/ { getline; gsub(/"/, ""); print $$3 
 TEST_WORKERS ?= --numprocesses $(shell n=$$(( 2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) + 1 )); echo $$(( n < 8 ? n : 8 )))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-real bed soak conformance check bench fuzz fuzz-objects scenarios generate crds picture clean \
+.PHONY: help setup demo test test-real bed soak conformance check bench fuzz fuzz-objects fuzz-calendars scenarios generate crds picture clean \
 	check-format check-lint check-types check-imports check-generated
 
 help: ## List the verbs
 	@echo "Tenure: verbs of the Makefile"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Prepare .venv (every other verb does it by itself)
 
@@ -107,6 +107,9 @@ endif
 
 fuzz-objects: $(READY) ## Odd objects that a real API server accepts; COUNT=20000, SEED=7 repeats one run
 	@$(BIN)/python -m tests.fuzz.objects $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+fuzz-calendars: $(READY) ## Random windows and budgets against an oracle; COUNT=2000, SEED=7 repeats one run
+	@$(BIN)/python -m tests.fuzz.calendars $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 scenarios: $(READY) ## Simulate every shipped scenario and hold it to its expectations
 	@failed=""; \

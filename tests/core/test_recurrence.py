@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from random import Random
 
 import pytest
@@ -12,82 +12,59 @@ from hypothesis import strategies as st
 
 from tenure.core.recurrence import Dates, Phase, Recurrence, phase_of_any
 from tenure.model.values.cron import Cron, parse_zone
-from tests.core.minutes import changes
+from tests.core.calendars import ZONES, Calendar, a_calendar, check
+from tests.core.minutes import Recurring, periods
 
 SEED = 20261116
-SECOND, MICROSECOND = timedelta(seconds=1), timedelta(microseconds=1)
-#: A jump of an hour, of half an hour, at midnight, over midnight, in the south, and none.
-ZONES = (
-    "Europe/Berlin",
-    "Australia/Lord_Howe",
-    "America/Santiago",
-    "America/Nuuk",
-    "America/New_York",
-    "America/Havana",
-    "Asia/Kolkata",
-    "UTC",
-)
+MICROSECOND = timedelta(microseconds=1)
 START = datetime(2026, 1, 1, tzinfo=UTC)
-TWO_YEARS = timedelta(days=731)
+#: ``COUNT=500 pytest …`` tries that many random calendars.
+COUNT = int(os.environ.get("COUNT", "16"))
 
 
-def a_calendar(crons: list[tuple[str, timedelta]], zone: str) -> list[Recurrence]:
+def recurrences(crons: list[tuple[str, timedelta]], zone: str) -> list[Recurrence]:
     return [Recurrence(Cron.parse(cron), lasts, parse_zone(zone)) for cron, lasts in crons]
 
 
-def changes_of(parts: list[Recurrence], start: datetime, end: datetime) -> list[datetime]:
-    """Every change in the span, each found from the one before; and around each a second."""
-    found: list[datetime] = []
-    now = start
-    while True:
-        phase = phase_of_any(parts, now)
-        assert phase.exact or (phase.changes_at is not None and phase.changes_at > end)
-        if phase.changes_at is None or phase.changes_at >= end:
-            return found
-        assert phase.changes_at > now
-        now = phase.changes_at
-        assert phase_of_any(parts, now - SECOND) == Phase(phase.on, now)
-        assert phase_of_any(parts, now).on is phase_of_any(parts, now + SECOND).on is not phase.on
-        found.append(now)
-
-
-def a_field(random: Random, low: int, high: int, *, star: float) -> str:
-    if random.random() < star:
-        step = random.randint(1, max(1, (high - low) // 3))
-        return "*" if random.random() < 0.6 else f"*/{step}"
-    chosen = []
-    for _ in range(random.choice((1, 1, 2, 3))):
-        first = random.randint(low, high)
-        last = min(high, first + random.randint(1, 5))
-        chosen.append(str(first) if random.random() < 0.6 else f"{first}-{last}")
-    return ",".join(chosen)
-
-
-def a_cron(random: Random) -> str:
-    return " ".join(
-        (
-            a_field(random, 0, 59, star=0.2),
-            a_field(random, 0, 23, star=0.3),
-            a_field(random, 1, 31, star=0.6),
-            a_field(random, 1, 12, star=0.8),
-            a_field(random, 0, 7, star=0.5),
-        )
-    )
-
-
-def a_duration(random: Random) -> timedelta:
-    longest = random.choice((10, 90, 600, 1440, 3000, 11_000, 50_000))
-    return timedelta(minutes=random.randint(1, longest))
-
-
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", range(COUNT))
 def test_a_random_calendar_is_active_when_the_oracle_says(number: int) -> None:
     random = Random(f"{SEED} {number}")
-    zone = ZONES[number % len(ZONES)]
-    crons = [(a_cron(random), a_duration(random)) for _ in range(random.choice((1, 1, 2, 3)))]
-    expected = changes(crons, zone, START, START + TWO_YEARS)
-    found = changes_of(a_calendar(crons, zone), START, START + TWO_YEARS)
-    assert found == expected, f"seed {SEED} {number}: {crons} in {zone}"
+    calendar = a_calendar(random)
+    done = check(calendar, random, between=200)
+    assert done["instants"] > 200
+
+
+@pytest.mark.parametrize(
+    ("start", "zone"),
+    [
+        (datetime(2026, 4, 1, tzinfo=UTC), "Australia/Lord_Howe"),
+        (datetime(2026, 10, 20, tzinfo=UTC), "Antarctica/Troll"),
+        (datetime(2027, 2, 1, tzinfo=UTC), "Africa/Casablanca"),
+        (datetime(2011, 12, 26, tzinfo=UTC), "Pacific/Apia"),
+    ],
+)
+def test_every_minute_of_ten_days_in_which_the_clocks_change(start: datetime, zone: str) -> None:
+    schedules = (
+        Recurring("30 2 * * fri-sun", timedelta(hours=5, seconds=20), zone),
+        Recurring("15 */6 1,15 * 3", timedelta(minutes=90), zone),
+        Recurring("0 9 30 * *", timedelta(hours=30), zone),
+    )
+    calendar = Calendar(schedules, start)
+    done = check(calendar, Random(SEED), between=0, each_minute_for=timedelta(days=10))
+    assert done["instants"] > 10 * 24 * 60
+
+
+@pytest.mark.parametrize(
+    ("cron", "hours"), [("0 0 29 2 *", 24), ("0 0 28-31 2,3 *", 25), ("30 2 * 3 sun", 1)]
+)
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Antarctica/Troll"])
+@pytest.mark.parametrize("year", [2096, 2098, 2100, 2102, 2104])
+def test_the_years_around_2100(cron: str, hours: int, zone: str, year: int) -> None:
+    """2100 is no leap year: from 2096 to 2104 there is no 29 February."""
+    schedule = Recurring(cron, timedelta(hours=hours), zone)
+    calendar = Calendar((schedule,), datetime(year, 1, 1, tzinfo=UTC))
+    done = check(calendar, Random(SEED))
+    assert done["changes"] > 0 or (cron == "0 0 29 2 *" and year in (2098, 2100, 2102))
 
 
 @pytest.mark.parametrize(
@@ -106,21 +83,18 @@ def test_a_random_calendar_is_active_when_the_oracle_says(number: int) -> None:
 )
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "Australia/Lord_Howe", "America/Nuuk"])
 def test_edges_of_days_months_and_clock_changes(cron: str, hours: int, zone: str) -> None:
-    crons, end = [(cron, timedelta(hours=hours))], START + timedelta(days=366)
-    expected = changes(crons, zone, START, end)
-    assert changes_of(a_calendar(crons, zone), START, end) == expected
+    calendar = Calendar((Recurring(cron, timedelta(hours=hours), zone),), START)
+    check(calendar, Random(SEED))
 
 
-def test_the_years_without_a_leap_day() -> None:
-    start, end = datetime(2096, 1, 1, tzinfo=UTC), datetime(2104, 4, 1, tzinfo=UTC)
-    crons = [("0 0 29 2 *", timedelta(hours=24))]
-    expected = changes(crons, "UTC", start, end)
-    assert [at.year for at in expected] == [2096, 2096, 2104, 2104]
-    assert changes_of(a_calendar(crons, "UTC"), start, end) == expected
+def test_the_next_leap_day_is_found_over_eight_years() -> None:
+    (leap_days,) = recurrences([("0 0 29 2 *", timedelta(hours=24))], "UTC")
+    found = leap_days.phase(datetime(2096, 3, 1, tzinfo=UTC))
+    assert found == Phase(False, datetime(2104, 2, 29, tzinfo=UTC))
 
 
 def test_five_years_from_each_leap_day_end_only_after_the_century() -> None:
-    (five_years,) = a_calendar([("0 0 29 2 *", timedelta(days=5 * 365))], "UTC")
+    (five_years,) = recurrences([("0 0 29 2 *", timedelta(days=5 * 365))], "UTC")
     phase = five_years.phase(datetime(2026, 11, 16, tzinfo=UTC))
     assert phase == Phase(True, datetime(2096, 2, 29, tzinfo=UTC) + timedelta(days=5 * 365))
 
@@ -141,14 +115,14 @@ def test_five_years_from_each_leap_day_end_only_after_the_century() -> None:
     ],
 )
 def test_periods_that_always_overlap_never_end(cron: str, hours: float, zone: str) -> None:
-    (always,) = a_calendar([(cron, timedelta(hours=hours))], zone)
+    (always,) = recurrences([(cron, timedelta(hours=hours))], zone)
     assert always.phase(datetime(2026, 11, 16, 5, 30, tzinfo=UTC)) == Phase(True, None)
 
 
 @pytest.mark.parametrize(("cron", "hours"), [("0 0 * * 6", 169), ("0 22 1-30 * *", 49)])
 def test_an_end_is_searched_for_two_years_only(cron: str, hours: float) -> None:
     """Whether there is one decades ahead matters to no user, and takes seconds to find out."""
-    (long,) = a_calendar([(cron, timedelta(hours=hours))], "Europe/Berlin")
+    (long,) = recurrences([(cron, timedelta(hours=hours))], "Europe/Berlin")
     phase = long.phase(START)
     assert phase.on
     assert not phase.exact
@@ -158,13 +132,13 @@ def test_an_end_is_searched_for_two_years_only(cron: str, hours: float) -> None:
 
 
 def test_a_date_that_does_not_exist_is_never_active() -> None:
-    (never,) = a_calendar([("0 0 31 2 *", timedelta(days=400))], "Europe/Berlin")
+    (never,) = recurrences([("0 0 31 2 *", timedelta(days=400))], "Europe/Berlin")
     assert never.phase(START) == Phase(False, None)
 
 
 def test_calendars_that_take_turns_are_followed_only_so_far() -> None:
     crons = [("0 */2 * * *", timedelta(hours=1)), ("0 1-23/2 * * *", timedelta(hours=1))]
-    phase = phase_of_any(a_calendar(crons, "UTC"), START)
+    phase = phase_of_any(recurrences(crons, "UTC"), START)
     assert phase.on
     assert phase.changes_at is not None
     assert not phase.exact
@@ -192,7 +166,7 @@ def test_single_periods() -> None:
 def test_nothing_changes_before_it_is_said_to(
     cron: str, zone: str, minutes: int, at: datetime
 ) -> None:
-    (one,) = a_calendar([(cron, timedelta(minutes=minutes))], zone)
+    (one,) = recurrences([(cron, timedelta(minutes=minutes))], zone)
     now = at.replace(tzinfo=UTC)
     phase = one.phase(now)
     if phase.changes_at is not None:
@@ -209,7 +183,7 @@ def test_nothing_changes_before_it_is_said_to(
 def test_neither_a_long_duration_nor_the_ends_of_the_calendar_are_an_error(
     zone: str, cron: str, lasts: timedelta
 ) -> None:
-    (one,) = a_calendar([(cron, lasts)], zone)
+    (one,) = recurrences([(cron, lasts)], zone)
     ends = (datetime.min.replace(tzinfo=UTC), START, datetime.max.replace(tzinfo=UTC))
     for now in (*ends, ends[0] + MICROSECOND, ends[2] - timedelta(days=3)):
         phase = phase_of_any([one], now)
@@ -218,11 +192,35 @@ def test_neither_a_long_duration_nor_the_ends_of_the_calendar_are_an_error(
 
 def test_the_oracle_itself_on_a_night_with_a_clock_change() -> None:
     """By hand: in Berlin 02:30 does not exist on 29 March 2026, and comes twice on 25 October."""
-    half_past_two = [("30 2 * * *", timedelta(minutes=10))]
+    half_past_two = Recurring("30 2 * * *", timedelta(minutes=10), "Europe/Berlin")
     for day, expected in (
         (datetime(2026, 3, 29, tzinfo=UTC), [(1, 0), (1, 10)]),
         (datetime(2026, 10, 25, tzinfo=UTC), [(0, 30), (0, 40)]),
     ):
-        found = changes(half_past_two, "Europe/Berlin", day, day + timedelta(hours=6))
+        end = day + timedelta(hours=6)
+        found = periods([half_past_two], day, end).changes(day, end)
         assert [(at.hour, at.minute) for at in found] == expected
-    assert all(a < b for a, b in pairwise(found))
+
+
+def test_the_oracle_itself_on_a_day_that_was_left_out() -> None:
+    """By hand: Apia went from 29 to 31 December 2011, at 10:00 UTC."""
+    nine = Recurring("0 9 30 * *", timedelta(minutes=10), "Pacific/Apia")
+    start, end = datetime(2011, 12, 1, tzinfo=UTC), datetime(2012, 1, 10, tzinfo=UTC)
+    found = periods([nine], start, end).changes(start, end)
+    assert [(at.day, at.hour, at.minute) for at in found] == [(30, 10, 0), (30, 10, 10)]
+
+
+def test_the_oracle_itself_while_the_rhythm_goes_on() -> None:
+    """By hand: `*/2` shows 0:00, and after the jump from 2:00 to 3:00 next 4:00."""
+    every_other = Recurring("0 */2 * * *", timedelta(minutes=10), "Europe/Berlin")
+    day = datetime(2026, 3, 28, 22, 30, tzinfo=UTC)
+    end = day + timedelta(hours=6)
+    found = periods([every_other], day, end).changes(day, end)
+    assert [(at.hour, at.minute) for at in found] == [
+        (23, 0),
+        (23, 10),
+        (2, 0),
+        (2, 10),
+        (4, 0),
+        (4, 10),
+    ]
