@@ -1,0 +1,76 @@
+"""The facts that only a forecast has."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from tenure.core.facts import AT, Fact, counted
+from tenure.model.api.meta import format_time
+
+
+class BudgetShare(Fact, frozen=True, kw_only=True):
+    """What a budget allows, whatever is disrupted at the moment."""
+
+    pool: str
+    #: As in the NodePool: a number of nodes, or a percentage.
+    nodes: str
+    #: The span in which starts count; empty: it counts nodes that are disrupted at once.
+    within: str = ""
+    limit: int
+    total: int
+
+    def __str__(self) -> str:
+        span = f" started within {self.within}" if self.within else " disrupted at once"
+        of = f"{self.nodes} of {counted(self.total, 'node')}"
+        return f"a budget of NodePool {self.pool} ({of}) allows {self.limit}{span}"
+
+
+class NotDueLongEnough(Fact, frozen=True):
+    """It would start after the horizon, though nothing blocks it for long."""
+
+    pool: str
+
+    def __str__(self) -> str:
+        return f"other nodes of NodePool {self.pool} come first until the forecast ends"
+
+
+class TerminatesBy(Fact, frozen=True):
+    claim: str
+    at: datetime
+    why: str
+
+    def __str__(self) -> str:
+        return f"NodeClaim {self.claim} terminates by {format_time(self.at)} ({self.why})"
+
+
+class BootsUntil(Fact, frozen=True):
+    claim: str
+    stage: str
+    ttl: str
+    at: datetime
+
+    def __str__(self) -> str:
+        return (
+            f"NodeClaim {self.claim} is terminated at {format_time(self.at)} unless it has completed "
+            f"{self.stage} ({self.ttl})"
+        )
+
+
+class RepairFallsDue(Fact, frozen=True):
+    node: str
+    condition: str
+    at: datetime
+
+    def __str__(self) -> str:
+        return f"repair of Node {self.node} is due at {format_time(self.at)} ({self.condition})"
+
+
+EXAMPLES: Final[tuple[Fact, ...]] = (
+    BudgetShare(pool="general", nodes="10%", limit=3, total=30),
+    BudgetShare(pool="general", nodes="2", within="1h", limit=2, total=30),
+    NotDueLongEnough("general"),
+    TerminatesBy("general-4nv74", AT, "terminationGracePeriod 15m"),
+    BootsUntil("general-4nv74", "registration", "15m", AT),
+    RepairFallsDue("node-1", "Ready Unknown", AT),
+)

@@ -1,0 +1,107 @@
+"""Which pools cannot replace their nodes in time, with the numbers.
+
+A node is late if it has not started when it is older than ``expireAfter``. It becomes a candidate a
+little earlier than that, by its spread: so windows and budgets have some time. A drifted or empty
+node has no such instant: of these only how long they wait is said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.core.disrupt.expiration import ALWAYS, expires_at
+from tenure.core.facts import Fact
+from tenure.core.forecast.candidates import Wish
+from tenure.core.forecast.result import Rotation, Start
+from tenure.core.forecast.schedule import Waiting
+from tenure.core.gates.reasons import Disruption
+from tenure.core.windows.facts import OutsideAllowWindows, WindowBlocks
+
+#: So many causes are told.
+_CAUSES: Final = 3
+
+
+def rotations_of(
+    pool: str,
+    wishes: Sequence[Wish],
+    starts: Sequence[Start],
+    waiting: Sequence[Waiting],
+    now: datetime,
+    until: datetime,
+) -> Iterator[Rotation]:
+    """One for each reason for which the pool has candidates, in the order of the pipeline."""
+    mine = [one for one in wishes if one.claim.pool_name == pool]
+    begun = {one.claim: one for one in starts if one.pool == pool and not one.generation}
+    again = [one for one in starts if one.pool == pool and one.generation]
+    left = [one for one in waiting if one.wish.claim.pool_name == pool]
+    reasons = dict.fromkeys(one.traits.reason for one in sorted(mine, key=lambda one: one.order))
+    for reason in (*reasons, *sorted({one.reason for one in again} - reasons.keys())):
+        own = [one for one in mine if one.traits.reason == reason]
+        # A node that another method has begun with needs this one no more.
+        own = [one for one in own if _reason_of(begun.get(one.claim.name), reason) == reason]
+        later_ones = [one for one in again if one.reason == reason]
+        stay = [one for one in left if one.wish.traits.reason == reason]
+        yield _rotation(reason, own, [*_begun(own, begun), *later_ones], stay, now, until)
+
+
+def _reason_of(start: Start | None, otherwise: str) -> str:
+    return otherwise if start is None else start.reason
+
+
+def _begun(wishes: Iterable[Wish], begun: dict[str, Start]) -> Iterator[Start]:
+    return (begun[one.claim.name] for one in wishes if one.claim.name in begun)
+
+
+def _rotation(
+    reason: str,
+    wishes: Sequence[Wish],
+    starts: Sequence[Start],
+    stay: Sequence[Waiting],
+    now: datetime,
+    until: datetime,
+) -> Rotation:
+    waits = [max(one.at - max(one.due_at, now), timedelta()) for one in starts]
+    limits = {one.claim.name: _limit(one) for one in wishes}
+    late = sum(one.at > limits.get(one.claim, until) for one in starts if not one.generation)
+    late += sum(limits.get(one.wish.claim.name, until) < until for one in stay)
+    again = sum(bool(one.generation) for one in starts)
+    again += sum(bool(one.generation) for one in stay)
+    return Rotation(
+        reason=reason,
+        now=sum(one.due_at <= now for one in wishes),
+        due=len(wishes) + again,
+        started=len(starts),
+        late=late if reason == Disruption.EXPIRED else 0,
+        longest=max(waits, default=timedelta()),
+        last_start=max((one.at for one in starts), default=None),
+        waiting=len(stay),
+        never=sum(one.never for one in stay),
+        why=tuple(_causes(stay)),
+    )
+
+
+def _limit(wish: Wish) -> datetime:
+    """When its node is as old as it may become."""
+    return expires_at(wish.claim, ALWAYS) or wish.due_at
+
+
+def _causes(stay: Iterable[Waiting]) -> Iterator[tuple[int, Fact]]:
+    """What blocks them, the most frequent first; of many nodes one is named."""
+    counts: Counter[Fact] = Counter()
+    examples: dict[Fact, Fact] = {}
+    for one in stay:
+        same = _without_node(one.why)
+        counts[same] += 1
+        examples.setdefault(same, one.why)
+    return ((count, examples[same]) for same, count in counts.most_common(_CAUSES))
+
+
+def _without_node(fact: Fact) -> Fact:
+    if isinstance(fact, OutsideAllowWindows | WindowBlocks):
+        return msgspec.structs.replace(fact, node="")
+    return fact
