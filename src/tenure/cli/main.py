@@ -43,6 +43,9 @@ COMMANDS: Final = {
     "plan": _Entry(
         "tenure.cli.commands.plan", "What would be done now, and why not the rest? A dry run."
     ),
+    "forecast": _Entry(
+        "tenure.cli.commands.forecast", "What do the next days bring, and what is not in time?"
+    ),
     "lint": _Entry(
         "tenure.cli.commands.lint", "What in these manifests, or this cluster, will surprise you?"
     ),

@@ -70,7 +70,7 @@ def foretold(
 ) -> Forecast:
     pools = [] if any(isinstance(one, NodePool) for one in objects) else [a_pool()]
     snapshot = snapshot_with(a_class(), *pools, *objects)
-    return forecast(snapshot, settings, NOW, Horizon(days), **fields)
+    return forecast(snapshot, settings, NOW, Horizon(days * DAY), **fields)
 
 
 def starts(found: Forecast) -> list[datetime]:

@@ -44,7 +44,7 @@ _CHANGES_MAX: Final = 1000
 
 
 class Horizon(msgspec.Struct, frozen=True):
-    days: int = 14
+    span: timedelta = timedelta(days=14)
     #: How long the drain of a node takes that nothing blocks; None: as long as it takes at least.
     drains_for: timedelta | None = None
 
@@ -60,7 +60,7 @@ def forecast(
     unsaid: Unsaid | None = None,
 ) -> Forecast:
     """``unsaid``: claims that no replica has written a condition on yet, by its type."""
-    until = later(now, timedelta(days=horizon.days))
+    until = later(now, horizon.span)
     windows = tuple(
         foreseen(one, now, until) for one in windows_for_commands(frozenset(ACTIONS), snapshot)
     )
@@ -80,7 +80,7 @@ def forecast(
     return Forecast(
         at=now,
         until=schedule.ends_at,
-        windows=tuple(_window(one, snapshot) for one in windows if one.name),
+        windows=tuple(_window(one, snapshot, until) for one in windows if one.name),
         budgets=tuple(_budgets(snapshot, now, until)),
         expiries=tuple(_expiries(wishes, now)),
         moments=moments_in(snapshot, settings, now, until),
@@ -91,7 +91,7 @@ def forecast(
     )
 
 
-def _window(window: ForeseenWindow, snapshot: Snapshot) -> WindowForecast:
+def _window(window: ForeseenWindow, snapshot: Snapshot, until: datetime) -> WindowForecast:
     return WindowForecast(
         name=window.name,
         type="Block" if window.blocks else "Allow",
@@ -99,7 +99,7 @@ def _window(window: ForeseenWindow, snapshot: Snapshot) -> WindowForecast:
         nodes=sum(window.covers(node.labels) for node in snapshot.nodes.values()),
         active=window.active,
         changes=window.changes,
-        known_until=window.known_until,
+        known_until=min(window.known_until, until),
         never=window.never and not window.problem,
         problem=window.problem,
     )

@@ -39,6 +39,6 @@ def _spans(claims: Iterable[NodeClaim]) -> Iterable[timedelta]:
         said = claim.condition("Initialized")
         if said is None or said.status != "True" or claim.condition("Rebooting"):
             continue
-        at, created = said.last_transition_time, claim.metadata.creation_timestamp
-        if at is not None and created is not None and at > created:
-            yield at - created
+        at, created_at = said.last_transition_time, claim.metadata.creation_timestamp
+        if at is not None and created_at is not None and at > created_at:
+            yield at - created_at

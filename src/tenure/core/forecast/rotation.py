@@ -65,7 +65,7 @@ def _rotation(
     now: datetime,
     until: datetime,
 ) -> Rotation:
-    waits = [max(one.at - max(one.due_at, now), timedelta()) for one in starts]
+    waits = [_waited(one, now) for one in starts]
     limits = {one.claim.name: _limit(one) for one in wishes}
     late = sum(one.at > limits.get(one.claim, until) for one in starts if not one.generation)
     late += sum(limits.get(one.wish.claim.name, until) < until for one in stay)
@@ -83,6 +83,11 @@ def _rotation(
         never=sum(one.never for one in stay),
         why=tuple(_causes(stay)),
     )
+
+
+def _waited(start: Start, now: datetime) -> timedelta:
+    since = max(start.due_at, now)
+    return max(start.at - since, timedelta())
 
 
 def _limit(wish: Wish) -> datetime:

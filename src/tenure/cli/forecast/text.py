@@ -1,0 +1,142 @@
+"""A forecast in words: first what cannot be done in time, then the pools, then day by day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from tenure.cli.forecast.foretell import Setting
+from tenure.cli.forecast.timeline import Entry, by_day, timeline
+from tenure.cli.view.instants import span, with_relative
+from tenure.core.facts import counted
+from tenure.core.forecast.result import Forecast, PoolForecast, Rotation
+from tenure.model.api.meta import format_time
+
+
+def as_text(forecast: Forecast, setting: Setting) -> str:
+    return "\n".join(_lines(forecast, setting))
+
+
+def heading(forecast: Forecast, setting: Setting) -> str:
+    also_at = f", {setting.also_at} after the start," if setting.also_at else ""
+    return (
+        f"Forecast from {format_time(forecast.at)}{also_at} until {format_time(forecast.until)} "
+        f"for {setting.where}; nothing was changed"
+    )
+
+
+def _lines(forecast: Forecast, setting: Setting) -> Iterator[str]:
+    yield heading(forecast, setting)
+    if setting.clock:
+        yield f"  clock     {setting.clock}"
+    if setting.leader:
+        yield f"  acts      {setting.leader}"
+    for note in (*forecast.notes, *setting.notes):
+        yield f"  note      {note}"
+    yield ""
+    yield from with_relative(_not_in_time(forecast), forecast.at)
+    yield ""
+    yield from with_relative(_pools(forecast), forecast.at)
+    yield from _days(forecast)
+
+
+# -- what cannot be done in time -------------------------------------------------------------
+
+
+def troubled(forecast: Forecast) -> Iterator[tuple[PoolForecast, Rotation]]:
+    for pool in forecast.pools:
+        for rotation in pool.rotations:
+            if rotation.waiting or rotation.late:
+                yield pool, rotation
+
+
+def rotation_words(pool: PoolForecast, rotation: Rotation, until: datetime) -> str:
+    """With the numbers."""
+    due = counted(rotation.due, f"{rotation.reason} node")
+    said = f"NodePool {pool.name}: {due}, windows and budgets let {rotation.started} start"
+    if rotation.waiting:
+        said += f"; {rotation.waiting} still wait at {format_time(until)}"
+    if rotation.never:
+        said += f", {rotation.never} of them for ever"
+    if rotation.late:
+        said += f"; {rotation.late} become older than expireAfter"
+    if rotation.longest >= timedelta(seconds=1):
+        said += f"; the longest wait until a start is {span(rotation.longest)}"
+    return said
+
+
+def _not_in_time(forecast: Forecast) -> Iterator[str]:
+    found = list(troubled(forecast))
+    if not found:
+        yield "Not in time: nothing; every candidate starts before the forecast ends"
+        return
+    yield f"Not in time: {len(found)}"
+    for pool, rotation in found:
+        yield f"  {rotation_words(pool, rotation, forecast.until)}"
+        for count, why in rotation.why:
+            example = ", for example" if count > 1 else ""
+            yield f"    {counted(count, 'node')}{example}: {why}"
+
+
+# -- pools -----------------------------------------------------------------------------------
+
+
+def pool_words(pool: PoolForecast) -> str:
+    said = [counted(pool.nodes, "node")]
+    if pool.launch_takes is not None:
+        said.append(f"new nodes take {span(pool.launch_takes)}")
+    if pool.peak.at is not None:
+        said.append(f"at most {pool.peak.nodes} disrupted at once ({format_time(pool.peak.at)})")
+    else:
+        said.append("none is disrupted")
+    return ", ".join(said)
+
+
+def reason_words(rotation: Rotation) -> str:
+    said = f"{rotation.due} due ({rotation.now} now), {rotation.started} start"
+    if rotation.last_start is not None:
+        said += f", the last at {format_time(rotation.last_start)}"
+    return said
+
+
+def _pools(forecast: Forecast) -> Iterator[str]:
+    yield f"Pools: {len(forecast.pools) or 'none'}"
+    for pool in forecast.pools:
+        yield f"  {pool.name}: {pool_words(pool)}"
+        if pool.problem:
+            yield f"    blocked: {pool.problem}"
+        for rotation in pool.rotations:
+            yield f"    {rotation.reason}: {reason_words(rotation)}"
+    if forecast.peak.at is not None and len(forecast.pools) > 1:
+        at = format_time(forecast.peak.at)
+        yield f"  all: at most {forecast.peak.nodes} disrupted at once ({at})"
+
+
+# -- day by day ------------------------------------------------------------------------------
+
+
+def _days(forecast: Forecast) -> Iterator[str]:
+    entries = timeline(forecast)
+    for window in forecast.windows:
+        if window.never:
+            yield f"  MaintenanceWindow {window.name} is never active"
+    if not entries:
+        yield ""
+        yield "Nothing is foreseen."
+        return
+    for day, members in by_day(entries):
+        yield ""
+        yield f"{day} (UTC)"
+        width = max(len(clock(one)) for one in members)
+        yield from (f"  {clock(one):<{width}}  {_short(one, one.at)}" for one in members)
+
+
+def clock(entry: Entry) -> str:
+    first = f"{entry.at.astimezone(UTC):%H:%M:%S}"
+    last = f"{entry.until.astimezone(UTC):%H:%M:%S}" if entry.until is not None else ""
+    return f"{first} – {last}" if last and last != first else first
+
+
+def _short(entry: Entry, day: datetime) -> str:
+    """Instants of the same day without their date: the heading has it."""
+    return entry.text.replace(f"{day.astimezone(UTC):%Y-%m-%d}T", "")
