@@ -214,6 +214,8 @@ def test_late_nodes_are_counted_against_expire_after() -> None:
     late = rotation(found)
     assert (late.due, late.started, late.waiting, late.late, late.never) == (5, 2, 3, 5, 0)
     assert late.longest > 4 * DAY
+    # The last still waits at the end, and was to go after 24h, of which one had passed.
+    assert late.late_by == 6 * DAY + HOUR
 
 
 def test_a_block_window_with_dates_delays_until_its_end() -> None:

@@ -52,14 +52,18 @@ def troubled(forecast: Forecast) -> Iterator[tuple[PoolForecast, Rotation]]:
 
 def rotation_words(pool: PoolForecast, rotation: Rotation, until: datetime) -> str:
     """With the numbers."""
-    due = counted(rotation.due, f"{rotation.reason} node")
+    due = counted(rotation.due - rotation.again, f"{rotation.reason} node")
+    if rotation.again:
+        due += f" and {counted(rotation.again, 'replacement')} of theirs"
     said = f"NodePool {pool.name}: {due}, windows and budgets let {rotation.started} start"
     if rotation.waiting:
         said += f"; {rotation.waiting} still wait at {format_time(until)}"
     if rotation.never:
         said += f", {rotation.never} of them for ever"
     if rotation.late:
-        said += f"; {rotation.late} become older than expireAfter"
+        said += (
+            f"; {rotation.late} become older than expireAfter, by up to {span(rotation.late_by)}"
+        )
     if rotation.longest >= timedelta(seconds=1):
         said += f"; the longest wait until a start is {span(rotation.longest)}"
     return said

@@ -100,10 +100,14 @@ class Rotation(msgspec.Struct, frozen=True, kw_only=True):
     #: Candidates now, and those that become so within the horizon.
     now: int
     due: int
+    #: Those of them that are replacements, and do not exist yet.
+    again: int = 0
     #: Those that start within the horizon.
-    started: int
-    #: Those that start after their node is older than ``expireAfter``, or do not start at all.
+    started: int = 0
+    #: Those that exist now and become older than ``expireAfter`` before they start, and by how much
+    #: the last of them.
     late: int = 0
+    late_by: timedelta = timedelta()
     #: The longest that a candidate waits for its start.
     longest: timedelta = timedelta()
     last_start: datetime | None = None

@@ -66,23 +66,35 @@ def _rotation(
     until: datetime,
 ) -> Rotation:
     waits = [_waited(one, now) for one in starts]
-    limits = {one.claim.name: _limit(one) for one in wishes}
-    late = sum(one.at > limits.get(one.claim, until) for one in starts if not one.generation)
-    late += sum(limits.get(one.wish.claim.name, until) < until for one in stay)
+    late = list(_late(wishes, starts, stay, until)) if reason == Disruption.EXPIRED else []
     again = sum(bool(one.generation) for one in starts)
     again += sum(bool(one.generation) for one in stay)
     return Rotation(
         reason=reason,
         now=sum(one.due_at <= now for one in wishes),
         due=len(wishes) + again,
+        again=again,
         started=len(starts),
-        late=late if reason == Disruption.EXPIRED else 0,
+        late=len(late),
+        late_by=max(late, default=timedelta()),
         longest=max(waits, default=timedelta()),
         last_start=max((one.at for one in starts), default=None),
         waiting=len(stay),
         never=sum(one.never for one in stay),
         why=tuple(_causes(stay)),
     )
+
+
+def _late(
+    wishes: Sequence[Wish], starts: Sequence[Start], stay: Sequence[Waiting], until: datetime
+) -> Iterator[timedelta]:
+    """By how much those become older than they may that exist now, until they start or ``until``."""
+    begun = {one.claim: one.at for one in starts if not one.generation}
+    begun |= {one.wish.claim.name: until for one in stay if not one.generation}
+    for one in wishes:
+        at, limit_at = begun.get(one.claim.name), _limit(one)
+        if at is not None and at > limit_at:
+            yield at - limit_at
 
 
 def _waited(start: Start, now: datetime) -> timedelta:
