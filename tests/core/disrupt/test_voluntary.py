@@ -393,7 +393,7 @@ def decided(reason: str, *, tainted: bool) -> list[Any]:
     return [claim, a_node(taints=(DISRUPTED,) if tainted else ()), booting, pod]
 
 
-FULL_PDB = {"expected_pods": 2, "current_healthy": 1, "desired_healthy": 1}
+FULL_PDB: dict[str, Any] = {"expected_pods": 2, "current_healthy": 1, "desired_healthy": 1}
 CLOSED_BY_A_USER: dict[str, list[Any]] = {
     "a protected pod": [a_pod("kept", protected="true")],
     "a protected node": [a_node(taints=(DISRUPTED,), annotations={DO_NOT_DISRUPT: "true"})],
