@@ -41,8 +41,6 @@ QUICKEST_BOOT: Final = timedelta(minutes=1)
 
 #: What the API server writes into a NodePool that does not say.
 _CONSOLIDATES: Final = "WhenEmptyOrUnderutilized"
-_AFTER: Final = "0s"
-_EXPIRES: Final = "720h"
 
 
 class Idle(msgspec.Struct, frozen=True):
@@ -65,43 +63,30 @@ def _template(pool: NodePool) -> NodeClaimTemplateSpec:
     return pool.spec.template.spec
 
 
-def _limits_no_repair(pool: NodePool) -> bool:
-    """A budget that repairs, the only thing that asks for one, never meet."""
-    return any(b.reasons and "Unhealthy" not in b.reasons for b in pool.spec.disruption.budgets)
+#: The entry of docs/limits.md.
+_NO_CONSOLIDATION: Final = "No consolidation of nodes with pods"
+_UNDERUTILIZED: Final = "Underutilized"
 
 
-def _chosen(value: str | None, default: str) -> bool:
-    """``Never`` asks for what happens anyway."""
-    return value not in (None, default, NEVER)
+def _limits_nothing(pool: NodePool) -> bool:
+    """A budget for the one reason that nothing is disrupted for."""
+    return any(set(b.reasons or ()) == {_UNDERUTILIZED} for b in pool.spec.disruption.budgets)
 
 
 IDLE_IN_POOLS: Final = (
     Idle(
         "spec.disruption.budgets",
-        "where it names reasons without Unhealthy: no healthy node is disrupted voluntarily",
-        "No voluntary disruption",
-        _limits_no_repair,
+        f"where it names {_UNDERUTILIZED} alone: no node with pods is consolidated",
+        _NO_CONSOLIDATION,
+        _limits_nothing,
     ),
     Idle(
         "spec.disruption.consolidationPolicy",
-        "no node is consolidated",
-        "No voluntary disruption",
-        lambda pool: _chosen(pool.spec.disruption.consolidation_policy, _CONSOLIDATES),
+        "beyond WhenEmpty: no node with pods is consolidated",
+        _NO_CONSOLIDATION,
+        # As written in a manifest only: the API server writes it into every pool.
+        lambda _: False,
         _CONSOLIDATES,
-    ),
-    Idle(
-        "spec.disruption.consolidateAfter",
-        "no node is consolidated",
-        "No voluntary disruption",
-        lambda pool: _chosen(pool.spec.disruption.consolidate_after, _AFTER),
-        _AFTER,
-    ),
-    Idle(
-        "spec.template.spec.expireAfter",
-        "no node expires",
-        "No voluntary disruption",
-        lambda pool: _chosen(_template(pool).expire_after, _EXPIRES),
-        _EXPIRES,
     ),
     Idle(
         "spec.replicas",
@@ -110,14 +95,14 @@ IDLE_IN_POOLS: Final = (
         lambda pool: pool.spec.replicas is not None,
     ),
 )
-#: The action of windows that is carried out.
-REPAIR: Final = "Repair"
+#: The action of windows that nothing is disrupted by.
+_IDLE_ACTION: Final = "NonEmptyConsolidation"
 IDLE_WINDOW: Final = Finding(
     Code.DOES_NOTHING_YET,
     "spec.actions",
-    "does nothing yet: of all actions only Repair is carried out so far",
+    f"does nothing yet, where it names {_IDLE_ACTION} alone: no node with pods is consolidated",
 )
-IDLE_WINDOW_LIMIT: Final = "Maintenance windows"
+IDLE_WINDOW_LIMIT: Final = _NO_CONSOLIDATION
 
 
 def advice_for(obj: ApiObject, now: datetime, watched: Collection[str] = ()) -> tuple[Finding, ...]:
@@ -128,7 +113,7 @@ def advice_for(obj: ApiObject, now: datetime, watched: Collection[str] = ()) -> 
         case NodeClaim():
             return tuple(_for_labels(obj.spec, "spec"))
         case MaintenanceWindow():
-            idle = () if REPAIR in obj.spec.actions else (IDLE_WINDOW,)
+            idle = (IDLE_WINDOW,) if set(obj.spec.actions) == {_IDLE_ACTION} else ()
             return (*idle, *_for_window(obj, now))
         case _:
             return ()

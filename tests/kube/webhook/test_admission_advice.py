@@ -20,7 +20,7 @@ SPEC = "spec.template.spec"
 def warnings(kind: str, changes: Json) -> list[str]:
     _, reviewed = admission().answer(a_review(an_object(kind, changes)), MAY_DAY)
     assert reviewed.problems == ()
-    return [warning for warning in reviewed.warnings if warning != str(IDLE_WINDOW)]
+    return list(reviewed.warnings)
 
 
 def on(key: str, *needs: tuple[str, list[str]]) -> list[Json]:
@@ -97,16 +97,18 @@ IDLE: list[tuple[str, Any, bool]] = [
     ("spec.repair", {"policies": []}, False),
     ("spec.repair", {"terminationMode": "Graceful"}, False),
     ("spec.disruption.budgets", [{"nodes": "1"}], False),
-    ("spec.disruption.budgets", [{"nodes": "1", "reasons": ["Unhealthy", "Empty"]}], False),
-    ("spec.disruption.budgets", [{"nodes": "1"}, {"nodes": "0", "reasons": ["Empty"]}], True),
+    ("spec.disruption.budgets", [{"nodes": "1", "reasons": ["Underutilized", "Empty"]}], False),
+    ("spec.disruption.budgets", [{"nodes": "1"}, {"nodes": "0", "reasons": ["Empty"]}], False),
+    (
+        "spec.disruption.budgets",
+        [{"nodes": "1"}, {"nodes": "0", "reasons": ["Underutilized"]}],
+        True,
+    ),
     ("spec.disruption.budgets", [{"nodes": "10%"}], False),
-    ("spec.disruption.consolidationPolicy", "WhenEmpty", True),
+    ("spec.disruption.consolidationPolicy", "WhenEmpty", False),
     ("spec.disruption.consolidationPolicy", "WhenEmptyOrUnderutilized", False),
-    ("spec.disruption.consolidateAfter", "5m", True),
-    ("spec.disruption.consolidateAfter", "Never", False),
-    (f"{SPEC}.expireAfter", "48h", True),
-    (f"{SPEC}.expireAfter", "720h", False),
-    (f"{SPEC}.expireAfter", "Never", False),
+    ("spec.disruption.consolidateAfter", "5m", False),
+    (f"{SPEC}.expireAfter", "48h", False),
     ("spec.replicas", 3, True),
 ]
 
@@ -171,9 +173,19 @@ def test_whether_the_provider_watches_a_condition_may_not_be_known() -> None:
     assert (let_in.problems, let_in.warnings) == ((), ())
 
 
-def test_a_window_does_nothing_yet_and_is_told_so() -> None:
-    body = a_review(an_object("MaintenanceWindow", daily()))
-    assert admission().answer(body, MAY_DAY)[1].warnings == (str(IDLE_WINDOW),)
+@pytest.mark.parametrize(
+    ("actions", "idle"),
+    [
+        (["NonEmptyConsolidation"], True),
+        (["Consolidation"], False),
+        (["Drift", "NonEmptyConsolidation"], False),
+    ],
+)
+def test_a_window_for_what_nothing_is_disrupted_by_is_told_so(
+    actions: list[str], idle: bool
+) -> None:
+    body = a_review(an_object("MaintenanceWindow", {**daily(), "spec.actions": actions}))
+    assert admission().answer(body, MAY_DAY)[1].warnings == ((str(IDLE_WINDOW),) if idle else ())
 
 
 def test_whatever_does_nothing_yet_stands_among_the_limits() -> None:
