@@ -6,6 +6,7 @@ What the test bed cannot do is replaced, and the page says so: see ``INSTEAD``.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +22,8 @@ from tests.real.process import Process, tenure_run
 from tests.real.programs import run, said
 
 Json = dict[str, Any]
+#: Seconds that an event may take.
+PATIENCE: Final = 30.0
 PAGE: Final = ROOT / "docs" / "getting-started.md"
 #: How a command begins → what is done here instead. None: nothing, it is there already.
 INSTEAD: Final[dict[str, str | None]] = {
@@ -82,6 +85,16 @@ def follow(admin: Path, title: str) -> dict[str, str]:
 
 
 def do(admin: Path, command: str) -> str:
+    """Where it asks for events, as soon as there are some."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        printed = do_once(admin, command)
+        if "reason=" not in command or printed.strip() or time.monotonic() > deadline:
+            return printed
+        time.sleep(0.5)
+
+
+def do_once(admin: Path, command: str) -> str:
     begin = next((begin for begin in INSTEAD if command.startswith(begin)), "")
     instead = INSTEAD.get(begin, "")
     if instead is None:
@@ -100,6 +113,12 @@ def test_the_page_can_be_followed_to_its_end(admin: Path, tenure: Process) -> No
     assert "Launched" in seen["kubectl describe nodeclaims"]
     events = seen["kubectl get events --field-selector involvedObject.kind=NodeClaim"]
     assert {"ClaimDeleted", "Draining", "Releasing"} <= set(events.split())
+
+    rolled = follow(admin, "Roll a change through the pool")
+    freeze, *_ = (name for name in rolled if "reason=DisruptionBlocked" in name)
+    assert "MaintenanceWindow freeze blocks" in rolled[freeze]
+    *_, nodes = rolled.values()
+    assert len(re.findall(r"^kwok-\S+ .* two$", nodes, re.M)) == 3
 
     away, uninstall = commands("Uninstall")
     do(admin, away)
