@@ -58,6 +58,7 @@ from tenure.model.cloud.offering import InstanceType, Offering
 from tenure.model.matching.requirements import Requirement as Wanted
 from tenure.model.matching.requirements import Requirements
 from tenure.model.snapshot.observations import (
+    Announcement,
     Arrival,
     DriftAnswer,
     EvictionAnswer,
@@ -246,6 +247,12 @@ def with_one_provider_id(slot: Slot) -> Slot:
     return msgspec.structs.replace(slot, claim=msgspec.structs.replace(claim, status=status))
 
 
+#: Marks of instances that the cloud takes back; one cannot be read.
+INTERRUPTIONS: tuple[dict[str, str], ...] = (
+    {names.INTERRUPTION: "kwok 2026-03-02T11:59:40Z"},
+    {names.INTERRUPTION: "soon"},
+)
+
 VETO_SINCE = since_key(names.DO_NOT_REPAIR)
 
 #: Protections of Nodes and claims: not noted, noted, of another value, without one, unreadable.
@@ -390,6 +397,7 @@ def claims(draw: st.DrawFn, index: int, story: str) -> NodeClaim:
                     **(draw(st.sampled_from(REBOOTS)) if story == "rebooting" else {}),
                     **draw(st.sampled_from([{}, {}, {}, *REPLACEMENTS])),
                     **draw(st.sampled_from([{}, {}, *HASHES])),
+                    **draw(st.sampled_from([{}] * 7 + [*INTERRUPTIONS])),
                     **draw(st.sampled_from([{}, {names.NOMINATED_PODS: "uid-pod-0,uid-pod-1"}])),
                 },
                 labels={names.NODEPOOL: "general"}
@@ -543,6 +551,16 @@ def instances(draw: st.DrawFn, index: int) -> Instance:
 
 
 @st.composite
+def announced(draw: st.DrawFn, claims: int) -> Mapping[str, Announcement]:
+    said = st.builds(Announcement, by=st.just("kwok"), at=past, deadline=st.none() | instants)
+    return {
+        f"uid-claim-{index}": draw(said)
+        for index in range(claims)
+        if draw(st.sampled_from([False] * 7 + [True]))
+    }
+
+
+@st.composite
 def memories(draw: st.DrawFn, filled: tuple[Slot, ...], pod_count: int) -> Observations:
     refused = [index for index in range(pod_count) if draw(st.booleans())]
     seen = [index for index in range(pod_count) if draw(st.booleans())]
@@ -565,6 +583,8 @@ def memories(draw: st.DrawFn, filled: tuple[Slot, ...], pod_count: int) -> Obser
             for index in range(len(filled))
             if (answer := draw(st.none() | DRIFT_ANSWERS)) is not None
         },
+        interruptions=draw(announced(len(filled))),
+        recommendations=draw(announced(len(filled))),
         evictions={f"uid-pod-{index}": draw(REFUSALS) for index in refused},
         pods_decided_at=draw(st.none() | past),
         waiting_seen={f"uid-pod-{index}": draw(past) for index in seen},

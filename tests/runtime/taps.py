@@ -211,13 +211,7 @@ class CloudTap(Tap):
             yield notice
 
     async def acknowledge(self, notice: Notice) -> None:
-        await self._gate()
-        self._question("acknowledge", notice.provider_id)
-        if (error := self.spoil("acknowledge", notice.provider_id)) is not None:
-            raise error
-        await self._inner.acknowledge(notice)
-        if self.lose("acknowledge", notice.provider_id):
-            raise ProviderError(f"the answer to acknowledge {notice.provider_id} was lost")
+        await self._through("acknowledge", notice.provider_id, self._inner.acknowledge(notice))
 
     def _question(self, verb: str, what: str) -> None:
         self.questions.append(Call(asyncio.get_running_loop().time(), verb, what))

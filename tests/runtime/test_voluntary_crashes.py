@@ -1,6 +1,6 @@
-"""Tenure is killed after each single call of a voluntary disruption, and it ends as if not.
+"""Tenure is killed after each single call of a disruption, and it ends as if not.
 
-Of every method: a node becomes a candidate, its replacement is launched where it needs one, it is
+Of every voluntary method, and of an interruption by the cloud: a node becomes a candidate, its replacement is launched where it needs one, it is
 drained and goes. Every write and every call to the cloud from then on is followed by a death, or
 loses its answer; some are refused. Each story ends finished, and nothing is doubled or left over.
 """
@@ -90,13 +90,17 @@ def drift(story: Voluntary) -> None:
 
 
 def recommend(story: Voluntary) -> None:
-    claim = story.the(NODE_CLAIMS)
-    told = {"type": "RebalanceRecommended", "status": "True", "reason": "Cloud", "message": ""}
-    told["lastTransitionTime"] = f"{story.now:%Y-%m-%dT%H:%M:%SZ}"
-    conditions = [*claim["status"]["conditions"], told]
-    story.store.patch(
-        NODE_CLAIMS, "", story.old, {"status": {"conditions": conditions}}, subresource="status"
-    )
+    story.cloud.recommend_rebalance(story.the(NODE_CLAIMS)["status"]["providerID"])
+
+
+def interrupt(story: Voluntary) -> None:
+    story.cloud.interrupt(story.the(NODE_CLAIMS)["status"]["providerID"])
+
+
+def recommend_and_interrupt(story: Voluntary) -> None:
+    """As clouds do it: the interruption comes while the replacement is still coming up."""
+    recommend(story)
+    story.environment.after(10 * SECOND, partial(interrupt, story))
 
 
 def drift_and_freeze(story: Voluntary) -> None:
@@ -109,7 +113,9 @@ def drift_and_freeze(story: Voluntary) -> None:
 CASES = {
     "Empty": Case(begin=scale_to_zero, calls=24, pods=0, launches=1),
     "Drifted": Case(begin=drift, calls=36),
-    "Rebalance": Case(begin=recommend, calls=36),
+    "Rebalance": Case(begin=recommend, calls=38),
+    "Interrupted": Case(begin=interrupt, calls=36),
+    "Interrupted meanwhile": Case(begin=recommend_and_interrupt, calls=42),
     "Expired": Case(calls=36, lasts=12 * MINUTE, template={"expireAfter": "10m"}),
     "Always": Case(
         calls=36,
@@ -137,6 +143,8 @@ def ends_well(story: Voluntary) -> None:
     taints = [t["key"] for n in story.store.list(NODES) for t in n["spec"].get("taints", ())]
     assert DISRUPTED_TAINT not in taints
     assert story.cloud.launch_count <= case.launches
+    cluster = story.options.settings.cluster_name
+    assert story.cloud.announcements.pending(cluster) == (), "every notice is acknowledged"
     story.checkers.assert_kept()
 
 

@@ -76,6 +76,8 @@ class InterruptionDecider:
         if announced is None and interruption_of(claim) is None:
             return None
         nodes = snapshot.nodes_with_provider(claim.provider_id)
+        if len(snapshot.claims_with_provider(claim.provider_id)) > 1:
+            nodes = {}  # To which claim they belong cannot be known.
         return InterruptionView(claim, tuple(nodes[name] for name in sorted(nodes)), announced)
 
     def decide(
