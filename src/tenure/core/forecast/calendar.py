@@ -12,11 +12,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from tenure.core.recurrence import Dates, Phase, Recurrence
 from tenure.core.windows.parsed import ParsedWindow
-from tenure.model.api.meta import FOR_EVER
+from tenure.model.api.meta import FOR_EVER, later
 
 #: How many changes of one window are looked up; each of its schedules has an equal part of them …
 LOOKED_UP: Final = 4000
@@ -61,7 +62,7 @@ def foreseen(window: ParsedWindow, now: datetime, until: datetime) -> ForeseenWi
     days = (until - now).days + 1
     steps = max(_EACH_DAY * days, LOOKED_UP // len(window.parts))
     periods, known_until = _periods(window.parts, now, until, steps)
-    merged = _merged(periods)
+    merged = [one for one in _merged(periods) if one[1] > now]
     active = bool(merged) and merged[0][0] <= now
     changes = [at for period in merged for at in period]
     changes = [at for at in changes if now < at < known_until]
@@ -88,19 +89,26 @@ def _periods(
     return found, known_until
 
 
+@lru_cache(maxsize=4096)
 def _periods_of(
     part: Recurrence | Dates, now: datetime, until: datetime, steps: int
-) -> tuple[list[Period], datetime]:
+) -> tuple[tuple[Period, ...], datetime]:
+    """Hit by hit: they are few within the horizon, or ``steps`` are enough. Windows share schedules."""
+    if isinstance(part, Dates):
+        return ((part.start, part.end),) if part.start < part.end else (), until
     found: list[Period] = []
-    at = now
-    for _ in range(steps):
-        phase = part.phase(at)
-        if phase.on:
-            found.append((at, phase.changes_at or FOR_EVER))
+    at, phase = now, part.phase(now)
+    if phase.on:
+        found.append((now, phase.changes_at or FOR_EVER))
         if phase.changes_at is None or phase.changes_at > until:
-            return found, until
-        at = phase.changes_at
-    return found, at
+            return tuple(found), until  # A period may be longer than the horizon.
+    for _ in range(steps):
+        hit = part.cron.next_after(at, part.zone)
+        if hit is None or hit > until:
+            return tuple(found), until
+        found.append((hit, later(hit, part.lasts)))
+        at = hit
+    return tuple(found), at
 
 
 def _merged(periods: Sequence[Period]) -> list[Period]:

@@ -288,12 +288,18 @@ class Schedule:
             claim=one.wish.claim,
             node=one.wish.node,
             pool=pool,
-            windows=self._plan.windows,
+            windows=self._windows(one.wish),
             pauses=tuple(pauses_of(self._snapshot.claims_of_pool(pool.name))),
             traits=one.wish.traits,
             fleet=PoolFleet(),
             launches=launches,
         )
+
+    def _windows(self, wish: Wish) -> tuple[ForeseenWindow, ...]:
+        """Those that concern it; the gates would leave out the others each time."""
+        actions, labels = wish.traits.window_actions, wish.node.labels
+        found = (one for one in self._plan.windows if one.actions & actions)
+        return tuple(one for one in found if one.covers(labels))
 
     # -- starts --------------------------------------------------------------------------
 
