@@ -1,0 +1,133 @@
+"""The page is one well-formed file that fetches nothing, whatever objects are called."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from xml.etree import ElementTree
+
+from tenure.cli.forecast.foretell import Setting
+from tenure.cli.forecast.page import as_page
+from tenure.core.facts import Quoted
+from tenure.core.forecast.result import (
+    BudgetForecast,
+    Expiry,
+    Forecast,
+    Kind,
+    Moment,
+    Peak,
+    PoolForecast,
+    Rotation,
+    Start,
+    WindowForecast,
+)
+from tests.core.build import NOW, ahead
+
+HOSTILE = """</title><script src='https://evil.example/x.js'>alert("&")</script>"""
+
+
+def a_forecast(name: str = "general", *, days: int = 14, active: bool = False) -> Forecast:
+    """One of everything, all of that name."""
+    return Forecast(
+        at=NOW,
+        until=NOW + timedelta(days=days),
+        windows=(
+            WindowForecast(
+                name=name,
+                type="Allow",
+                actions=(name,),
+                nodes=3,
+                active=active,
+                changes=(ahead(3600), ahead(7200), ahead(90_000)),
+                known_until=NOW + timedelta(days=days),
+                problem=name,
+            ),
+        ),
+        budgets=(
+            BudgetForecast(pool=name, index=0, nodes=name, active=True, changes=(ahead(60),)),
+        ),
+        expiries=(Expiry(at=ahead(300), pool=name, claim=name),),
+        moments=(Moment(at=ahead(30), kind=Kind.PROTECTION, subject=name, what=Quoted(name)),),
+        starts=(
+            Start(
+                at=ahead(3600),
+                pool=name,
+                reason=name,
+                claim=name,
+                due_at=ahead(300),
+                ends_at=ahead(3700),
+                replaced=True,
+            ),
+            Start(
+                at=ahead(3601),
+                pool=name,
+                reason=name,
+                claim=name,
+                due_at=NOW,
+                ends_at=None,
+                replaced=True,
+                approximate=True,
+            ),
+        ),
+        pools=(
+            PoolForecast(
+                name=name,
+                nodes=3,
+                launch_takes=timedelta(seconds=40),
+                peak=Peak(2, ahead(3601)),
+                problem=name,
+                rotations=(
+                    Rotation(
+                        reason=name,
+                        now=1,
+                        due=4,
+                        started=2,
+                        waiting=2,
+                        never=1,
+                        late=1,
+                        late_by=timedelta(hours=30),
+                        why=((2, Quoted(name)),),
+                    ),
+                ),
+            ),
+        ),
+        peak=Peak(2, ahead(3601)),
+        notes=(name,),
+    )
+
+
+def parsed(page: str) -> ElementTree.Element:
+    assert page.startswith("<!DOCTYPE html>\n")
+    return ElementTree.fromstring(page.removeprefix("<!DOCTYPE html>\n"))  # noqa: S314  # our own
+
+
+def test_it_is_well_formed_and_fetches_nothing() -> None:
+    page = as_page(a_forecast(), Setting(where="staging"))
+    tags = {one.tag for one in parsed(page).iter()}
+    assert {"svg", "rect", "table", "h2"} <= tags
+    assert not tags & {"script", "link", "img", "iframe", "object", "image", "use"}
+    assert not re.findall(r"(?:src|href|url|@import)\s*[:=(]", page)
+
+
+def test_hostile_names_stay_text() -> None:
+    everything = a_forecast(HOSTILE)
+    page = as_page(everything, Setting(where=HOSTILE, leader=HOSTILE, notes=(HOSTILE,)))
+    tree = parsed(page)
+    assert not [one for one in tree.iter() if one.tag == "script"]
+    assert "<script" not in page
+    told = "".join(tree.itertext())
+    assert told.count(HOSTILE) > 10, "it is shown as it is"
+
+
+def test_a_window_is_a_bar_from_opening_to_closing() -> None:
+    for active, bars in ((False, 2), (True, 2)):
+        tree = parsed(as_page(a_forecast(active=active), Setting(where="x")))
+        found = [one for one in tree.iter("rect") if one.get("class") == "allow"]
+        assert len(found) == bars
+        assert all(float(one.get("width") or 0) > 0 for one in found)
+
+
+def test_an_empty_forecast_is_a_page_too() -> None:
+    page = as_page(Forecast(at=NOW, until=ahead(60)), Setting(where="x"))
+    assert "every candidate starts" in page
+    parsed(page)
