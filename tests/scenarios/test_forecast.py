@@ -237,6 +237,26 @@ def test_empty_nodes_of_a_pool_and_drift_of_another() -> None:
         assert started == 9 + 4, "three had begun before"
 
 
+def test_many_candidates_of_a_closed_pool_come_first_and_the_others_minute_by_minute() -> None:
+    """Of so many only a few are planned at a time."""
+    pools = [
+        a_pool(name, requirements=[SMALL], disruption={"budgets": [{"nodes": nodes}]})
+        for name, nodes in (("closed", "0"), ("general", "2"))
+    ]
+    apps = [a_deployment("app", replicas=20, cpu="1500m"), a_deployment(replicas=6, cpu="1500m")]
+    for app, pool in zip(apps, ("closed", "general"), strict=True):
+        app["spec"]["template"]["spec"]["nodeSelector"] = {"karpenter.sh/nodepool": pool}
+    with Story(a_node_class(), *pools, *apps) as story:
+        story.run(10 * MINUTE)
+        label_template(story, "two", "closed")
+        story.run(5 * SECOND)
+        label_template(story, "two")
+        story.run(2 * SECOND)
+        found, started = assert_came_true(story, 20 * MINUTE, days=1)
+        assert started == 6
+        assert found.starts[0].at > found.at + 20 * SECOND
+
+
 @pytest.mark.parametrize("days", [1, 14])
 def test_a_cluster_at_rest_has_nothing_to_foretell_but_its_calendar(days: int) -> None:
     with Story(*a_cluster(a_fleet(2))) as story:

@@ -83,12 +83,14 @@ class PlanningQuota:
 
     def __init__(self, count: int, now: datetime) -> None:
         minute = now.replace(second=0, microsecond=0)
-        self._groups = max(1, -(-(count - FIRST) // FIRST))
-        self._group = int(minute.timestamp()) // 60 % self._groups
+        groups = max(1, -(-(count - FIRST) // FIRST))
+        group = int(minute.timestamp()) // 60 % groups
+        #: The first of those that have their turn in this minute.
+        self.turn: Final = FIRST * (1 + group)
         self.next_at: Final = later(minute, timedelta(minutes=1))
 
     def has(self, index: int) -> bool:
-        return index < FIRST or (index - FIRST) // FIRST == self._group
+        return index < FIRST or self.turn <= index < self.turn + FIRST
 
 
 class Wanted(msgspec.Struct, frozen=True):

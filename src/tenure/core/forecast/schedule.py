@@ -15,6 +15,7 @@ What is assumed:
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
@@ -25,11 +26,12 @@ import msgspec
 
 from tenure.core.disrupt.expiration import ALWAYS, SPREAD, SPREAD_MAX
 from tenure.core.disrupt.launchtimes import launch_times
+from tenure.core.disrupt.plan import FIRST, PlanningQuota
 from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.facts import Fact
 from tenure.core.forecast.allowances import PoolAllowance
 from tenure.core.forecast.calendar import ForeseenWindow
-from tenure.core.forecast.candidates import VOLUNTARY, Wish, blockers_at
+from tenure.core.forecast.candidates import VOLUNTARY, Blockers, Wish, blockers_at
 from tenure.core.forecast.facts import NotDueLongEnough
 from tenure.core.forecast.launches import usual, usual_launches
 from tenure.core.forecast.result import Peak, Start
@@ -86,21 +88,30 @@ class Waiting(msgspec.Struct, frozen=True):
     never: bool
 
 
+_Key = tuple[bool, int, bool, datetime, int, str]
+
+
 class _Candidate(msgspec.Struct, frozen=True, kw_only=True):
     wish: Wish
     labels: Mapping[str, str]
     generation: int = 0
     approximate: bool = False
     pods: int = 0
+    #: Pods or protections blocked it when it became a candidate.
+    was_blocked: bool = False
     #: Whether a new node has to come first.
     replaced: bool = True
     drains_until: datetime | None = None
 
     @property
-    def sort_key(self) -> tuple[bool, int, bool, datetime, int, str]:
+    def sort_key(self) -> _Key:
         wish = self.wish
         rank = wish.order, not wish.first, wish.due_at
         return not wish.launched, *rank, self.pods, wish.node.name
+
+
+#: The order of the pipeline, then that of arrival.
+_Queued = tuple[_Key, int, _Candidate]
 
 
 class _Group:
@@ -109,7 +120,8 @@ class _Group:
     def __init__(self, one: _Candidate, facts: GateFacts) -> None:
         self.operation, self.traits = one.wish.operation, one.wish.traits
         self.pool, self.labels, self.facts = one.wish.claim.pool_name, one.labels, facts
-        self.waiting: list[tuple[tuple[object, ...], int, _Candidate]] = []
+        #: Sorted.
+        self.waiting: list[_Queued] = []
         self.why: Fact | None = None
         self._is_open = False
         self._asked: datetime | None = None
@@ -149,8 +161,10 @@ class Schedule:
         self._at_most = launch_times(self._snapshot)
         #: Claims that are disrupted already, with their generation.
         self._begun: set[tuple[str, int]] = set()
-        #: One replacement is planned at a time.
+        #: One replacement is planned at a time, of the first few candidates and a few of the others.
         self._planner_free_at = plan.now
+        #: Those that pods block are candidates all the same; sorted.
+        self._blocked: list[_Key] = []
         self.starts: list[Start] = []
         self.waiting: list[Waiting] = []
         self.peaks: dict[str, Peak] = {}
@@ -252,23 +266,29 @@ class Schedule:
         return _Candidate(wish=wish, labels=self._labels(pool, wish.node.labels))
 
     def _becomes_due(self, one: _Candidate, now: datetime) -> None:
-        if (one.wish.claim.name, one.generation) in self._begun:
+        if self._has_begun(one):
             return
         found = blockers_at(one.wish, self._snapshot, self._settings, now)
+        one = msgspec.structs.replace(one, pods=found.pods)
         if not one.generation and found.until is not None:
-            assert found.why is not None, "what blocks says so"
-            if found.until > self._plan.until:
-                never = found.until == FOR_EVER
-                self.waiting.append(Waiting(one.wish, one.generation, found.why, never))
-            else:
-                self._add(found.until, one)
+            self._blocked_by_pods(one, found)
             return
+        if one.was_blocked:
+            del self._blocked[bisect_left(self._blocked, one.sort_key)]
         needs = one.wish.traits.needs_replacement and found.reschedulable
-        one = msgspec.structs.replace(
-            one, pods=found.pods, replaced=needs, drains_until=found.drains_until
-        )
-        group = self._group(one)
-        heappush(group.waiting, (one.sort_key, next(self._count), one))
+        one = msgspec.structs.replace(one, replaced=needs, drains_until=found.drains_until)
+        insort(self._group(one).waiting, (one.sort_key, next(self._count), one))
+
+    def _blocked_by_pods(self, one: _Candidate, found: Blockers) -> None:
+        assert found.why is not None, "what blocks says so"
+        assert found.until is not None, "and until when"
+        if not one.was_blocked:
+            insort(self._blocked, one.sort_key)
+        if found.until > self._plan.until:
+            never = found.until == FOR_EVER
+            self.waiting.append(Waiting(one.wish, one.generation, found.why, never))
+        else:
+            self._add(found.until, msgspec.structs.replace(one, was_blocked=True))
 
     def _group(self, one: _Candidate) -> _Group:
         wish = one.wish
@@ -307,43 +327,67 @@ class Schedule:
         """Starts what may start; when to look again although no event happens."""
         while True:
             wakes: list[datetime | None] = []
-            ready: list[tuple[tuple[object, ...], _Group]] = []
+            ready: list[tuple[_Key, _Group, int]] = []
             for group in self._groups.values():
-                if self._first(group) is None:
-                    continue
-                if self._may_start(group, now, wakes):
-                    ready.append((group.waiting[0][0], group))
+                at = self._may_start(group, now, wakes) if self._has_waiting(group) else None
+                if at is not None:
+                    ready.append((group.waiting[at][0], group, at))
             if not ready or len(self.starts) >= STARTS_MAX:
                 return min((at for at in wakes if at is not None and at > now), default=None)
-            _, group = min(ready, key=lambda pair: pair[0])
-            self._start(heappop(group.waiting)[2], group, now)
+            _, group, at = min(ready, key=lambda one: one[0])
+            one = group.waiting.pop(at)[2]
+            if not self._has_begun(one):
+                self._start(one, group, now)
 
-    def _first(self, group: _Group) -> _Candidate | None:
-        """Without those that another method has begun with meanwhile."""
-        while group.waiting:
-            one = group.waiting[0][2]
-            if (one.wish.claim.name, one.generation) not in self._begun:
-                return one
-            heappop(group.waiting)
-        return None
+    def _has_begun(self, one: _Candidate) -> bool:
+        """By another method."""
+        return (one.wish.claim.name, one.generation) in self._begun
 
-    def _may_start(self, group: _Group, now: datetime, wakes: list[datetime | None]) -> bool:
+    def _has_waiting(self, group: _Group) -> bool:
+        while group.waiting and self._has_begun(group.waiting[0][2]):
+            group.waiting.pop(0)
+        return bool(group.waiting)
+
+    def _may_start(self, group: _Group, now: datetime, wakes: list[datetime | None]) -> int | None:
+        """The position of the first that may start; None: none may."""
         is_open = group.is_open(self._settings, now)
         wakes.append(group.opens_at)
         if not is_open:
-            return False
+            return None
         if group.operation is Operation.EXPIRATION:
-            return True
+            return 0
         left = self._pools[group.pool].left(group.traits, group.labels, now)
         wakes.append(left.changes_at)
         if left.nodes <= 0:
             group.why = left.why
-            return False
-        one = group.waiting[0][2]
-        if one.replaced and self._planner_free_at > now:
+            return None
+        if not group.waiting[0][2].replaced:
+            return 0
+        if self._planner_free_at > now:
             wakes.append(self._planner_free_at)
-            return False
-        return not one.replaced or not group.closes_too_soon(self._settings, now)
+            return None
+        at = self._planned(group, now, wakes)
+        return None if at is None or group.closes_too_soon(self._settings, now) else at
+
+    def _planned(self, group: _Group, now: datetime, wakes: list[datetime | None]) -> int | None:
+        """Whose replacement is planned now: with many candidates, a few have their turn each minute."""
+        total = len(self._blocked) + sum(len(one.waiting) for one in self._groups.values())
+        if total <= FIRST:
+            return 0
+        quota = PlanningQuota(total, now)
+        if quota.has(self._index(group.waiting[0])):
+            return 0
+        at = bisect_left(group.waiting, quota.turn, key=self._index)
+        if at < len(group.waiting) and quota.has(self._index(group.waiting[at])):
+            return at
+        wakes.append(quota.next_at)
+        return None
+
+    def _index(self, queued: _Queued) -> int:
+        """In the order of all candidates."""
+        key = queued[0]
+        before = bisect_left(self._blocked, key)
+        return before + sum(bisect_left(one.waiting, (key,)) for one in self._groups.values())
 
     def _start(self, one: _Candidate, group: _Group, now: datetime) -> None:
         wish, pool, allowance = one.wish, group.pool, self._pools[group.pool]
@@ -435,8 +479,9 @@ class Schedule:
 
     def _leave_waiting(self) -> None:
         for group in self._groups.values():
-            while (one := self._first(group)) is not None:
-                heappop(group.waiting)
+            for _, _, one in group.waiting:
+                if self._has_begun(one):
+                    continue
                 why = group.why or NotDueLongEnough(group.pool)
                 self.waiting.append(Waiting(one.wish, one.generation, why, self._never(group)))
 
