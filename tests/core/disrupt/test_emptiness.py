@@ -61,16 +61,37 @@ def test_a_node_without_pods_is_empty_from_now_on() -> None:
     assert said(told)["Empty"] == ("True", "NoReschedulablePods")
 
 
-def test_its_condition_is_written_once_and_keeps_its_clock() -> None:
-    known = said_already()
-    told = verdict_on(a_claim(conditions=[known]), a_node())
+def test_its_conditions_are_written_once_and_keep_their_clock() -> None:
+    told = verdict_on(a_claim(conditions=said_already()), a_node())
     assert told.facts == (NodeIsEmpty("node-a", ago(60)),)
     assert told.action is None
 
 
-def said_already() -> Condition:
+def said_already() -> list[Condition]:
     message = str(NodeIsEmpty("node-a"))
-    return condition("Empty", "True", "NoReschedulablePods", message, at=ago(60))
+    return [
+        condition("Empty", "True", "NoReschedulablePods", message, at=ago(60)),
+        condition("Consolidatable", "True", "ConsolidateAfterElapsed", message, at=ago(60)),
+    ]
+
+
+def test_it_is_consolidatable_when_consolidate_after_is_over() -> None:
+    pool = a_pool(disruption={"consolidateAfter": "70s"})
+    empty, consolidatable = said_already()
+    early = verdict_on(pool, a_claim(conditions=[empty]), a_node())
+    assert (early.action, early.recheck_at) == (None, ahead(10))
+    due = verdict_on(pool, a_claim(conditions=[empty]), a_node(), now=ahead(10))
+    assert said(due)["Consolidatable"] == ("True", "ConsolidateAfterElapsed")
+    assert due.recheck_at is None
+    longer = verdict_on(pool, a_claim(conditions=[empty, consolidatable]), a_node())
+    assert "Consolidatable" not in types_of(longer), "consolidateAfter was raised"
+
+
+def test_it_is_consolidatable_at_once_without_consolidate_after() -> None:
+    told = verdict_on(a_pool(disruption={"consolidateAfter": "0s"}), a_claim(), a_node())
+    assert {"Empty", "Consolidatable"} <= types_of(told)
+    occupied = verdict_on(a_claim(conditions=said_already()), a_node(), a_pod())
+    assert not {"Empty", "Consolidatable"} & types_of(occupied)
 
 
 @pytest.mark.parametrize(

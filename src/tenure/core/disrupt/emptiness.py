@@ -9,8 +9,9 @@ A node is empty when no pod is there that its removal would move or lose, and no
 3. reserved   the claim replaces another one that is still there: its pods are to come.
 
 Then the claim has the condition ``Empty``, and its transition is the beginning of
-``consolidateAfter``. In every other case the condition is taken off. It is not kept where nothing
-reads it: for pools with ``consolidateAfter: Never``, and before the claim is initialized.
+``consolidateAfter``; when that is over the claim has Karpenter's ``Consolidatable``, too. In every
+other case both are taken off. They are not kept where nothing reads them: for pools with
+``consolidateAfter: Never``, and before the claim is initialized.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tenure.core.disrupt.facts import (
     ReservedForPods,
 )
 from tenure.core.facts import Fact
-from tenure.core.marks.candidacy import said_since, says_empty
+from tenure.core.marks.candidacy import said_since, says_consolidatable, says_empty
 from tenure.core.marks.command import replaced_uids, replacements_by_uid
 from tenure.core.marks.ownership import claim_status, claims_touched, is_ours
 from tenure.core.marks.timeout import span_of
@@ -38,7 +39,7 @@ from tenure.core.provision.supply import in_service_at
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import say
 from tenure.model.api.meta import FOR_EVER, find_condition, later
-from tenure.model.api.names import EMPTY_CONDITION, NOMINATED_PODS
+from tenure.model.api.names import CONSOLIDATABLE_CONDITION, EMPTY_CONDITION, NOMINATED_PODS
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -53,6 +54,8 @@ class EmptinessView(msgspec.Struct, frozen=True, kw_only=True):
     claim: NodeClaim
     #: None: nothing reads whether it is empty.
     node: str | None
+    #: The ``consolidateAfter`` of its pool.
+    after: timedelta = timedelta()
     occupied: bool = False
     #: Why pods are expected, and until when that is so.
     expected: Fact | None = None
@@ -94,7 +97,10 @@ class EmptinessDecider:
             said = claim.condition(EMPTY_CONDITION) is not None
             return EmptinessView(claim=claim, node=node.name, occupied=True) if said else None
         expected, until = pods_expected(claim, node, snapshot)
-        return EmptinessView(claim=claim, node=node.name, expected=expected, until=until)
+        after = _rule_of(snapshot.pools.get(claim.pool_name)) or timedelta()
+        return EmptinessView(
+            claim=claim, node=node.name, after=after, expected=expected, until=until
+        )
 
     def decide(self, view: EmptinessView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         claim = view.claim
@@ -102,15 +108,26 @@ class EmptinessDecider:
             return (_not_empty(claim, NodeNotEmpty(claim.name)),)
         if view.expected is not None and view.until is not None and now < view.until:
             return (_not_empty(claim, view.expected, view.until),)
-        empty = NodeIsEmpty(view.node, said_since(claim, EMPTY_CONDITION))
-        action = claim_status(claim, says_empty(str(NodeIsEmpty(view.node))))
-        return (say(Concern.EMPTINESS, claim, Reason.NODE_EMPTY, empty, action=action),)
+        return (_empty(claim, view.node, view.after, now),)
+
+
+def _empty(claim: NodeClaim, node: str, after: timedelta, now: datetime) -> Verdict:
+    since = said_since(claim, EMPTY_CONDITION)
+    over_at = later(since or now, after)
+    message = str(NodeIsEmpty(node))
+    if now < over_at:
+        action = claim_status(claim, says_empty(message), drop=(CONSOLIDATABLE_CONDITION,))
+    else:
+        action = claim_status(claim, says_empty(message), says_consolidatable(message))
+    recheck_at = over_at if now < over_at else None
+    empty, reason = NodeIsEmpty(node, since), Reason.NODE_EMPTY
+    return say(Concern.EMPTINESS, claim, reason, empty, action=action, recheck_at=recheck_at)
 
 
 def _not_empty(claim: NodeClaim, why: Fact, until: datetime | None = None) -> Verdict:
     action = None
     if claim.condition(EMPTY_CONDITION) is not None:
-        action = claim_status(claim, drop=(EMPTY_CONDITION,))
+        action = claim_status(claim, drop=(EMPTY_CONDITION, CONSOLIDATABLE_CONDITION))
     recheck_at = until if until != FOR_EVER else None
     reason = Reason.NODE_NOT_EMPTY
     return say(Concern.EMPTINESS, claim, reason, why, action=action, recheck_at=recheck_at)
@@ -139,7 +156,7 @@ def _is_same_rule(change: Change) -> bool:
     old, new = change.old, change.new
     if not isinstance(old, NodePool) or not isinstance(new, NodePool):
         return False
-    return (_rule_of(old) is None) == (_rule_of(new) is None)
+    return _rule_of(old) == _rule_of(new)
 
 
 def consolidate_after(text: str) -> timedelta | None:

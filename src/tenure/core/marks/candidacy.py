@@ -6,6 +6,7 @@
 ``RebalanceRecommended``   the cloud recommends to leave the instance (``notice``).
 
 Each counts from its transition: this is the clock of ``consolidateAfter``, and no restart resets it.
+``Consolidatable`` says that it is over, for those who know it from Karpenter; nothing of ours reads it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from tenure.core.conditions import Wanted
-from tenure.model.api.names import EMPTY_CONDITION, EXPIRED_CONDITION, REBALANCE_CONDITION
+from tenure.model.api.names import (
+    CONSOLIDATABLE_CONDITION,
+    EMPTY_CONDITION,
+    EXPIRED_CONDITION,
+    REBALANCE_CONDITION,
+)
 from tenure.model.api.nodeclaim import NodeClaim
 
 
@@ -27,6 +33,10 @@ def said_since(claim: NodeClaim, type_: str) -> datetime | None:
 
 def says_empty(message: str) -> Wanted:
     return Wanted(EMPTY_CONDITION, "True", "NoReschedulablePods", message)
+
+
+def says_consolidatable(message: str) -> Wanted:
+    return Wanted(CONSOLIDATABLE_CONDITION, "True", "ConsolidateAfterElapsed", message)
 
 
 def says_expired(message: str) -> Wanted:

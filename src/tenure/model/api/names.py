@@ -98,6 +98,7 @@ LEASE_CLOCK_SKEW: Final = "tenure.dev/clock-skew"
 # Conditions of a claim that make its node a candidate of voluntary disruption (types). Karpenter
 # had the first two before its v1.
 EMPTY_CONDITION: Final = "Empty"
+CONSOLIDATABLE_CONDITION: Final = "Consolidatable"
 EXPIRED_CONDITION: Final = "Expired"
 DRIFTED_CONDITION: Final = "Drifted"
 REBALANCE_CONDITION: Final = "RebalanceRecommended"
