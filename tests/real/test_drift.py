@@ -1,4 +1,7 @@
-"""Drift is reported, with what differs: of the template, of requirements, of a released image."""
+"""Drift is reported, with what differs: of the template, of requirements, of a released image.
+
+What becomes of drifted nodes is told by ``test_drifted``.
+"""
 
 from __future__ import annotations
 
@@ -130,12 +133,26 @@ async def _image(cluster: ControlPlane) -> None:
             await story.until(
                 NODE_CLAIMS, lambda claims: drift_of(claims)[0] == "False", "undrifted by the pin"
             )
+            await _rolls(story, claim)
         finally:
             await story.client.delete(
                 CONFIG_MAPS, images.NAME, uid=uid, namespace=PROVIDER_NAMESPACE
             )
         await story.scale_to_zero("web")
         assert story.errors == []
+
+
+async def _rolls(story: Story, old: Json) -> None:
+    """Without the pin, and with a budget: the node is replaced by one with the released image."""
+    one = {"spec": {"disruption": {"budgets": [{"nodes": "1"}]}}}
+    await story.client.patch(NODE_POOLS, "general", one)
+    await story.client.patch(KWOK_NODE_CLASSES, "default", {"spec": {"image": None}})
+    uid = old["metadata"]["uid"]
+    (new,) = await story.until(
+        NODE_CLAIMS, lambda claims: uid not in [c["metadata"]["uid"] for c in claims], "replaced"
+    )
+    assert new["status"]["imageID"] == "v2"
+    assert drift_of([new])[0] != "True"
 
 
 async def _one_node(story: Story) -> None:
