@@ -2,8 +2,8 @@
 
 Whatever shares a control plane does: then there is at most one bed for each worker. The stories of
 processes mostly wait, for Leases to end and servers to come back, so they have a bed of their own beside the
-other stories; so do those of deadlines. These four come first, the largest before the others, and mostly wait: with more workers
-than cores the rest, which mostly computes, runs beside them. All other tests go wherever there is time. (The ``xdist_group`` mark
+other stories; so do those of deadlines, and those that only need a pool and pods. These five come first, the largest before the
+others, and mostly wait: with more workers than cores the rest, which mostly computes, runs beside them. All other tests go wherever there is time. (The ``xdist_group`` mark
 does the same, but not with every pytest.)
 """
 
@@ -41,6 +41,11 @@ DEADLINES: Final = tuple(
         "volumes",
     )
 )
+#: Those of nodes that come and go by themselves; what they are allowed to do, others do as well.
+COMINGS: Final = tuple(
+    f"{STORIES}test_{about}.py::"
+    for about in ("arrivals", "drifted", "failed_replacements", "launch_breaker", "voluntary")
+)
 CONTRACT: Final = "on the real API server"
 
 
@@ -50,6 +55,8 @@ def together(test: str) -> str:
         return "processes"
     if test.startswith(DEADLINES):
         return "deadlines"
+    if test.startswith(COMINGS):
+        return "comings"
     if test.startswith(STORIES):
         return STORIES
     return CONTRACT if CONTRACT in test else test

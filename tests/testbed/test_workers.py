@@ -7,7 +7,7 @@ import pytest
 from tests.bed import PROCESS_STORY
 from tests.contract.backends import RealBackend
 from tests.folders import ROOT
-from tests.workers import DEADLINES, PROCESSES, STORIES, together
+from tests.workers import COMINGS, DEADLINES, PROCESSES, STORIES, together
 
 REAL_TESTS = ROOT / "tests" / "real"
 STORY = "tests/real/test_life.py::test_pods_get_nodes"
@@ -36,8 +36,9 @@ def test_what_shares_a_bed_shares_a_worker(one: str, other: str, same: bool) -> 
     assert (together(one) == together(other)) is same
 
 
-def test_the_stories_of_deadlines_are_there() -> None:
-    assert all((REAL_TESTS.parents[1] / name.removesuffix("::")).exists() for name in DEADLINES)
+@pytest.mark.parametrize("group", [COMINGS, DEADLINES], ids=["comings", "deadlines"])
+def test_the_stories_of_a_group_are_there(group: tuple[str, ...]) -> None:
+    assert all((REAL_TESTS.parents[1] / name.removesuffix("::")).exists() for name in group)
 
 
 def test_the_stories_of_processes_are_those_that_are_marked() -> None:
