@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tenure.core.decision import Verdict
 from tenure.core.disrupt.emptiness import EmptinessDecider
-from tenure.core.disrupt.facts import NodeIsEmpty, PodsNominated, ReservedForPods
+from tenure.core.disrupt.facts import (
+    CandidateFrom,
+    NodeIsEmpty,
+    PodsNominated,
+    ReservedForPods,
+)
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import FOR_EVER, Condition
 from tenure.model.api.names import NOMINATED_PODS, REPLACED_BY, REPLACES
@@ -63,7 +69,8 @@ def test_a_node_without_pods_is_empty_from_now_on() -> None:
 
 def test_its_conditions_are_written_once_and_keep_their_clock() -> None:
     told = verdict_on(a_claim(conditions=said_already()), a_node())
-    assert told.facts == (NodeIsEmpty("node-a", ago(60)),)
+    due = ago(60) + timedelta(seconds=15)
+    assert told.facts == (NodeIsEmpty("node-a", ago(60)), CandidateFrom(due, "0s"))
     assert told.action is None
 
 

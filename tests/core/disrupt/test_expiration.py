@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tenure.core.decision import Verdict
 from tenure.core.disrupt.expiration import SPREAD_MAX, ExpirationDecider, expires_at, spread_of
-from tenure.core.disrupt.facts import ClaimExpires
+from tenure.core.disrupt.facts import ClaimExpires, StaticPool
 from tenure.core.reasons import Reason
 from tenure.model.api.nodepool import NodePool
 from tests.core.build import (
@@ -119,4 +119,9 @@ def test_a_condition_that_does_not_hold_is_taken_off(objects: Any) -> None:
 
 def test_nothing_is_said_of_a_claim_that_never_expires() -> None:
     assert verdicts(a_claim_of("Never")) == []
-    assert verdicts(a_claim_of("10m"), a_pool(replicas=1)) == []
+
+
+def test_of_a_pool_with_replicas_it_is_said_that_nothing_is_disrupted_by_choice() -> None:
+    told = verdict_on(a_claim_of("10m"), a_pool(replicas=1))
+    assert (told.reason, told.action) == (Reason.NOT_EXPIRED, None)
+    assert told.facts == (StaticPool("general"),)

@@ -18,11 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.facts import (
+    CandidateFrom,
     NodeIsEmpty,
     NodeNotEmpty,
     PodsNominated,
@@ -48,6 +50,11 @@ from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.model.values.duration import Duration
+
+#: A node is empty for a moment whenever its last pod is replaced. Karpenter waits as long before it
+#: looks a second time.
+SETTLES: Final = timedelta(seconds=15)
 
 
 class EmptinessView(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,8 +127,11 @@ def _empty(claim: NodeClaim, node: str, after: timedelta, now: datetime) -> Verd
     else:
         action = claim_status(claim, says_empty(message), says_consolidatable(message))
     recheck_at = over_at if now < over_at else None
-    empty, reason = NodeIsEmpty(node, since), Reason.NODE_EMPTY
-    return say(Concern.EMPTINESS, claim, reason, empty, action=action, recheck_at=recheck_at)
+    facts: tuple[Fact, ...] = (NodeIsEmpty(node, since),)
+    if since is not None:
+        facts = (*facts, CandidateFrom(due_at(since, after), str(Duration.of(after))))
+    reason = Reason.NODE_EMPTY
+    return say(Concern.EMPTINESS, claim, reason, *facts, action=action, recheck_at=recheck_at)
 
 
 def _not_empty(claim: NodeClaim, why: Fact, until: datetime | None = None) -> Verdict:
@@ -157,6 +167,11 @@ def _is_same_rule(change: Change) -> bool:
     if not isinstance(old, NodePool) or not isinstance(new, NodePool):
         return False
     return _rule_of(old) == _rule_of(new)
+
+
+def due_at(since: datetime, after: timedelta) -> datetime:
+    """From when on a node that is empty since then is a candidate."""
+    return later(since, max(after, SETTLES))
 
 
 def consolidate_after(text: str) -> timedelta | None:

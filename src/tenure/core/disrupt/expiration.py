@@ -6,7 +6,7 @@ the most, by an amount that follows from its UID: so nodes that were created tog
 together. With ``Always`` it expires just then.
 
 The condition only makes it a candidate (``methods/expired``). A claim without a pool, one of a pool
-with ``spec.replicas``, and one whose ``expireAfter`` is ``Never`` or cannot be read do not expire.
+with ``spec.replicas`` (that is said), and one whose ``expireAfter`` is ``Never`` or cannot be read do not expire.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.disrupt.facts import ClaimExpires, DoesNotExpire
+from tenure.core.disrupt.facts import ClaimExpires, DoesNotExpire, StaticPool
 from tenure.core.facts import Fact
 from tenure.core.marks.candidacy import says_expired
 from tenure.core.marks.ownership import claim_status, is_ours
@@ -61,6 +61,8 @@ class ExpirationView(msgspec.Struct, frozen=True):
     claim: NodeClaim
     #: The ``expirationPolicy`` of its pool; None: it does not expire.
     policy: str | None
+    #: Whether its pool has ``spec.replicas``.
+    static: bool = False
 
 
 class ExpirationDecider:
@@ -82,7 +84,10 @@ class ExpirationDecider:
         claim = snapshot.claims.get(key)
         if claim is None or claim.deleting or is_unreadable(claim) or not is_ours(claim, snapshot):
             return None
-        policy = _policy_of(snapshot.pools.get(claim.pool_name))
+        pool = snapshot.pools.get(claim.pool_name)
+        if pool is not None and pool.static and not is_unreadable(pool):
+            return ExpirationView(claim, None, static=True)
+        policy = _policy_of(pool)
         if policy is None or span_of(claim.spec.expire_after) is None:
             said = claim.condition(EXPIRED_CONDITION) is not None
             return ExpirationView(claim, None) if said else None
@@ -91,6 +96,8 @@ class ExpirationDecider:
     def decide(self, view: ExpirationView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         claim = view.claim
         at = expires_at(claim, view.policy) if view.policy is not None else None
+        if view.static:
+            return (_not_expired(claim, StaticPool(claim.pool_name)),)
         if at is None:
             return (_not_expired(claim, DoesNotExpire(claim.name)),)
         expires = ClaimExpires(claim.name, at, claim.spec.expire_after or "", view.policy or "")

@@ -69,6 +69,17 @@ class NodeIsEmpty(Fact, frozen=True):
         return f"Node {self.node} has no reschedulable pods{since}"
 
 
+class CandidateFrom(Fact, frozen=True):
+    """When a node that stays empty is a candidate."""
+
+    at: datetime
+    #: The ``consolidateAfter`` of its pool.
+    after: str
+
+    def __str__(self) -> str:
+        return f"a candidate from {format_time(self.at)} on, if it stays so (consolidateAfter {self.after})"
+
+
 class NodeNotEmpty(Fact, frozen=True):
     claim: str
 
@@ -118,6 +129,13 @@ class DoesNotExpire(Fact, frozen=True):
 
     def __str__(self) -> str:
         return f"NodeClaim {self.claim} does not expire"
+
+
+class StaticPool(Fact, frozen=True):
+    pool: str
+
+    def __str__(self) -> str:
+        return f"NodePool {self.pool} has spec.replicas: none of its nodes is disrupted by choice"
 
 
 class NodeExpired(Fact, frozen=True):
@@ -529,12 +547,14 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ReservedCapacityTaken(("general-26szh",)),
     NodeIsEmpty("node-1"),
     NodeIsEmpty("node-1", AT),
+    CandidateFrom(AT, "10m"),
     NodeNotEmpty("general-4nv74"),
     PodsNominated("general-4nv74", ("default/web-1", "default/web-2"), AT),
     PodsNominated("general-4nv74", ("default/web-1",), FOR_EVER),
     ReservedForPods("general-26szh", "general-4nv74"),
     ClaimExpires("general-4nv74", AT, "720h", "WhenAllowed"),
     DoesNotExpire("general-4nv74"),
+    StaticPool("gpu"),
     NodeExpired("node-1", AT, "720h"),
     NodeDrifted("node-1", AT, "the template of NodePool general has changed"),
     NodeDrifted("node-1", AT),

@@ -24,7 +24,7 @@ class RepairSwitchedOff(Fact, frozen=True):
 
 class VoluntaryDisruptionOff(Fact, frozen=True):
     def __str__(self) -> str:
-        return "voluntary disruption is switched off (--voluntary-disruption)"
+        return "voluntary disruption is switched off until --voluntary-disruption=true"
 
 
 class DisruptionRulesUnusable(Fact, frozen=True):
@@ -134,7 +134,18 @@ class BudgetUse(Fact, frozen=True, kw_only=True):
     def __str__(self) -> str:
         nodes = "1 Node" if self.total == 1 else f"{self.total} Nodes"
         budget = f"budget {self._name()} of NodePool {self.pool}"
-        return f"{budget} allows {self.limit} of {nodes}{self._which()}, and {self._used()}"
+        allows = f"{budget} allows {self.limit} of {nodes}{self._which()}, and {self._used()}"
+        return f"{allows}{self._opens()}"
+
+    def _opens(self) -> str:
+        """When it allows one more, where no schedule says so; empty: it does so now."""
+        used = len(self.leaving) + len(self.rebooting) + len(self.not_ready)
+        if used < self.limit or self.schedule:
+            return ""
+        if not self.limit:
+            return "; no node is disrupted before the budget is raised"
+        over = used - self.limit
+        return f"; the next is disrupted when {_are_over(over + 1)} over"
 
     def gist(self) -> object:
         """Each disruption of the pool that begins or ends changes the rest, for every candidate."""
@@ -248,6 +259,10 @@ class DrainUnbounded(Fact, frozen=True):
 
     def __str__(self) -> str:
         return f"no grace period bounds the drain of Node {self.node}"
+
+
+def _are_over(count: int) -> str:
+    return "one of these is" if count == 1 else f"{count} of these are"
 
 
 def _counted(names: tuple[str, ...], what: str) -> str:

@@ -9,24 +9,23 @@ looked at once more (``execute``).
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
-from tenure.core.disrupt.emptiness import consolidate_after, is_occupied, pods_expected
+from tenure.core.disrupt.emptiness import (
+    consolidate_after,
+    due_at,
+    is_occupied,
+    pods_expected,
+)
 from tenure.core.disrupt.facts import NodeIsEmpty
 from tenure.core.disrupt.methods.voluntary import PoolRules, VoluntaryMethod
 from tenure.core.facts import Fact
 from tenure.core.gates.reasons import TRAITS, Disruption
 from tenure.core.marks.candidacy import said_since
-from tenure.model.api.meta import later
 from tenure.model.api.names import EMPTY_CONDITION
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.snapshot.snapshot import Snapshot
-
-#: A node is empty for a moment whenever its last pod is replaced. Karpenter waits as long before it
-#: looks a second time.
-SETTLES: Final = timedelta(seconds=15)
 
 
 class EmptyMethod(VoluntaryMethod):
@@ -44,7 +43,7 @@ class EmptyMethod(VoluntaryMethod):
     def due_at(self, claim: NodeClaim, rules: PoolRules) -> datetime | None:
         after = consolidate_after(rules.block.consolidate_after)
         since = said_since(claim, self.condition)
-        return None if since is None or after is None else later(since, max(after, SETTLES))
+        return None if since is None or after is None else due_at(since, after)
 
     def why(self, claim: NodeClaim, node: Node, due_at: datetime) -> tuple[Fact, ...]:
         return (NodeIsEmpty(node.name, said_since(claim, self.condition)),)
