@@ -81,6 +81,32 @@ def test_a_look_concludes_what_the_replica_at_work_concluded(
     assert api.methods == {"GET"}
 
 
+def test_a_look_asks_the_provider_for_drift_before_any_replica_does(world: World) -> None:
+    """The first day: a plan is made before Tenure runs."""
+    after(2 * MINUTE, world)
+    world.crash(stay_down=True)
+    world.cloud.release_image()
+    reading, _ = seen(world)
+    drifted = [v for v in reading.evaluated.in_force() if v.reason is Reason.DRIFTED]
+    assert len(drifted) == len(world.store.list(NODE_CLAIMS)) > 0
+    assert not any("drifted" in note for note in reading.notes)
+
+
+def test_what_the_provider_does_not_say_is_a_note_and_the_condition_counts(world: World) -> None:
+    after(2 * MINUTE, world)
+    world.cloud.release_image()
+    world.run(2 * MINUTE)
+    world.infrastructure.faults.set(cloud_throttle_rate=1.0)
+    reading, _ = seen(world)
+    claims = world.store.list(NODE_CLAIMS)
+    said = f"the provider said of 0 of {len(claims)} instances whether they have drifted"
+    assert any(note.startswith(said) for note in reading.notes)
+    assert any(
+        note.endswith("the condition Drifted of their NodeClaims counts") for note in reading.notes
+    )
+    assert any(v.reason is Reason.DRIFTED for v in reading.evaluated.in_force())
+
+
 def test_a_look_changes_nothing_although_there_is_much_to_do(world: World) -> None:
     for manifest in a_cluster(a_deployment(replicas=4)):
         world.apply(manifest)
@@ -336,10 +362,10 @@ def test_on_a_host_whose_clock_is_wrong_the_api_servers_time_counts(
     world: World, by: timedelta
 ) -> None:
     after(MINUTE, world)
-    date = format_datetime(world.now, usegmt=True)
+    right = words(seen(world)[0].evaluated.in_force())
+    date = format_datetime(world.now + SECOND / 2, usegmt=True)  # The nearest second.
     hello = Response(status=200, body=b'{"gitVersion": "v1.36.3"}', headers={"Date": date})
     api = a_transport(world, {"/version": hello})
-    right = words(seen(world)[0].evaluated.in_force())
 
     async def story() -> None:
         clock = Skewed(world.environment, by)

@@ -2,7 +2,7 @@
 
 Only reads leave the process. In order: the version of the API server; every kind that
 deciders read; the Lease, which says which replica acts and in which namespace the provider has its objects;
-the cloud's types and instances; refusals of evictions are predicted; then one run of the evaluator.
+the cloud's types, drifts and instances; refusals of evictions are predicted; then one run of the evaluator.
 Without the lists there is no answer; what else is missing is a note beside the answer.
 """
 
@@ -36,7 +36,7 @@ from tenure.kube.client.http import HttpTransport
 from tenure.kube.client.servertime import in_words as skew_in_words
 from tenure.kube.lease.record import held_last_by_tenure, skew_of
 from tenure.model.api.meta import format_time, later
-from tenure.model.api.resource import EVENTS, LEASES, NAMESPACES, Resource
+from tenure.model.api.resource import EVENTS, LEASES, NAMESPACES, NODES, Resource
 from tenure.model.api.workload import Event, Lease
 from tenure.model.settings import Settings
 from tenure.model.snapshot.kinds import decode, decode_list
@@ -46,6 +46,7 @@ from tenure.ports.provider import DEFAULT_NAMESPACE, Provider, Surroundings
 from tenure.ports.transport import Transport
 from tenure.providers.boundary import BoundedCloud
 from tenure.runtime.clock.system import SystemClock
+from tenure.runtime.cloud.drifts import AskedOnce, ask_once
 from tenure.runtime.cloud.inventory import Inventory
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.observe.store import ObservationStore
@@ -169,6 +170,14 @@ async def read(
             report=lambda error: notes.append(f"instance types are not known: {error}"),
         )
         await inventory.refresh_types()
+        if not embedded:  # Its instances are known to the process that serves it alone.
+            asked = await ask_once(
+                LookOnlyCloud(BoundedCloud(cloud)),
+                observations,
+                snapshot(),
+                first=_claim_asked_about(about, snapshot()),
+            )
+            notes += _drift_notes(asked)
         if name:  # Without it the cluster's own instances cannot be told from others.
             await _or_note(inventory.compare, None, "the cloud's instances", notes)
     evaluator, now = Evaluator(deciders(settings), settings, PATIENCE, UNMOVED), clock.now()
@@ -188,6 +197,25 @@ async def read(
     leader = LEADER if embedded else _leader(leases, clock)
     return ClusterReading(
         evaluated=evaluated, leader=leader, notes=tuple(notes), last_word=last_word
+    )
+
+
+def _claim_asked_about(about: Question | None, snapshot: Snapshot) -> str:
+    if about is None:
+        return ""
+    node = snapshot.nodes.get(about.name) if about.resource == NODES else None
+    claim = snapshot.claim_of(node) if node is not None else None
+    return claim.name if claim is not None else about.name
+
+
+def _drift_notes(asked: AskedOnce) -> Iterator[str]:
+    """What the provider was not asked, or did not say."""
+    if asked.answers == asked.instances:
+        return
+    why = f" ({asked.error})" if asked.error else ""
+    yield (
+        f"the provider said of {asked.answers} of {asked.instances} instances whether they have "
+        f"drifted{why}; of the others the condition Drifted of their NodeClaims counts"
     )
 
 

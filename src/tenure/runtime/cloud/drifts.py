@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from random import Random
 from typing import Final, NamedTuple
@@ -39,6 +40,9 @@ RATE: Final = 10.0
 BURST: Final = 10
 #: A call that hangs is given up after a minute; meanwhile the others go on.
 AT_ONCE: Final = 32
+#: Of a look from outside: how many instances are asked about, and for how many seconds.
+LOOK_MAX: Final = 200
+LOOK_SECONDS: Final = 10.0
 RETRY_MIN: Final = timedelta(minutes=1)
 RETRY_MAX: Final = timedelta(minutes=30)
 
@@ -177,6 +181,58 @@ class DriftWatch:
         for uid in [known for known in self._asked if not snapshot.claims_with_uid(known)]:
             del self._asked[uid]
         self._back_off.forget_before(self._clock.monotonic() - RETRY_MAX.total_seconds())
+
+
+class AskedOnce(NamedTuple):
+    """What came of asking about many instances once."""
+
+    #: How many answers there are, and how many instances there are to ask about.
+    answers: int
+    instances: int
+    #: Of the first that failed.
+    error: str = ""
+
+
+async def ask_once(
+    cloud: Cloud,
+    observations: ObservationStore,
+    snapshot: Snapshot,
+    *,
+    first: str = "",
+    at_most: int = LOOK_MAX,
+) -> AskedOnce:
+    """For a look from outside: whether instances have drifted, the oldest claims first.
+
+    It is bounded, because the provider counts calls. What is not known stays so: then the condition
+    of the claim counts, which the replica that acts has written. ``first``: a claim's name.
+    """
+    questions = [
+        (claim, node_class)
+        for key, node_class in _classes_in_use(snapshot).items()
+        for claim in snapshot.claims_of_class(key).values()
+        if _can_be_asked_about(claim, snapshot)
+    ]
+    questions.sort(key=lambda one: (one[0].name != first, one[0].created_at, one[0].name))
+    slots, errors, answers = asyncio.Semaphore(BURST), list[str](), list[str]()
+
+    async def ask(claim: NodeClaim, node_class: NodeClass) -> None:
+        async with slots:
+            try:
+                drift = await cloud.drift(claim.provider_id, node_class)
+            except InstanceGone:
+                drift = None
+            except TenureError as error:
+                errors.append(str(error))
+                return
+        answers.append(claim.name)
+        subject = Subject.of(NODE_CLAIMS.kind, claim)
+        observations.instances.drift_known(subject, drift)
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LOOK_SECONDS), asyncio.TaskGroup() as tasks:
+            for question in questions[:at_most]:
+                tasks.create_task(ask(*question))
+    return AskedOnce(len(answers), len(questions), errors[0] if errors else "")
 
 
 def _classes_in_use(snapshot: Snapshot) -> dict[str, NodeClass]:
