@@ -34,7 +34,8 @@ _HEADER = """\
 Every verdict carries one of these codes. They are stable: write alerts and scripts against
 them. The same code is used in Kubernetes events, in metrics and in `tenure explain`.
 
-*Event* says whether a Kubernetes event is recorded when the reason first applies, and of which type.
+*Event* says whether a Kubernetes event is recorded when the reason first applies, and of which type; two events have the
+reason that Karpenter gives them.
 
 | Code | What it means | What to do | Event |
 |---|---|---|---|
@@ -83,7 +84,8 @@ def reasons() -> str:
 def _rows() -> Iterator[str]:
     for reason in Reason:
         info = REASONS[reason]
-        yield f"| `{reason}` | {info.meaning} | {info.advice} | {info.event or '–'} |\n"
+        called = f", as `{info.event_reason}`" if info.event_reason else ""
+        yield f"| `{reason}` | {info.meaning} | {info.advice} | {info.event or '–'}{called} |\n"
 
 
 def stale() -> list[str]:

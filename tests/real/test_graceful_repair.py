@@ -95,11 +95,11 @@ async def replaced_first(
     pool = claim["metadata"]["labels"][NODEPOOL]
     assert new["metadata"]["labels"][NODEPOOL] == pool
     await leaving.event(
-        "NeededAsReplacement", names([new])[0], f"replacement of NodeClaim {names([claim])[0]}"
+        "DisruptionLaunching", names([new])[0], f"replacement of NodeClaim {names([claim])[0]}"
     )
     for about in (names([node])[0], names([claim])[0]):
         await leaving.event("Replacing", about)
-        await leaving.event("Replaced", about)
+        await leaving.event("DisruptionTerminating", about)
 
 
 def test_a_replacement_that_does_not_come_up_leaves_the_unhealthy_node_as_it_was(

@@ -178,6 +178,8 @@ class ReasonInfo(msgspec.Struct, frozen=True):
     advice: str = NO_ADVICE
     #: ``Normal`` or ``Warning``: an event of this type is recorded when the reason first applies.
     event: str = ""
+    #: The reason of that event, where Karpenter has another name for the same.
+    event_reason: str = ""
 
 
 _NORMAL: Final = "Normal"
@@ -376,7 +378,9 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         event=_NORMAL,
     ),
     Reason.NEEDED_AS_REPLACEMENT: ReasonInfo(
-        "A node is to be replaced, and its pods need this one: a claim is created.", event=_NORMAL
+        "A node is to be replaced, and its pods need this one: a claim is created.",
+        event=_NORMAL,
+        event_reason="DisruptionLaunching",
     ),
     Reason.REPLACING: ReasonInfo(
         "The node is to go. Its replacements, where its pods need any, are being launched; until they are "
@@ -386,6 +390,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.REPLACED: ReasonInfo(
         "The node's replacements, where it needs any, are initialized; the node is terminated.",
         event=_NORMAL,
+        event_reason="DisruptionTerminating",
     ),
     Reason.REBOOT_DUE: ReasonInfo("The node is going to be rebooted in place.", event=_NORMAL),
     Reason.REBOOTING: ReasonInfo(

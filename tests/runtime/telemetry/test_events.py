@@ -15,7 +15,7 @@ from tenure.core.reasons import Reason
 from tenure.core.terminate.facts.pods import EvictionAgreed
 from tenure.kube.client.client import Client
 from tenure.model.api.meta import format_time
-from tenure.model.api.resource import EVENTS, NODE_CLAIMS, Resource
+from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, Resource
 from tenure.runtime.telemetry.events import (
     CROWD_BURST,
     QUEUE_MAX,
@@ -385,3 +385,17 @@ def test_a_drain_that_waits_for_a_budget_warns_after_two_minutes() -> None:
     assert warning[1] == Reason.EVICTION_REFUSED
     assert warning[2].startswith("waiting for 1 pod, 1 blocked; pod default/web-")
     assert "PDB default/web allows 0 more disruptions: 1 must be healthy" in warning[2]
+
+
+def test_a_replacement_has_the_events_of_karpenter() -> None:
+    labels = {"metadata": {"labels": {"example.com/release": "two"}}}
+    with Tapped(*a_cluster(a_deployment(replicas=1))) as story:
+        story.run(3 * MINUTE)
+        old = story.the(NODE_CLAIMS)
+        story.store.patch(NODE_POOLS, "", "general", {"spec": {"template": labels}})
+        story.run(5 * MINUTE)
+        new = story.the(NODE_CLAIMS)
+        told = {(e["involvedObject"]["name"], e["reason"]) for e in story.store.list(EVENTS)}
+        assert (new["metadata"]["name"], "DisruptionLaunching") in told
+        for name in (old["metadata"]["name"], old["status"]["nodeName"]):
+            assert {(name, "Replacing"), (name, "DisruptionTerminating")} <= told

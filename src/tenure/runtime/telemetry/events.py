@@ -288,7 +288,7 @@ class EventRecorder:
                 "uid": subject.uid,
             },
             "type": kind,
-            "reason": str(verdict.reason),
+            "reason": REASONS[verdict.reason].event_reason or str(verdict.reason),
             "message": verdict.message[:1024],
             "count": 1,
             "firstTimestamp": at,
