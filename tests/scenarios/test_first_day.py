@@ -71,7 +71,7 @@ def test_it_keeps_to_the_budget_and_says_how_many_wait_and_for_what(reason: str)
         assert waits(story) == CandidatesWait(FLEET, FLEET, None, of, ((Gate.OFF, FLEET),))
         assert f"Candidates that wait: {FLEET} of {FLEET} ({FLEET} {reason})" in planned(story)
 
-        story.reconfigure(Settings())
+        story.set_settings(Settings())
         watch = Watched(story)
         story.run(2 * SECOND)
         now = waits(story)
