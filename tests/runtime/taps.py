@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,6 +27,7 @@ from tenure.ports.transport import Request, Response, Stream, Transport
 from tenure.sim.world import World
 
 Spoiler = Callable[[str, str], Any]
+T = TypeVar("T")
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -49,6 +50,12 @@ class Tap:
         self.under_way: Counter[str] = Counter()
         self.most_at_once: Counter[str] = Counter()
         self._frozen = False
+
+    def detour(self, way: Callable[[Any], T]) -> T:
+        """Put something between the tap and what is behind it."""
+        found = way(vars(self)["_inner"])
+        vars(self)["_inner"] = found
+        return found
 
     def freeze(self) -> None:
         self._frozen = True

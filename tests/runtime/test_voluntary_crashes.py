@@ -1,8 +1,10 @@
 """Tenure is killed after each single call of a disruption, and it ends as if not.
 
-Of every voluntary method, and of an interruption by the cloud: a node becomes a candidate, its replacement is launched where it needs one, it is
-drained and goes. Every write and every call to the cloud from then on is followed by a death, or
-loses its answer; some are refused. Each story ends finished, and nothing is doubled or left over.
+Of every voluntary method, and of an interruption by the cloud: a node becomes a candidate, its
+replacement is launched where it needs one, it is drained and goes. Every write and every call to the
+cloud from then on is followed by a death, loses its answer, or arrives when a new leader is at work;
+some are refused. Each story ends finished, and nothing is doubled or left over. Its pool has a budget
+with ``within``, and an Allow window is active.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.model.api.names import DISRUPTED_TAINT
+from tenure.model.api.names import DISRUPTED_TAINT, REPLACED_BY, REPLACES
 from tenure.model.api.resource import (
     DEPLOYMENTS,
     MAINTENANCE_WINDOWS,
@@ -24,8 +26,9 @@ from tenure.model.api.resource import (
     NODE_POOLS,
     NODES,
 )
+from tenure.sim.apiserver.objects.tree import Obj
 from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pool, a_requirement
-from tests.runtime.callfaults import FaultyStory, dies, loses, refuses
+from tests.runtime.callfaults import FaultyStory, dies, loses, loses_the_lease, refuses
 from tests.runtime.taps import Tap
 
 Do = Callable[[FaultyStory, Tap, bool], object]
@@ -37,6 +40,19 @@ FREEZE = {
     "metadata": {"name": "freeze"},
     "spec": {"actions": ["Drift"]},
 }
+#: Active while the stories last; they begin at 08:00.
+MORNING = {
+    "apiVersion": "karpenter.sh/v1alpha1",
+    "kind": "MaintenanceWindow",
+    "metadata": {"name": "morning"},
+    "spec": {
+        "type": "Allow",
+        "actions": ["Consolidation", "Drift", "Expiration", "Rebalance"],
+        "schedules": [{"cron": "0 8 * * *", "duration": "1h"}],
+    },
+}
+#: One at a time. A start that was recorded before a death may count although it did not happen.
+PACED = [{"nodes": "1"}, {"nodes": "2", "within": "1h"}]
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +72,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Voluntary(FaultyStory):
-    def __init__(self, case: Case, fatal: int, do: Do | None) -> None:
+    def __init__(self, case: Case, fatal: int, do: Do | None, *, paced: bool = True) -> None:
         small = a_requirement("node.kubernetes.io/instance-type", "m7i.large")
         self.case = case
         super().__init__(
@@ -65,10 +81,11 @@ class Voluntary(FaultyStory):
             a_node_class(),
             a_pool(
                 requirements=[small],
-                disruption={"budgets": [{"nodes": "1"}], **case.disruption},
+                disruption={"budgets": PACED if paced else PACED[:1], **case.disruption},
                 template=case.template,
             ),
             a_deployment(replicas=1, cpu="1500m"),
+            *([MORNING] if paced else []),
         )
         self._armed = do
 
@@ -112,22 +129,29 @@ def drift_and_freeze(story: Voluntary) -> None:
 
 CASES = {
     "Empty": Case(begin=scale_to_zero, calls=24, pods=0, launches=1),
-    "Drifted": Case(begin=drift, calls=36),
-    "Rebalance": Case(begin=recommend, calls=38),
-    "Interrupted": Case(begin=interrupt, calls=36),
-    "Interrupted meanwhile": Case(begin=recommend_and_interrupt, calls=42),
-    "Expired": Case(calls=36, lasts=12 * MINUTE, template={"expireAfter": "10m"}),
+    "Drifted": Case(begin=drift, calls=40),
+    "Rebalance": Case(begin=recommend, calls=42),
+    "Interrupted": Case(begin=interrupt, calls=40),
+    "Interrupted meanwhile": Case(begin=recommend_and_interrupt, calls=46),
+    "Expired": Case(calls=40, lasts=12 * MINUTE, template={"expireAfter": "10m"}),
     "Always": Case(
-        calls=36,
+        calls=40,
         lasts=12 * MINUTE,
         template={"expireAfter": "10m"},
         disruption={"expirationPolicy": "Always"},
     ),
-    "rolled back": Case(begin=drift_and_freeze, calls=42, stays=True),
+    "rolled back": Case(begin=drift_and_freeze, calls=46, stays=True),
 }
 
 EVERY = [(name, fatal) for name, case in CASES.items() for fatal in range(1, case.calls + 1)]
 SOME = [(name, fatal) for name, fatal in EVERY if fatal % 5 == 1]
+
+
+def is_marked(claim: Obj, claims: list[Obj]) -> bool:
+    """Whether it still has a command, or was launched to replace one that is still there."""
+    marks = claim["metadata"].get("annotations", {})
+    uids = {one["metadata"]["uid"] for one in claims}
+    return REPLACED_BY in marks or bool(uids & set(marks.get(REPLACES, "").split(",")))
 
 
 def ends_well(story: Voluntary) -> None:
@@ -142,16 +166,20 @@ def ends_well(story: Voluntary) -> None:
     assert instances == sorted(claim["metadata"]["uid"] for claim in claims), "none leaked"
     taints = [t["key"] for n in story.store.list(NODES) for t in n["spec"].get("taints", ())]
     assert DISRUPTED_TAINT not in taints
+    assert not [claim for claim in claims if is_marked(claim, claims)], "no mark is left over"
+    starts = story.the(NODE_POOLS)["status"].get("disruptionStarts", [])
+    assert len([start for start in starts if start["reason"] != "Deleted"]) <= 2
     assert story.cloud.launch_count <= case.launches
     cluster = story.options.settings.cluster_name
     assert story.cloud.announcements.pending(cluster) == (), "every notice is acknowledged"
     story.checkers.assert_kept()
 
 
+@pytest.mark.parametrize("paced", [True, False])
 @pytest.mark.parametrize("name", CASES)
-def test_the_story_ends_well_when_nothing_goes_wrong(name: str) -> None:
+def test_the_story_ends_well_when_nothing_goes_wrong(name: str, paced: bool) -> None:
     case = CASES[name]
-    with closing(Voluntary(case, 0, None)) as story:
+    with closing(Voluntary(case, 0, None, paced=paced)) as story:
         story.tell()
         ends_well(story)
         assert case.calls // 2 < story.count_of_calls <= case.calls
@@ -171,8 +199,16 @@ def test_the_answer_to_the_call_is_lost(name: str, fatal: int) -> None:
         ends_well(story)
 
 
+@pytest.mark.parametrize(("name", "fatal"), EVERY)
+def test_the_call_arrives_when_a_new_leader_is_at_work(name: str, fatal: int) -> None:
+    with closing(Voluntary(CASES[name], fatal, loses_the_lease)) as story:
+        story.tell()
+        ends_well(story)
+
+
+@pytest.mark.parametrize("do", [dies, refuses])
 @pytest.mark.parametrize(("name", "fatal"), SOME)
-def test_the_call_is_refused(name: str, fatal: int) -> None:
-    with closing(Voluntary(CASES[name], fatal, refuses)) as story:
+def test_without_velocity_and_windows_it_ends_well_too(name: str, fatal: int, do: Do) -> None:
+    with closing(Voluntary(CASES[name], fatal, do, paced=False)) as story:
         story.tell()
         ends_well(story)
