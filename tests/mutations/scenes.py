@@ -132,13 +132,82 @@ def not_expired_always(world: World) -> bool:
     return not _is_gone(world, first)
 
 
+def _drift(world: World) -> None:
+    """The template of the pool changes, so every node of it has drifted."""
+    labels = {"metadata": {"labels": {"example.com/release": "two"}}}
+    world.store.patch(NODE_POOLS, "", "general", {"spec": {"template": labels}})
+
+
 def drifted(world: World) -> bool:
     """A drifted node is replaced first, then it goes."""
     first, *_ = _begin(world, nodes=2)
-    labels = {"metadata": {"labels": {"example.com/release": "two"}}}
-    world.store.patch(NODE_POOLS, "", "general", {"spec": {"template": labels}})
+    _drift(world)
     world.run(15 * MINUTE)
     return _is_gone(world, first)
+
+
+def not_drifted(world: World) -> bool:
+    """Nodes that are what the pool asks for stay."""
+    first, second, *_ = _begin(world, nodes=2)
+    world.run(15 * MINUTE)
+    return not (_is_gone(world, first) or _is_gone(world, second))
+
+
+def drift_in_a_block_window(world: World) -> bool:
+    """A maintenance window blocks drift: the nodes stay."""
+    first, second = _begin(world, _freeze("Drift"), nodes=2)
+    _drift(world)
+    world.run(10 * MINUTE)
+    return not (_is_gone(world, first) or _is_gone(world, second))
+
+
+def drift_outside_an_allow_window(world: World) -> bool:
+    """A maintenance window allows drift at night, and it is morning: the nodes stay."""
+    night = _freeze("Drift")
+    schedule = {"cron": "0 22 * * *", "duration": "1h"}
+    night["spec"] |= {"type": "Allow", "schedules": [schedule]}
+    first, second = _begin(world, night, nodes=2)
+    _drift(world)
+    world.run(10 * MINUTE)
+    return not (_is_gone(world, first) or _is_gone(world, second))
+
+
+def drift_one_by_one(world: World) -> bool:
+    """All nodes have drifted, and a budget lets one go at a time."""
+    names = _begin(world, nodes=3)
+    _drift(world)
+    world.run(15 * MINUTE)
+    return all(_is_gone(world, name) for name in names)
+
+
+def drift_once_an_hour(world: World) -> bool:
+    """All nodes have drifted, and a budget lets one start in an hour."""
+    budgets = [{"nodes": "100%"}, {"nodes": "1", "within": "1h"}]
+    names = _begin(world, nodes=3, budgets=budgets)
+    _drift(world)
+    world.run(15 * MINUTE)
+    return sum(_is_gone(world, name) for name in names) == 1
+
+
+def drift_of_protected(world: World) -> bool:
+    """A node that has drifted has a protected pod, and no deadline: it stays."""
+    (name,) = _begin(world, web={"annotations": {DO_NOT_DISRUPT: "true"}})
+    _drift(world)
+    world.run(10 * MINUTE)
+    return not _is_gone(world, name)
+
+
+def drain_to_an_empty_replacement(world: World) -> bool:
+    """The pod is protected for ten minutes, so its replacement is empty until then, and stays."""
+    pod, template = {DO_NOT_DISRUPT: "10m"}, {"terminationGracePeriod": "1h"}
+    budgets = [{"nodes": "100%"}]
+    (name,) = _begin(world, web={"annotations": pod}, template=template, budgets=budgets)
+    _drift(world)
+    world.run(MINUTE)
+    claims = {claim["metadata"]["name"] for claim in world.store.list(NODE_CLAIMS)}
+    world.run(10 * MINUTE)
+    left = {claim["metadata"]["name"] for claim in world.store.list(NODE_CLAIMS)}
+    return len(claims) == 2 and len(left) == 1 and left < claims and _is_gone(world, name)
 
 
 def vetoed_repair(world: World) -> bool:

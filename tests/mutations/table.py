@@ -16,7 +16,9 @@ import msgspec
 import pytest
 
 from tenure.core.decision import DeletePod
+from tenure.core.drift.facts import UnmetRequirement
 from tenure.core.gates.traits import Traits
+from tenure.core.gates.velocity import Counted
 from tenure.core.writes import release
 from tenure.model.api.node import Node
 from tenure.model.api.resource import NODE_CLAIMS
@@ -131,6 +133,17 @@ def _no(original: Any, world: World) -> Any:
     return property(lambda self: False)
 
 
+def _no_starts(original: Any, world: World) -> Any:
+    return lambda *args, **more: Counted()
+
+
+def _unmet(original: Any, world: World) -> Any:
+    def found(requirements: Any, claim: Any) -> Any:
+        yield UnmetRequirement("example.com/team", "In [db]", None)
+
+    return found
+
+
 MUTATIONS: Final = (
     Mutation(
         name="budget ignored",
@@ -171,6 +184,70 @@ MUTATIONS: Final = (
         beside=("tenure.core.disrupt.leftover:NEW", _soon),
         scene=scenes.drifted,
         guard="it replaces NodeClaim",
+        checker="unfounded deletion",
+    ),
+    Mutation(
+        name="drifted without a difference",
+        point="tenure.core.drift.requirements:drifted_requirements",
+        breaks=_unmet,
+        scene=scenes.not_drifted,
+        # The guard goes by the condition of the claim.
+        checker="unfounded deletion",
+    ),
+    Mutation(
+        name="drift in a block window",
+        point="tenure.core.gates.gates:outside_windows",
+        breaks=always(None),
+        scene=scenes.drift_in_a_block_window,
+        guard="MaintenanceWindow freeze blocks Drifted",
+        checker="inside a window",
+    ),
+    Mutation(
+        name="drift outside of all allow windows",
+        point="tenure.core.gates.gates:outside_windows",
+        breaks=always(None),
+        beside=("tenure.core.gates.gates:closes_too_soon", always(None)),
+        scene=scenes.drift_outside_an_allow_window,
+        guard="no MaintenanceWindow that allows Drifted",
+        checker="inside a window",
+    ),
+    Mutation(
+        name="budget ignored by drift",
+        point="tenure.core.gates.budgets:allowance",
+        breaks=_every_budget_open,
+        scene=scenes.drift_one_by_one,
+        guard="budget 1 allows 1 of",
+        checker="beyond budgets",
+    ),
+    Mutation(
+        name="starts not counted",
+        point="tenure.core.gates.velocity:counted",
+        breaks=_no_starts,
+        scene=scenes.drift_once_an_hour,
+        guard="starts in any 1h",
+        checker="too many starts",
+    ),
+    Mutation(
+        name="drifted node goes before its replacement is there",
+        point="tenure.core.marks.command:Command.complete",
+        breaks=_yes,
+        scene=scenes.drifted,
+        guard="is not Initialized",
+        checker="before its replacements",
+    ),
+    Mutation(
+        name="protected pods do not block drift",
+        point="tenure.core.protect.protection:protection_of",
+        breaks=always(None),
+        scene=scenes.drift_of_protected,
+        guard="is on it, and",
+        checker="past protected pods",
+    ),
+    Mutation(
+        name="replacement empty while its pods are to come",
+        point="tenure.core.disrupt.emptiness:pods_expected",
+        breaks=always((None, None)),
+        scene=scenes.drain_to_an_empty_replacement,
         checker="unfounded deletion",
     ),
     Mutation(

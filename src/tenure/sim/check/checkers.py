@@ -29,7 +29,9 @@ from tenure.sim.apiserver.routes import Route
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.watch import ADDED, DELETED
 from tenure.sim.check import read
+from tenure.sim.check.choices import occupies
 from tenure.sim.check.departures import Departure
+from tenure.sim.check.drifts import Drifts
 from tenure.sim.check.promises import (
     early_force,
     finalizers,
@@ -86,6 +88,7 @@ class Checkers:
         self._claim_uids: set[str] = set()
         self.recent = Recent(environment, store)
         self._starts = Starts()
+        self._drifts = Drifts(environment, store, cloud)
         self.violations: list[Violation] = []
         #: How often each rule was asked.
         self.asked: Counter[str] = Counter()
@@ -121,6 +124,8 @@ class Checkers:
             self._take_pod(method, target, body)
             return
         self._check("foreign write", self._foreign(method, target, body))
+        if target.resource == r.NODE_CLAIMS and method == "POST":
+            self._drifts.creating(body, self.recent.past())
         stored = self._stored(target)
         if stored is None or method == "POST":
             return
@@ -260,6 +265,8 @@ class Checkers:
             has_instance=self._has_instance(r.NODE_CLAIMS, claim),
             interrupted=dig(claim, "status", "providerID") in self._interruptions,
             pods=tuple(self._known_pods(claim)),
+            nominated=tuple(self._nominated(claim)),
+            differs=self._drifts.differs,
         )
 
     def _known_pods(self, claim: Obj) -> Iterator[Obj]:
@@ -271,6 +278,18 @@ class Checkers:
             known = came is not None and now - came > self.recent.late
             if known and dig(record.obj, "spec", "nodeName") in nodes:
                 yield record.obj
+
+    def _nominated(self, claim: Obj) -> Iterator[str]:
+        """Pods of Nodes that have been terminating for longer than a watch may be late."""
+        uids = set((read.annotation(claim, "karpenter.sh/nominated-pods") or "").split(","))
+        nodes, now = self._store.shelf(r.NODES).records, self._environment.now()
+        for record in self._store.shelf(r.PODS).records.values():
+            if record.obj["metadata"]["uid"] not in uids or not occupies(record.obj):
+                continue
+            node = nodes.get(dig(record.obj, "spec", "nodeName") or "")
+            since = read.instant(node.obj if node else {}, "metadata", "deletionTimestamp")
+            if since is not None and now - since > self.recent.late:
+                yield record.obj["metadata"]["name"]
 
     def _was_kept(self, rule: str, departure: Departure) -> bool:
         """In a state that Tenure may still have seen, and by a clock that it may have had."""

@@ -6,7 +6,7 @@ where the rule is kept. Rules that do not apply are not asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -51,6 +51,10 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
     interrupted: bool = False
     #: Those on its Nodes that Tenure must know of.
     pods: tuple[Obj, ...] = ()
+    #: Pods of terminating Nodes that are nominated to it, for as long as Tenure must know of them.
+    nominated: tuple[str, ...] = ()
+    #: Whether a claim differs from what is asked for.
+    differs: Callable[[Obj, State], bool]
     #: Why a command or reboot of it begins now; None: the claim is deleted.
     begins: str | None = None
     #: Of its pool, as they were noted.
@@ -99,6 +103,8 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
             yield "too many starts", self._beyond_budgets(nodes, reason, starts=True)
         yield "inside a window", self._window(nodes, reason)
         yield "past a switch", self._off(reason)
+        if not self.unpaced:
+            yield "past protected pods", self._protected(reason)
 
     def _replaced(self, nodes: Sequence[Obj], reason: str) -> Iterator[Answer]:
         initialized = read.says(self.claim, "Initialized")
@@ -110,16 +116,29 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
         if not repair or initialized:
             yield "inside a window", self._window(nodes, reason)
         if not repair:
+            yield "past protected pods", self._protected(reason)
             yield "past a switch", self._off(reason)
-            yield (
-                "unfounded deletion",
-                unfounded(self.claim, reason, self._pool, self.pods, self.now),
-            )
+            yield "unfounded deletion", self._unfounded(reason)
         if repair and initialized:
             yield "past a switch", self._off(reason)
             yield "unfounded deletion", self._healthy(nodes)
         if repair:
             yield "past a breaker", self._breaker()
+
+    def _unfounded(self, reason: str) -> str:
+        if reason == "Drifted" and not self.differs(self.claim, self.state):
+            return "it does not differ from what is asked for"
+        if reason == "Empty" and (expected := self._expected()):
+            return expected
+        return unfounded(self.claim, reason, self._pool, self.pods, self.now)
+
+    def _expected(self) -> str:
+        """Pods that are still to come: it replaces a claim, or they are nominated and on their way."""
+        uids = (read.annotation(self.claim, "karpenter.sh/replaces") or "").split(",")
+        for name, one in sorted(self.state[r.NODE_CLAIMS].items()):
+            if one["metadata"]["uid"] in uids:
+                return f"the pods of claim {name} are to come"
+        return f"pod {self.nominated[0]} is to come" if self.nominated else ""
 
     def _forced(self, nodes: Sequence[Obj]) -> Iterator[Answer]:
         yield "unfounded deletion", self._healthy(nodes) or self._not_forceful()
@@ -143,6 +162,18 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
             since, lasts = read_instant(at) if seen == value else None, read.span(value)
             if since is None or not lasts or self.now < later(since, lasts):
                 return f'{thing["metadata"]["name"]} says {key}: "{value}"'
+        return ""
+
+    def _protected(self, reason: str) -> str:
+        """A pod that must not be evicted, where no deadline will end the drain."""
+        bounded = read.span(self.claim["spec"].get("terminationGracePeriod")) is not None
+        if reason == "Unhealthy" or (bounded and reason in ("Expired", "Drifted")):
+            return ""
+        cap = dig(self._pool, "spec", "disruption", "maxPodProtection")
+        for pod in self.pods:
+            until = read.protected_until(pod, cap, self.settings.protection_clock)
+            if until is not None and self.now < until and not read.is_drained(pod):
+                return f"pod {pod['metadata']['name']} is protected until {until}"
         return ""
 
     def _replacements(self) -> str:

@@ -20,6 +20,7 @@ RULES: Final[Mapping[str, str]] = {
     "too many starts": "a command or reboot begun that is one too many in the span of a budget",
     "inside a window": "a claim replaced, rebooted or deleted in a Block window, or outside all Allow ones",
     "past a veto": "a claim replaced, rebooted or deleted in spite of do-not-repair or do-not-disrupt",
+    "past protected pods": "a claim replaced by choice while its pods are protected, without a deadline",
     "past a switch": "a claim replaced or deleted for a reason that is switched off",
     "past a breaker": "a claim deleted while too many Nodes of its pool are unhealthy",
     "early Node deletion": "a Node deleted while its claim stays",

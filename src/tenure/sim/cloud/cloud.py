@@ -238,6 +238,11 @@ class SimulatedCloud:
         self._environment.at(at, self._take_back, provider_id)
 
     @property
+    def types(self) -> tuple[InstanceType, ...]:
+        """Whatever is offered."""
+        return tuple(self._market.types)
+
+    @property
     def newest_image(self) -> str:
         return self._images[-1]
 
