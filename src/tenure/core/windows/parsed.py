@@ -45,6 +45,11 @@ class ParsedWindow(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     def covers(self, labels: Mapping[str, str]) -> bool:
         return all(one.matches(labels) for one in self.requirements)
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Of the labels that it selects Nodes by."""
+        return tuple(sorted({one.key for one in self.requirements}))
+
     def phase(self, now: datetime) -> Phase:
         """One that cannot be understood is active for ever if it blocks, and never if it allows."""
         if self.problem:

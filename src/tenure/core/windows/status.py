@@ -5,8 +5,11 @@ What it forbids is asked elsewhere (``windows``); here that is only shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
+from typing import Final
 
 import msgspec
 
@@ -30,6 +33,9 @@ from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.model.values.problem import problems_from
 from tenure.schema.problems import problems_of
+
+#: Windows may select by so many sets of labels before something is counted twice.
+_KEYS_MAX: Final = 256
 
 
 class WindowView(msgspec.Struct, frozen=True):
@@ -58,10 +64,8 @@ class WindowDecider:
         window = snapshot.windows.get(key)
         if window is None or is_unreadable(window):
             return None
-        parsed, nodes = snapshot.derived.of(PARSED, window), snapshot.nodes.values()
-        if not parsed.requirements:
-            return WindowView(window, parsed, len(nodes))
-        return WindowView(window, parsed, sum(parsed.covers(node.labels) for node in nodes))
+        parsed = snapshot.derived.of(PARSED, window)
+        return WindowView(window, parsed, _nodes_of(parsed, snapshot))
 
     def decide(self, view: WindowView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         window, phase = view.window, view.parsed.phase(now)
@@ -82,6 +86,30 @@ class WindowDecider:
         patch = _patch(view, phase, valid, fact)
         reason = Reason.WINDOW_STATUS_CHANGED if patch else Reason.WINDOW_CURRENT
         return (_verdict(window, reason, fact, patch, phase.changes_at),)
+
+
+def _nodes_of(window: ParsedWindow, snapshot: Snapshot) -> int:
+    groups = snapshot.once(_nodes_by(window.keys))
+    return sum(
+        number
+        for values, number in groups.items()
+        if window.covers({key: value for key, value in values if value is not None})
+    )
+
+
+#: Nodes with the same values of some labels, and how many they are.
+_Groups = Mapping[tuple[tuple[str, str | None], ...], int]
+
+
+@lru_cache(maxsize=_KEYS_MAX)
+def _nodes_by(keys: tuple[str, ...]) -> Callable[[Snapshot], _Groups]:
+    """There may be 5,000 Nodes and 50 windows, most of which select by the same labels."""
+
+    def counted(snapshot: Snapshot) -> _Groups:
+        labels = [node.labels for node in snapshot.nodes.values()]
+        return Counter(tuple((key, one.get(key)) for key in keys) for one in labels)
+
+    return counted
 
 
 def _changes_labels(change: Change) -> bool:

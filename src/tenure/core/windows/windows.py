@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import lru_cache
+from typing import Final
 
 from tenure.core.facts import Fact
 from tenure.core.recurrence import Phase
@@ -36,6 +38,8 @@ __all__ = [
 ]
 
 Windows = tuple[ParsedWindow, ...]
+#: More than the values of labels that windows select by.
+_SELECTIONS_MAX: Final = 1024
 
 
 def windows_naming(actions: frozenset[str], snapshot: Snapshot) -> Windows:
@@ -59,11 +63,7 @@ def closed_by(
     windows: Iterable[ParsedWindow], node: Node, actions: frozenset[str], now: datetime
 ) -> tuple[Fact, datetime | None] | None:
     """What forbids it now, and when that may differ; None if nothing does."""
-    concerned = [
-        (window, window.phase(now))
-        for window in windows
-        if window.actions & actions and window.covers(node.labels)
-    ]
+    concerned = [(one, one.phase(now)) for one in _concerned(tuple(windows), node, actions)]
     changes_at = _first(phase for _, phase in concerned)
     blocking = [
         (phase.changes_at or FOR_EVER, window.name, window)
@@ -83,6 +83,27 @@ def closed_by(
         tuple(window.name for window, _ in allowing), allowed, node.name, opens
     )
     return outside, changes_at
+
+
+def _concerned(windows: Windows, node: Node, actions: frozenset[str]) -> Windows:
+    """Those that name one of the actions and select the Node."""
+    labels = node.labels
+    return _selecting(windows, actions, tuple(map(labels.get, _keys(windows))))
+
+
+@lru_cache(maxsize=_SELECTIONS_MAX)
+def _selecting(
+    windows: Windows, actions: frozenset[str], values: tuple[str | None, ...]
+) -> Windows:
+    """The same for all Nodes with these values of the labels that windows select by."""
+    given = zip(_keys(windows), values, strict=True)
+    labels = {key: value for key, value in given if value is not None}
+    return tuple(one for one in windows if one.actions & actions and one.covers(labels))
+
+
+@lru_cache(maxsize=_SELECTIONS_MAX)
+def _keys(windows: Windows) -> tuple[str, ...]:
+    return tuple(sorted({key for window in windows for key in window.keys}))
 
 
 def _named(actions: frozenset[str], windows: Iterable[ParsedWindow]) -> tuple[str, ...]:
@@ -111,7 +132,7 @@ def closes_by(
     by: datetime,
 ) -> tuple[Fact, datetime] | None:
     """What will forbid it, and from when on, if that is before ``by``; it is allowed now."""
-    concerned = [one for one in windows if one.actions & actions and one.covers(node.labels)]
+    concerned = _concerned(tuple(windows), node, actions)
     at = windows_change_at(concerned, now)
     while at is not None and at < by:
         if (closed := closed_by(concerned, node, actions, at)) is not None:
