@@ -198,9 +198,11 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         first = [*left, *(demand.pod for demand in demands if demand.needs_capacity(now))]
         # Pods whose launch breaker is open are pending for long: no command waits for them.
         no_claim, _ = without_claims(self.history, settings, now)
-        problem = self.capacity.problem(first, zones, settings, now, no_claim)
-        packing = pack(msgspec.structs.replace(problem, nodes=bins.nodes()))
-        bins.assign(packing.placed, first)
+        packing = Packing(placed={}, claims=(), unplaced={})
+        if first:  # A packing reads every node, and mostly no pod is pending.
+            problem = self.capacity.problem(first, zones, settings, now, no_claim)
+            packing = pack(msgspec.structs.replace(problem, nodes=bins.nodes()))
+            bins.assign(packing.placed, first)
         # Those that stay for now come later, and count where they fit.
         second = [demand.pod for demand in demands if not demand.needs_capacity(now)]
         if second:
