@@ -15,6 +15,7 @@ CLASS: Final = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "
 NAMESPACE: Final = "production"
 #: The cluster's name, as tags on instances have it.
 CLUSTER: Final = "benchmark"
+ZONES: Final = ("test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d")
 _AT: Final = "2026-01-05T08:00:00Z"
 _TYPE: Final = "c-16x-amd64-linux"
 _SIZE: Final = {"cpu": "16", "memory": "32Gi", "pods": "256", "ephemeral-storage": "20Gi"}
@@ -153,7 +154,7 @@ def _labels(number: int) -> dict[str, str]:
         "karpenter.sh/capacity-type": "on-demand",
         "karpenter.kwok.sh/kwoknodeclass": CLASS["name"],
         "node.kubernetes.io/instance-type": _TYPE,
-        "topology.kubernetes.io/zone": f"test-zone-{'abcd'[number % 4]}",
+        "topology.kubernetes.io/zone": ZONES[number % len(ZONES)],
         "kubernetes.io/arch": "amd64",
         "kubernetes.io/os": "linux",
     }

@@ -1,6 +1,7 @@
 """Runs the benchmarks and prints them: what hardly depends on the machine first.
 
-    python -m benchmarks.run [decode] [packing] [simulation] [drain] [windows] [forecast] [turns] [informers]
+    python -m benchmarks.run [decode] [packing] [simulation] [drain] [windows] [drift] [forecast]
+        [turns] [informers]
 
 Exits with 1 when a figure exceeds its limit.
 """
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 
 from benchmarks.figures import Figures
 
-NAMES = ("decode", "packing", "simulation", "drain", "windows", "forecast")
+NAMES = ("decode", "packing", "simulation", "drain", "windows", "drift", "forecast")
 #: Only by name: they take minutes, and the last one needs the test bed.
 BY_NAME = ("turns", "informers")
 
