@@ -307,35 +307,36 @@ def test_protection_that_appears_between_decision_and_taint_stops_it(
 # -- who is no candidate -----------------------------------------------------------------------
 
 
-def test_nodes_of_a_static_pool_are_candidates_of_nothing() -> None:
-    static = a_pool(
-        "static",
+@pytest.mark.parametrize("replicas", [{"replicas": 1}, {}], ids=["static", "dynamic"])
+def test_nodes_of_a_static_pool_are_candidates_of_nothing(replicas: dict[str, int]) -> None:
+    """The node is empty, drifted and expired; in a pool without replicas it goes."""
+    pool = a_pool(
         requirements=[SMALL],
-        disruption={"budgets": ANY},
+        disruption={"budgets": ANY, "consolidateAfter": "10m"},
         template={"expireAfter": "1h"},
-        replicas=1,
+        **replicas,
     )
-    template = static["spec"]["template"]["spec"]
+    template = pool["spec"]["template"]["spec"]
     by_hand: Manifest = {
         "apiVersion": "karpenter.sh/v1",
         "kind": "NodeClaim",
-        "metadata": {"name": "static-1", "labels": {"karpenter.sh/nodepool": "static"}},
+        "metadata": {"name": "one", "labels": {"karpenter.sh/nodepool": "general"}},
         "spec": {
             "nodeClassRef": template["nodeClassRef"],
             "requirements": template["requirements"],
             "expireAfter": "1h",
         },
     }
-    with Story(a_node_class(), static, by_hand) as story:
+    with Story(a_node_class(), pool, by_hand) as story:
         story.run(5 * MINUTE)
-        assert says(story, "static-1", "Initialized") == ("True", "Initialized")
+        assert says(story, "one", "Initialized") == ("True", "Initialized")
         zones = [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["elsewhere"]}]
-        story.store.patch(
-            NODE_POOLS, "", "static", {"spec": {"template": {"spec": {"requirements": zones}}}}
-        )
+        requirements = {"spec": {"template": {"spec": {"requirements": zones}}}}
+        story.store.patch(NODE_POOLS, "", "general", requirements)
         story.run(5 * HOUR)
-        assert names(story) == {"static-1"}
-        assert not is_leaving(story, "static-1")
+        assert is_gone(story, "one") is not bool(replicas)
+        if replicas:
+            assert not is_leaving(story, "one")
 
 
 # -- eventual ----------------------------------------------------------------------------------
