@@ -29,6 +29,7 @@ from tenure.providers.contract.bench import wants
 from tenure.providers.kwok import images
 from tenure.providers.kwok.catalogue import built_in_types, instance_type
 from tenure.providers.kwok.cloud import KwokCloud
+from tenure.providers.kwok.labels import NOTICE
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.store.store import Store
@@ -122,6 +123,14 @@ class KwokBench(Bench):
     async def changed_class(self) -> NodeClass | None:
         """An instance has an image to drift from only where there was a list when it was launched."""
         return with_image(await self.node_class(), "v2") if self.images else None
+
+    async def interrupt(self, instance: Instance) -> bool:
+        """The Node may have to appear first."""
+        node = await self.node_of(instance)
+        assert node is not None
+        body = {"metadata": {"labels": {NOTICE: "interrupt-2m"}}}
+        await self.client.patch(NODES, node.name, body)
+        return True
 
     async def release_image(self) -> bool:
         await self.list_images(self.client, f"v1.{len(self.images)}")

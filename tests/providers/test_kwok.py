@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import timedelta
 
 import msgspec
 import pytest
@@ -17,14 +18,17 @@ from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClassRef
 from tenure.model.api.resource import CONFIG_MAPS, NODES
 from tenure.model.cloud.drift import Drift
+from tenure.model.cloud.notice import NoticeKind
 from tenure.model.cloud.offering import Offering
 from tenure.model.matching.requirements import Requirement, Requirements
+from tenure.model.snapshot.kinds import decode
 from tenure.model.values.quantity import parse_resources
 from tenure.ports.transport import Response
 from tenure.providers.contract.bench import wants
 from tenure.providers.kwok import images
 from tenure.providers.kwok.catalogue import instance_type
 from tenure.providers.kwok.cloud import KwokCloud
+from tenure.providers.kwok.labels import NOTICE
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tests.kube.transports import Scripted
 from tests.providers.benches import SOLD_OUT, StoreBench, class_ref, with_image, without_image
@@ -93,6 +97,51 @@ def test_the_image_of_the_class_is_that_of_the_instance() -> None:
         await bench.client.patch(KWOK_NODE_CLASSES, "default", {"spec": {"image": "v7"}})
         launched = await cloud.launch(bench.request())
         assert launched.image_id == (await cloud.get(launched.provider_id)).image_id == "v7"
+
+    tell(tale)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "ahead"),
+    [
+        ("rebalance", NoticeKind.REBALANCE, None),
+        ("interrupt", NoticeKind.INTERRUPTION, None),
+        ("interrupt-2m", NoticeKind.INTERRUPTION, 120),
+        ("interrupt-1h30m", NoticeKind.INTERRUPTION, 5400),
+    ],
+)
+def test_a_label_on_the_node_is_a_notice_and_goes_when_that_is_acknowledged(
+    value: str, kind: NoticeKind, ahead: int | None
+) -> None:
+    async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
+        launched = await cloud.launch(bench.request())
+        name = launched.provider_id.removeprefix("kwok://")
+        await bench.client.patch(NODES, name, {"metadata": {"labels": {NOTICE: value}}})
+        notice = await anext(cloud.notices(bench.cluster))
+        assert (notice.kind, notice.provider_id) == (kind, launched.provider_id)
+        assert notice.deadline == (notice.at + timedelta(seconds=ahead) if ahead else None)
+        await bench.client.patch(NODES, name, {"metadata": {"labels": {NOTICE: "interrupt-9m"}}})
+        await cloud.acknowledge(notice)  # It is another one by now, which stays.
+        newer = await anext(cloud.notices(bench.cluster))
+        assert newer.receipt != notice.receipt
+        await cloud.acknowledge(newer)
+        node = decode(NODES, await bench.client.get(NODES, name))
+        assert NOTICE not in node.labels
+
+    tell(tale)
+
+
+@pytest.mark.parametrize("value", ["soon", "interrupt-1d", "interrupt-2", ""])
+def test_a_label_that_cannot_be_read_is_said_and_stops_no_other(value: str) -> None:
+    async def tale(bench: StoreBench, cloud: KwokCloud) -> None:
+        for claim, said in (("one", value), ("two", "interrupt")):
+            launched = await cloud.launch(bench.request(claim))
+            name = launched.provider_id.removeprefix("kwok://")
+            await bench.client.patch(NODES, name, {"metadata": {"labels": {NOTICE: said}}})
+        notice = await anext(cloud.notices(bench.cluster))
+        assert notice.provider_id == launched.provider_id
+        error = bench.errors.pop()
+        assert "expected rebalance, interrupt or interrupt- and a Go duration" in str(error)
 
     tell(tale)
 

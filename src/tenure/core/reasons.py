@@ -573,9 +573,9 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         event=_NORMAL,
     ),
     Reason.INTERRUPTED: ReasonInfo(
-        "The provider takes the node's instance back at the instant that is named. The node is drained "
-        "at once, and its pods get new capacity; windows, budgets and protection do not block this, "
-        "and at that instant nothing is left on it.",
+        "The provider takes the node's instance back at the instant that is named, the node's deadline. "
+        "The node is drained at once, and its pods get new capacity; windows and budgets do not block "
+        "this. PDBs and protected pods are respected as long as the deadline allows it.",
         "If this happens often, allow more instance types, zones or on-demand capacity in the pool.",
         _WARNING,
     ),

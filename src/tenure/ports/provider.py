@@ -32,7 +32,7 @@ class Api(Protocol):
     async def get(self, resource: Resource, name: str, namespace: str = "") -> bytes: ...
 
     async def list_all(
-        self, resource: Resource, namespace: str = ""
+        self, resource: Resource, namespace: str = "", *, label_selector: str = ""
     ) -> tuple[list[msgspec.Raw], str]: ...
 
     async def create(

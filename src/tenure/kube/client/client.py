@@ -87,12 +87,15 @@ class Client:
         *,
         namespace: str = "",
         field_selector: str = "",
+        label_selector: str = "",
         continue_: str = "",
         limit: int = PAGE,
     ) -> ListPage:
         query = {"limit": str(limit)}
         if field_selector:
             query["fieldSelector"] = field_selector
+        if label_selector:
+            query["labelSelector"] = label_selector
         if continue_:
             query["continue"] = continue_
         request = Request(method="GET", path=resource.path(namespace), query=query)
@@ -104,25 +107,40 @@ class Client:
             raise Unavailable(f"a list of {resource} cannot be read: {error}") from error
 
     async def list_all(
-        self, resource: Resource, namespace: str = "", *, field_selector: str = ""
+        self,
+        resource: Resource,
+        namespace: str = "",
+        *,
+        field_selector: str = "",
+        label_selector: str = "",
     ) -> tuple[list[msgspec.Raw], str]:
         """Every item, and the version to watch from."""
         items: list[msgspec.Raw] = []
         version = ""
-        async for page in self.pages(resource, namespace, field_selector=field_selector):
+        chosen = {"field_selector": field_selector, "label_selector": label_selector}
+        async for page in self.pages(resource, namespace, **chosen):
             items += page.items or ()
             version = page.metadata.resource_version
         return items, version
 
     async def pages(
-        self, resource: Resource, namespace: str = "", *, field_selector: str = ""
+        self,
+        resource: Resource,
+        namespace: str = "",
+        *,
+        field_selector: str = "",
+        label_selector: str = "",
     ) -> AsyncGenerator[ListPage]:
         """A list, page by page; the last one's version is the one to watch from.
 
         The server makes the next page while the reader works on this one.
         """
         page_of = partial(
-            self.list_page, resource, namespace=namespace, field_selector=field_selector
+            self.list_page,
+            resource,
+            namespace=namespace,
+            field_selector=field_selector,
+            label_selector=label_selector,
         )
         page = await page_of()
         while continue_ := page.metadata.continue_:

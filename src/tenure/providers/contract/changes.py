@@ -82,7 +82,7 @@ class DriftContract:
 
 
 class NoticeContract:
-    """Notices are pushed: waiting for them polls nothing."""
+    """Notices come by themselves, and again until they are acknowledged."""
 
     @with_cloud
     async def test_an_interruption_is_announced(self, bench: Bench, cloud: Cloud) -> None:
@@ -95,6 +95,25 @@ class NoticeContract:
         assert notice.provider_id == instance.provider_id
         assert notice.at.tzinfo is not None
         assert notice.deadline is None or notice.deadline >= notice.at
+
+    @with_cloud
+    async def test_a_notice_comes_again_until_it_is_acknowledged(
+        self, bench: Bench, cloud: Cloud
+    ) -> None:
+        """The process that heard it may die before the cluster holds what it says."""
+        instance = await cloud.launch(bench.request())
+        first = _next(cloud.notices(bench.cluster))
+        await _interrupted(bench, instance, first)
+        await _announced(bench, first)
+        async with bench.opened(bench.cluster) as next_cloud:
+            again = await _announced(bench, _next(next_cloud.notices(bench.cluster)))
+            assert again.provider_id == instance.provider_id
+            for _ in range(2):
+                await next_cloud.acknowledge(again)
+        third = _next(cloud.notices(bench.cluster))
+        await asyncio.sleep(3 * bench.look_every)
+        assert not third.done()
+        await _given_up(third)
 
     @with_cloud
     async def test_what_is_announced_to_other_clusters_is_not_heard_here(

@@ -45,7 +45,7 @@ class ClassesOnly:
         return self._stored[name]
 
     async def list_all(
-        self, resource: Resource, namespace: str = ""
+        self, resource: Resource, namespace: str = "", *, label_selector: str = ""
     ) -> tuple[list[msgspec.Raw], str]:
         stored = self._stored.values() if resource == self._resource else ()
         return [msgspec.Raw(each) for each in stored], "1"

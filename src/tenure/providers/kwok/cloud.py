@@ -47,7 +47,6 @@ from tenure.model.cloud.notice import Notice
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.cloud.repairs import RepairStatement
 from tenure.parse.jsontext import DECODE_ERRORS
-from tenure.ports.cloud import no_notices
 from tenure.ports.provider import Surroundings
 from tenure.providers.kwok import labels as kwok
 from tenure.providers.kwok.boots import Boots
@@ -67,6 +66,7 @@ from tenure.providers.kwok.nodeclass import (
     image_drift,
     registration_delay,
 )
+from tenure.providers.kwok.notices import LabelNotices
 from tenure.providers.kwok.repairs import kwok_statements
 
 _CLASS: Final = msgspec.json.Decoder(KWOKNodeClass)
@@ -88,6 +88,7 @@ class KwokCloud:
         self._decided = frozenset(key for kind in types for key in kind.requirements)
         self._envelopes = Envelopes(surroundings.api, surroundings.namespace)
         self._boots = Boots(surroundings, self._envelopes)
+        self._notices = LabelNotices(surroundings)
         self._images = Images(surroundings.api, surroundings.namespace)
 
     async def __aenter__(self) -> Self:
@@ -266,12 +267,14 @@ class KwokCloud:
         with _as_provider_error(f"reading the images for KWOKNodeClass {node_class.name}"):
             return await self._images.of(node_class)
 
-    def notices(self, cluster: str) -> AsyncIterator[Notice]:
-        """A Node that kwok plays is never taken back."""
-        return no_notices()
+    async def notices(self, cluster: str) -> AsyncIterator[Notice]:
+        with _as_provider_error("looking for notices"):
+            async for notice in self._notices.stream(cluster):
+                yield notice
 
     async def acknowledge(self, notice: Notice) -> None:
-        """Nothing is announced."""
+        with _as_provider_error(f"acknowledging a notice on instance {notice.provider_id}"):
+            await self._notices.acknowledge(notice)
 
     def _is_ours(self, envelope: Envelope) -> bool:
         return envelope.instance.is_of(self._cluster)

@@ -26,6 +26,8 @@ PARTITION: Final = "kwok-partition"
 PARTITION_VALUE: Final = "a"
 #: Dollars per hour, with six decimals.
 PRICE: Final = "eks-node-viewer/instance-price"
+#: What a user announces about the Node's instance, to try it (``notices``).
+NOTICE: Final = f"{GROUP}/notice"
 
 # Annotations: the tags of the instance.
 CLUSTER: Final = f"{GROUP}/cluster"
