@@ -270,6 +270,17 @@ def too_many_unhealthy(world: World) -> bool:
     return not (_is_gone(world, first) or _is_gone(world, second))
 
 
+def one_is_taken_back(world: World) -> bool:
+    """The cloud takes one of two instances back, in a freeze and with no budget; the other stays."""
+    freeze = _freeze("Rebalance")
+    _begin(world, freeze, nodes=2, budgets=[{"nodes": "0"}])
+    taken, stays = world.store.list(NODE_CLAIMS)
+    world.cloud.interrupt(taken["status"]["providerID"], 10 * MINUTE)
+    world.run(20 * MINUTE)
+    left = {claim["metadata"]["uid"] for claim in world.store.list(NODE_CLAIMS)}
+    return stays["metadata"]["uid"] in left and taken["metadata"]["uid"] not in left
+
+
 def tolerated(world: World) -> bool:
     """An unhealthy node has ten minutes to recover, and does."""
     repair = {"terminationMode": "Forceful", "defaultTolerationDuration": "10m"}

@@ -19,6 +19,7 @@ from tenure.core.decision import DeletePod
 from tenure.core.drift.facts import UnmetRequirement
 from tenure.core.gates.traits import Traits
 from tenure.core.gates.velocity import Counted
+from tenure.core.marks.interruption import Interruption
 from tenure.core.writes import release
 from tenure.model.api.node import Node
 from tenure.model.api.resource import NODE_CLAIMS
@@ -55,6 +56,21 @@ def _every_budget_open(original: Any, world: World) -> Any:
 
 def _not_tolerated(original: Any, world: World) -> Any:
     return lambda *args, **more: (timedelta(), *original(*args, **more)[1:])
+
+
+def _of_every_claim(original: Any, world: World) -> Any:
+    """Once the cloud takes any instance back."""
+    taken = world.cloud.announcements.interruptions
+
+    def read(claim: Any) -> Interruption | None:
+        other = taken and claim.provider_id not in taken
+        return Interruption("acme") if other else original(claim)
+
+    return read
+
+
+def _minutes_early(original: Any, world: World) -> Any:
+    return lambda claim, at, *args: original(claim, at - timedelta(minutes=5), *args)
 
 
 def _hour_early(original: Any, world: World) -> Any:
@@ -330,6 +346,22 @@ MUTATIONS: Final = (
         scene=scenes.slow_boot,
         guard="it times out at",
         checker="unfounded deletion",
+    ),
+    Mutation(
+        name="interruption of an instance that the cloud does not take",
+        point="tenure.core.marks.interruption:interruption_of",
+        breaks=_of_every_claim,
+        scene=scenes.one_is_taken_back,
+        guard="the cloud has not announced that it takes its instance back",
+        checker="unfounded deletion",
+    ),
+    Mutation(
+        name="interruption before its instant",
+        point="tenure.core.marks.stamp:stamp_for",
+        breaks=_minutes_early,
+        scene=scenes.one_is_taken_back,
+        guard="and not before",
+        checker="unfounded deadline",
     ),
     Mutation(
         name="wrong claim deleted",

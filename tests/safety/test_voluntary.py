@@ -8,10 +8,12 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Ground
+from tenure.core.marks.stamp import stamp_for
 from tenure.core.writes import delete_claim, patch
 from tenure.model.api import names
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.settings import Settings
+from tenure.model.snapshot.observations import Announcement, Observations
 from tenure.runtime.executor.guard import veto
 from tests.core.build import (
     DISRUPTED,
@@ -22,6 +24,7 @@ from tests.core.build import (
     a_pod,
     a_pool,
     ago,
+    ahead,
     condition,
     meta,
 )
@@ -148,6 +151,55 @@ def test_always_asks_age_policy_switch_and_windows() -> None:
     window = msgspec.convert({"spec": {"actions": ["Expiration"]}}, MaintenanceWindow)
     window = msgspec.structs.replace(window, metadata=meta("freeze"))
     assert "MaintenanceWindow freeze blocks Expired" in str(expired("1h", window))
+
+
+# -- interruptions ---------------------------------------------------------------------------
+
+
+def interrupted(*more: Any, announced: bool = True, **claim: Any) -> str | None:
+    closed = [{"nodes": "0"}]
+    said = {"uid-a": Announcement(by="acme", at=ago(5), deadline=ahead(60))} if announced else {}
+    known = Observations(interruptions=said)
+    one = a_claim(**claim)
+    snapshot = snapshot_with(
+        a_pool(disruption={"budgets": closed}), one, a_node(), *more, observations=known
+    )
+    return veto(delete_claim(one, Ground.INTERRUPTED), snapshot, NOW, OFF)
+
+
+def test_an_interruption_asks_nothing_but_whether_it_was_announced() -> None:
+    veto_marks = {names.DO_NOT_REPAIR: "true", names.DO_NOT_DISRUPT: "true"}
+    window = msgspec.convert({"spec": {"actions": ["Rebalance", "Repair"]}}, MaintenanceWindow)
+    window = msgspec.structs.replace(window, metadata=meta("freeze"))
+    everything = (window, a_pod(protected="true"))
+    assert interrupted(*everything, annotations=veto_marks) is None
+    marked = {names.INTERRUPTION: "acme 2026-03-02T11:59:00Z"}  # By another leader.
+    assert interrupted(announced=False, annotations=marked) is None
+    assert "the cloud has not announced" in str(interrupted(announced=False))
+
+
+@pytest.mark.parametrize(
+    ("at", "leaving", "said"),
+    [
+        (ahead(60), False, ""),
+        (ahead(90), False, ""),
+        (ahead(30), False, "at 2026-03-02T12:01:00Z, and not before"),
+        (ahead(60), True, ""),
+        (ahead(900), True, "that is never put off"),
+    ],
+)
+def test_its_deadline_is_what_was_announced(at: Any, leaving: bool, said: str) -> None:
+    grace = {"termination_grace_period": "10m"}
+    claim = a_claim(spec=grace, deletion_timestamp=ago(30) if leaving else None)
+    heard = Observations(
+        interruptions={"uid-a": Announcement(by="acme", at=ago(5), deadline=ahead(60))}
+    )
+    snapshot = snapshot_with(a_pool(), claim, a_node(), observations=heard)
+    stamped = stamp_for(claim, at, Ground.INTERRUPTED, {})
+    answer = veto(stamped, snapshot, NOW, SETTINGS)
+    assert said in str(answer) if said else answer is None
+    unheard = snapshot_with(a_pool(), claim, a_node())
+    assert veto(stamped, unheard, NOW, SETTINGS) is not None
 
 
 # -- replacements that are left over ---------------------------------------------------------

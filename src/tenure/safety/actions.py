@@ -123,6 +123,17 @@ def unfounded_deadline(claim: NodeClaim, written: datetime | None) -> str | None
     return f"nothing asks for that deadline of claim {claim.name}"
 
 
+def early_interruption(
+    claim: NodeClaim, written: datetime | None, announced: datetime | None
+) -> str | None:
+    """The deadline of an interruption is what the cloud has announced, and not before."""
+    # Written in whole seconds.
+    if written is None or announced is None or written > earlier(announced, timedelta(seconds=1)):
+        return None
+    at = format_time(announced)
+    return f"the cloud takes the instance of claim {claim.name} at {at}, and not before"
+
+
 def early_release(what: str, instance_running: bool) -> str | None:
     """A finalizer goes only after the instance."""
     if instance_running:

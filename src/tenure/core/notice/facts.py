@@ -16,7 +16,9 @@ class RebalanceAnnounced(Fact, frozen=True):
 
     def __str__(self) -> str:
         at = format_time(self.at)
-        return f"provider {self.by} recommends to leave instance {self.instance} (announced at {at})"
+        return (
+            f"provider {self.by} recommends to leave instance {self.instance} (announced at {at})"
+        )
 
 
 class InstanceTakenBack(Fact, frozen=True):

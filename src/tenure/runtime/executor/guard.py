@@ -248,6 +248,11 @@ def _deadline(action: Patch, departure: Departure) -> str | None:
         return actions.unfounded_deadline(claim, written)
     if action.dated:
         written = later(now, action.ahead)
+    heard = departure.snapshot.observations.interruptions.get(claim.uid)
+    if action.ground is Ground.INTERRUPTED and heard is not None:
+        early = actions.early_interruption(claim, written, heard.deadline)
+        if early is not None:
+            return early
     put_off = actions.later_deadline(claim, known, written)
     return put_off or forbidden_on(action.ground, departure)
 
