@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from tenure.core.facts import counted, some
-from tenure.core.forecast.result import Expiry, Forecast, Moment, Start, WindowForecast
+from tenure.core.forecast.result import Expiry, Forecast, Kind, Moment, Start, WindowForecast
 from tenure.model.api.meta import format_time
 
 #: A longer pause begins a new entry.
@@ -24,6 +24,12 @@ PAUSE: Final = timedelta(hours=1)
 EACH_DAY: Final = 6
 #: As many moments of one kind are told one by one.
 ALONE: Final = 3
+_SEVERAL: Final = {
+    Kind.PROTECTION: "protections end",
+    Kind.DEADLINE: "nodes must be gone",
+    Kind.BOOT: "new nodes must be up",
+    Kind.REPAIR: "repairs fall due",
+}
 
 D = TypeVar("D", Start, Expiry, Moment)
 
@@ -154,7 +160,7 @@ def most_at_once(starts: Iterable[Start]) -> int:
 
 
 def _moments(moments: Iterable[Moment]) -> Iterator[Entry]:
-    groups: dict[tuple[str, object], list[Moment]] = {}
+    groups: dict[tuple[Kind, object], list[Moment]] = {}
     for one in moments:
         groups.setdefault((one.kind, one.at.date()), []).append(one)
     for (kind, _), members in groups.items():
@@ -164,7 +170,8 @@ def _moments(moments: Iterable[Moment]) -> Iterator[Entry]:
                 yield Entry(at=one.at, kind=EntryKind.MOMENT, of=one.subject, text=text)
             continue
         named = some(one.subject for one in members)
-        yield _entry(members, EntryKind.MOMENT, "", f"{len(members)} times {kind}: {named}")
+        text = f"{len(members)} {_SEVERAL[kind]}: {named}"
+        yield _entry(members, EntryKind.MOMENT, "", text)
 
 
 def _runs(members: Iterable[D]) -> Iterator[list[D]]:
