@@ -194,6 +194,16 @@ def test_a_replacement_of_one_that_expires_when_allowed_is_about_right() -> None
     assert [one.approximate for one in found.starts] == [False, True, True]
 
 
+def test_a_node_that_pods_blocked_is_replaced_and_its_replacement_expires_in_its_turn() -> None:
+    pool = a_pool(template={"expireAfter": "20h"})
+    found = foretold(pool, *protected("5h", expire_after="Never"), days=2)
+    assert [(one.reason, one.generation) for one in found.starts] == [
+        ("Drifted", 0),
+        ("Expired", 1),
+        ("Expired", 2),
+    ]
+
+
 # -- what blocks -----------------------------------------------------------------------------
 
 

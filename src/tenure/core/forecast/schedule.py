@@ -462,6 +462,7 @@ class Schedule:
             wish=wish,
             generation=one.generation + 1,
             approximate=one.approximate or not always,
+            was_blocked=False,
             drains_until=None,
         )
         self._add(at, again)
