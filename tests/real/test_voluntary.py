@@ -22,6 +22,7 @@ from tests.real.voluntary import (
     blocked,
     change_labels,
     change_template,
+    quiet,
     removed,
     replaced,
     untouched,
@@ -81,6 +82,7 @@ def test_windows_block_and_release_drift_expiration_and_emptiness(
             leaving, claims["expire"], "allows Expiration of Node", "is active (quiet-hours)"
         )
         await untouched(leaving, chronicle, *claims.values())
+        await quiet(leaving)
 
         change = await open_soon(leaving)
         await asyncio.gather(

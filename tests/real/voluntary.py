@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final
 
 from tenure.model.api.names import DISRUPTED_TAINT, INSTANCE_TYPE, NODEPOOL, REPLACES
 from tenure.model.api.resource import NODE_POOLS
 from tests.builders import Manifest, a_deployment, a_pool, a_requirement
+from tests.real.audit import LEASES, AuditEntry
 from tests.real.chronicle import Chronicle, has_taint, is_leaving, says
 from tests.real.deadlines import Leaving, in_place
 from tests.real.replacements import replacement_of
 from tests.real.scene import TWO_CORES
-from tests.real.users import Json, names
+from tests.real.users import LOOK_EVERY, PATIENCE, Json, names
 
+RENEWALS: Final = 5
 #: Nodes that have become empty stay.
 KEEP_EMPTY: Final = {"consolidateAfter": "Never"}
 
@@ -65,6 +68,22 @@ async def untouched(leaving: Leaving, chronicle: Chronicle, *claims: Json) -> No
         assert not chronicle.seen(chronicle.node_of(claim), has_taint(DISRUPTED_TAINT))
         assert not chronicle.seen(claim, is_leaving)
     assert leaving.audit.orders() == []
+
+
+async def quiet(leaving: Leaving) -> None:
+    """Until Tenure has renewed its Lease five times without any other write."""
+
+    def writes() -> list[AuditEntry]:
+        renewed = [each.at for each in leaving.audit.entries("tenure", resource=LEASES)]
+        since = renewed[-RENEWALS] if len(renewed) >= RENEWALS else None
+        return [e for e in leaving.audit.entries("tenure") if since is None or e.at >= since]
+
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while writes():
+                await asyncio.sleep(LOOK_EVERY)
+    except TimeoutError:
+        raise AssertionError(f"it writes again and again: {writes()}") from None
 
 
 async def replaced(leaving: Leaving, chronicle: Chronicle, claim: Json, reason: str) -> Json:
