@@ -7,12 +7,13 @@ more than others. Here the groups of a budget add up.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
 
 from tenure.core.gates.budgets import UNLIMITED, applies, broken_budget, concerns, share, taken
-from tenure.core.gates.fleet import PoolFleet, fleet_of
+from tenure.core.gates.fleet import FleetNode, PoolFleet, fleet_of
 from tenure.core.gates.reasons import TRAITS
 from tenure.core.gates.traits import Traits
 from tenure.core.gates.velocity import counted, readable_from, unusable_starts
@@ -100,5 +101,10 @@ def _starts(
 
 
 def _left_out(budget: Budget, fleet: PoolFleet) -> int:
-    """Nodes that the budget does not select are not limited by it."""
-    return len(fleet.nodes) - sum(len(group.nodes) for group in fleet.groups(budget).values())
+    """Nodes that the budget does not select are not limited by it; those that leave, are not left."""
+    groups = fleet.groups(budget).values()
+    return _staying(fleet.nodes) - sum(_staying(group.nodes) for group in groups)
+
+
+def _staying(nodes: Iterable[FleetNode]) -> int:
+    return sum(not (node.leaving or node.rebooting) for node in nodes)
