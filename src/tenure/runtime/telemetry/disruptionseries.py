@@ -12,7 +12,8 @@ from typing import Final
 
 from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.facts import TURN, CandidatesWait, NodesWatched
-from tenure.core.facts import Fact, told
+from tenure.core.facts import Fact
+from tenure.core.gates.facts import WindowClosesTooSoon
 from tenure.core.gates.gates import Gate
 from tenure.core.gates.reasons import Disruption
 from tenure.core.windows.facts import blocking_windows
@@ -81,4 +82,6 @@ def _windows(
 
 
 def _named(facts: Iterable[Fact]) -> set[str]:
-    return {window for fact in told(facts) for window in blocking_windows(fact)}
+    """Not by ``told``, which looks into each fact: there may be thousands of verdicts."""
+    why = (one.why if isinstance(one, WindowClosesTooSoon) else one for one in facts)
+    return {window for fact in why for window in blocking_windows(fact)}
