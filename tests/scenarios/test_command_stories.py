@@ -308,7 +308,7 @@ def test_protection_that_appears_between_decision_and_taint_stops_it(
 
 
 @pytest.mark.parametrize("replicas", [{"replicas": 1}, {}], ids=["static", "dynamic"])
-def test_nodes_of_a_static_pool_are_candidates_of_nothing(replicas: dict[str, int]) -> None:
+def test_nodes_of_a_static_pool_are_candidates_of_nothing(replicas: dict[str, Any]) -> None:
     """The node is empty, drifted and expired; in a pool without replicas it goes."""
     pool = a_pool(
         requirements=[SMALL],
