@@ -11,8 +11,7 @@ import pytest
 
 from tenure.model.api.resource import CONFIG_MAPS, NODE_CLAIMS, NODE_POOLS
 from tenure.sim.scenario.dsl import Story
-from tenure.sim.serve.images import NAMESPACE, PublishedImages
-from tenure.sim.serve.welcome import WELCOME
+from tenure.sim.serve.welcome import NAMESPACE, WELCOME, PublishedImages
 from tests.builders import MINUTE, SECOND, a_deployment
 from tests.scenarios.test_voluntary import Watched, uids
 

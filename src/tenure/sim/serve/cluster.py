@@ -19,10 +19,9 @@ import msgspec
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.serve.access import Access, opened
-from tenure.sim.serve.images import PublishedImages
 from tenure.sim.serve.lease import elector_of, unheld_lease
 from tenure.sim.serve.pace import PacedLoop
-from tenure.sim.serve.welcome import WELCOME
+from tenure.sim.serve.welcome import WELCOME, PublishedImages
 from tenure.sim.world import World, WorldOptions
 
 
