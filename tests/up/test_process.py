@@ -37,6 +37,7 @@ def test_it_names_the_kubeconfig_that_only_its_owner_can_read(tmp_path: Path) ->
     with running(folder) as up:
         path = folder / ".tenure" / "kubeconfig"
         assert f"export KUBECONFIG={shlex.quote(str(path))}" in up.screen
+        assert "kubectl patch nodepool default" in up.screen
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert up.kubectl("get", "--raw", "/readyz").stdout == "ok"
 
@@ -118,6 +119,7 @@ def test_bad_input_is_said(tmp_path: Path, flags: tuple[str, ...], why: str) -> 
 def test_a_scenario_brings_its_objects(tmp_path: Path) -> None:
     scenario = ROOT / "examples" / "scenarios" / "fifty-pods.yaml"
     with running(tmp_path, "--scenario", str(scenario), "--speed", "60") as up:
+        assert "kubectl patch nodepool default" not in up.screen, "it may have no such pool"
         assert up.kubectl("get", "nodepools", "-o", "name").stdout.split() == [
             "nodepool.karpenter.sh/general"
         ]
