@@ -45,7 +45,7 @@ def in_this_order(text: str, *turns: str) -> None:
 def test_the_story_goes_from_an_empty_cluster_to_nodes_that_left(plain: str) -> None:
     in_this_order(
         plain,
-        "*** a NodePool is created",
+        "*** a NodePool and a MaintenanceWindow are created",
         "NeededForPods",
         "InService",
         "*** the kernel of the node under the report hangs",

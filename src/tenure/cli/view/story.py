@@ -160,8 +160,8 @@ def _node_of_report(world: World) -> str:
 
 BEATS: Final = (
     Beat(
-        "a NodePool is created: 4 cpus per node, 1 node disrupted at a time; unhealthy for 20s, a node "
-        f"is replaced at once, drifted not before the window of {WINDOW_OPENS}; the new node comes first",
+        "a NodePool and a MaintenanceWindow are created: nodes of 4 cpus, disrupted one at a time. A node "
+        f"that is unhealthy for 20s is replaced; drifted nodes are replaced from {WINDOW_OPENS} on",
         _open,
         timedelta(0),
     ),
