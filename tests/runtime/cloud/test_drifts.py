@@ -8,9 +8,11 @@ from typing import Any
 from tenure.core.reasons import Reason
 from tenure.errors import ProviderError
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODE_POOLS
+from tenure.model.settings import Settings
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.scrape import _drifts
+from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND, a_cluster, a_deployment
 from tests.runtime.worlds import Tapped
 
@@ -23,6 +25,12 @@ def several(replicas: int = 3) -> list[Any]:
     }
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
     return a_cluster(a_deployment(replicas=replicas, affinity=affinity))
+
+
+def a_story(nodes: int = 3) -> Tapped:
+    """What has drifted stays: this is about who is asked, not about who goes."""
+    settings = Settings(voluntary_disruption=False)
+    return Tapped(*several(nodes), options=WorldOptions(settings=settings))
 
 
 def drifted(story: Tapped) -> dict[str, str]:
@@ -40,7 +48,7 @@ def asked(story: Tapped) -> Counter[str]:
 
 
 def test_each_instance_is_asked_about_once_and_then_every_hour() -> None:
-    with Tapped(*several()) as story:
+    with a_story() as story:
         story.run(5 * MINUTE)
         assert sorted(asked(story).values()) == [1, 1, 1]
         story.run(2 * HOUR)
@@ -49,7 +57,7 @@ def test_each_instance_is_asked_about_once_and_then_every_hour() -> None:
 
 
 def test_a_released_image_drifts_the_fleet_within_a_minute_or_so() -> None:
-    with Tapped(*several()) as story:
+    with a_story() as story:
         story.run(10 * MINUTE)
         story.cloud.release_image()
         story.run(2 * MINUTE)
@@ -70,7 +78,7 @@ def test_a_released_image_drifts_the_fleet_within_a_minute_or_so() -> None:
 
 
 def test_drifted_claims_are_counted_and_have_an_event() -> None:
-    with Tapped(*several()) as story:
+    with a_story() as story:
         story.run(10 * MINUTE)
         bad = story.cloud.instances()[0]
         story.cloud_tap.spoil = lambda verb, what: (
@@ -87,7 +95,7 @@ def test_drifted_claims_are_counted_and_have_an_event() -> None:
 
 
 def test_a_changed_class_is_asked_about_at_once_and_undrifts() -> None:
-    with Tapped(*several()) as story:
+    with a_story() as story:
         story.run(10 * MINUTE)
         story.store.patch(KWOK_NODE_CLASSES, "", "default", {"spec": {"image": "v2"}})
         story.run(5 * SECOND)
@@ -101,7 +109,7 @@ def test_a_changed_class_is_asked_about_at_once_and_undrifts() -> None:
 
 
 def test_a_restart_forgets_no_drift_and_asks_again() -> None:
-    with Tapped(*several()) as story:
+    with a_story() as story:
         story.run(10 * MINUTE)
         story.cloud.release_image()
         story.run(2 * MINUTE)
@@ -115,7 +123,7 @@ def test_a_restart_forgets_no_drift_and_asks_again() -> None:
 
 
 def test_an_instance_that_fails_drifts_nothing_says_so_and_stops_no_other() -> None:
-    with Tapped(*several()) as story:
+    with a_story() as story:
         story.run(10 * MINUTE)
         bad = story.cloud.instances()[0]
         fails = ProviderError("InternalError")
@@ -134,7 +142,7 @@ def test_an_instance_that_fails_drifts_nothing_says_so_and_stops_no_other() -> N
 
 
 def test_a_fleet_is_asked_about_at_a_bounded_rate() -> None:
-    with Tapped(*several(40)) as story:
+    with a_story(40) as story:
         story.run(10 * MINUTE)
         story.cloud_tap.questions.clear()
         story.store.patch(KWOK_NODE_CLASSES, "", "default", {"spec": {"image": "v2"}})
@@ -146,7 +154,7 @@ def test_a_fleet_is_asked_about_at_a_bounded_rate() -> None:
 
 
 def test_images_that_cannot_be_read_change_nothing() -> None:
-    with Tapped(*several()) as story:
+    with a_story() as story:
         story.run(10 * MINUTE)
         fails = ProviderError("InternalError")
         story.cloud_tap.spoil = lambda verb, what: fails if verb == "image" else None
@@ -158,7 +166,7 @@ def test_images_that_cannot_be_read_change_nothing() -> None:
 
 
 def test_a_template_that_is_changed_and_changed_back() -> None:
-    with Tapped(*several()) as story:
+    with a_story() as story:
         story.run(10 * MINUTE)
         labelled = {"spec": {"template": {"metadata": {"labels": {"team": "b"}}}}}
         story.store.patch(NODE_POOLS, "", "general", labelled)

@@ -54,7 +54,8 @@ def expires_at(claim: NodeClaim, policy: str) -> datetime | None:
 def spread_of(uid: str, age: timedelta) -> timedelta:
     """By how much earlier a claim with this UID expires, in whole seconds."""
     share = int.from_bytes(hashlib.sha256(uid.encode()).digest()[:8]) / 2**64
-    return timedelta(seconds=int(min(age / SPREAD, SPREAD_MAX).total_seconds() * share))
+    spread = min(age / SPREAD, SPREAD_MAX) * share
+    return spread - spread % timedelta(seconds=1)
 
 
 class ExpirationView(msgspec.Struct, frozen=True):

@@ -197,8 +197,9 @@ class VelocityUse(BudgetUse, frozen=True, kw_only=True):
             return "none was started"
         were = "1 was" if len(self.starts) == 1 else f"{len(self.starts)} were"
         last = f"{were} started, the last at {format_time(max(self.starts))}"
-        next_ = f"; the next may start at {format_time(self.next_at)}" if self.next_at else ""
-        return last + next_
+        if self.next_at is None:
+            return last
+        return f"{last}; the next may start at {format_time(self.next_at)}"
 
 
 class StartsUnreadable(Fact, frozen=True):

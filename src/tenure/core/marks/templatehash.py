@@ -37,7 +37,7 @@ _OFFSET: Final = 0xCBF29CE484222325
 _PRIME: Final = 0x100000001B3
 _MASK: Final = 0xFFFFFFFFFFFFFFFF
 #: From when on Go counts.
-_YEAR_1: Final = datetime(1, 1, 1, tzinfo=UTC)
+BEGINNING: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 #: A field's hash, or None for a field that is zero and therefore left out.
 _Field = int | None
@@ -190,7 +190,7 @@ def _instant(text: str) -> _Field:
     """As Go marshals a time that it has decoded in a container: in the local zone, which is UTC."""
     if (at := read_instant(text)) is None:
         return None  # Absent, or what the API server refuses.
-    seconds, rest = divmod(at - _YEAR_1, timedelta(seconds=1))
+    seconds, rest = divmod(at - BEGINNING, timedelta(seconds=1))
     nanoseconds = rest // timedelta(microseconds=1) * 1000
     binary = struct.pack(">bqih", 1, seconds, nanoseconds, 0)
     return _struct("Time", ("Time", _fnv(binary)))
