@@ -65,7 +65,6 @@ ALLOWED = {
     "core/gates/reasons.py",
     # Words of the API: the reasons that a budget may list.
     "model/api/nodepool.py",
-    "schema/advice.py",
     # The guard and the checkers read budgets and windows by themselves.
     "safety/reasons.py",
     "safety/departure.py",
