@@ -19,7 +19,7 @@ from tenure.core.gates.reasons import TRAITS, Disruption
 from tenure.core.windows.windows import closed_by, windows_for_commands
 from tenure.model.settings import Settings
 from tests.properties.clusters import NOW, Cluster, clusters
-from tests.properties.thoroughness import tried
+from tests.properties.thoroughness import reached, tried
 from tests.snapshots import snapshot_with
 
 HORIZON = Horizon(timedelta(days=3))
@@ -40,6 +40,16 @@ def test_it_keeps_to_windows_and_to_the_horizon(cluster: Cluster) -> None:
         node = snapshot.nodes[snapshot.claims[one.claim].status.node_name]
         windows = windows_for_commands(actions, snapshot)
         assert closed_by(windows, node, actions, one.at) is None
+
+
+def test_random_clusters_have_starts_of_every_kind() -> None:
+    """Else the others would say nothing."""
+
+    def look(cluster: Cluster) -> set[bool]:
+        found = forecast(snapshot_with(*cluster.objects), Settings(), NOW, HORIZON)
+        return {one.replaced for one in found.starts}
+
+    assert reached(clusters(), look, {True, False}, within=500) == {True, False}
 
 
 @tried(60)
