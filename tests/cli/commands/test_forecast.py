@@ -41,7 +41,7 @@ FIELDS: dict[str, set[str]] = {
     "pools": {"name", "nodes", "launchSeconds", "peak", "rotations", "problem"},
     "rotations": {
         *("reason", "now", "due", "again", "started", "late", "lateBySeconds", "waiting", "never"),
-        *("longestWaitSeconds", "lastStart", "why"),
+        *("overdue", "longestWaitSeconds", "lastStart", "why"),
     },
 }
 

@@ -129,5 +129,5 @@ def test_a_window_is_a_bar_from_opening_to_closing() -> None:
 
 def test_an_empty_forecast_is_a_page_too() -> None:
     page = as_page(Forecast(at=NOW, until=ahead(60)), Setting(where="x"))
-    assert "every candidate starts" in page
+    assert "no candidate waits" in page
     parsed(page)

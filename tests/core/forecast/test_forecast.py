@@ -37,6 +37,8 @@ from tests.snapshots import snapshot_with
 HOUR, DAY, SECOND = timedelta(hours=1), timedelta(days=1), timedelta(seconds=1)
 #: What the new nodes of these claims took; and a drain.
 BOOT, DRAIN = timedelta(minutes=50), SETTINGS.drain_min
+#: From the second evening on it is closed.
+NIGHT = {"cron": "0 22 3 3 *", "duration": "48h"}
 DRIFTED = condition("Drifted", at=ago(60))
 
 
@@ -333,6 +335,15 @@ def test_a_node_that_terminates_uses_the_budget_until_it_is_gone() -> None:
     gone = a_claim("z", deletion_timestamp=ago(2), spec={"expire_after": "Never"})
     found = foretold(one_at_once(), *nodes(1), gone, a_node("node-z", claim="z"))
     assert starts(found) == [NOW + DRAIN - 2 * SECOND]
+
+
+def test_a_node_that_has_just_become_a_candidate_at_the_end_is_in_time() -> None:
+    """Another one has waited for its window since the beginning, and is not."""
+    freeze = window("freeze", "Block", actions=["Expiration"], schedules=[NIGHT])
+    new = rotation(foretold(*nodes(1, drifted=False, expire_after="50h"), freeze, days=2))
+    assert (new.waiting, new.overdue, new.late, new.in_time) == (1, 0, 0, True)
+    old = rotation(foretold(*nodes(1), nightly("0 2 * * 0"), days=2))
+    assert (old.waiting, old.overdue, old.never, old.in_time) == (1, 1, 0, False)
 
 
 @pytest.mark.parametrize("days", [1, 14, 90])

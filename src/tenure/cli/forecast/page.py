@@ -85,7 +85,7 @@ def _body(forecast: Forecast, setting: Setting) -> Iterator[str]:
 def _not_in_time(forecast: Forecast) -> Iterator[str]:
     found = list(troubled(forecast))
     if not found:
-        yield '<p class="fine">Nothing: every candidate starts before the forecast ends.</p>'
+        yield '<p class="fine">Nothing: no candidate waits for ever, for days, or until it is too old.</p>'
         return
     yield "<ul>"
     for pool, rotation in found:

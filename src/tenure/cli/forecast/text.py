@@ -46,7 +46,7 @@ def _lines(forecast: Forecast, setting: Setting) -> Iterator[str]:
 def troubled(forecast: Forecast) -> Iterator[tuple[PoolForecast, Rotation]]:
     for pool in forecast.pools:
         for rotation in pool.rotations:
-            if rotation.waiting or rotation.late:
+            if not rotation.in_time:
                 yield pool, rotation
 
 
@@ -72,7 +72,7 @@ def rotation_words(pool: PoolForecast, rotation: Rotation, until: datetime) -> s
 def _not_in_time(forecast: Forecast) -> Iterator[str]:
     found = list(troubled(forecast))
     if not found:
-        yield "Not in time: nothing; every candidate starts before the forecast ends"
+        yield "Not in time: nothing; no candidate waits for ever, for days, or until it is too old"
         return
     yield f"Not in time: {len(found)}"
     for pool, rotation in found:

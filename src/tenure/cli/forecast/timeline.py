@@ -57,7 +57,7 @@ def timeline(forecast: Forecast) -> list[Entry]:
         *_windows(forecast.windows),
         *_budgets(forecast),
         *_expiries(forecast.expiries),
-        *_starts(forecast.starts),
+        *_starts(forecast),
         *_moments(forecast.moments),
     ]
     order = list(EntryKind)
@@ -120,18 +120,26 @@ def _expiries(expiries: Iterable[Expiry]) -> Iterator[Entry]:
             yield _entry(members, EntryKind.EXPIRY, pool, text)
 
 
-def _starts(starts: Iterable[Start]) -> Iterator[Entry]:
+def _starts(forecast: Forecast) -> Iterator[Entry]:
+    due = {
+        (pool.name, rotation.reason): rotation.due
+        for pool in forecast.pools
+        for rotation in pool.rotations
+    }
     groups: dict[tuple[str, str, bool], list[Start]] = {}
-    for one in starts:
+    for one in forecast.starts:
         groups.setdefault((one.pool, one.reason, one.replaced), []).append(one)
     for (pool, reason, replaced), found in groups.items():
         for members in _runs(found):
-            text = f"NodePool {pool}: {_started(members, reason, replaced=replaced)}"
+            said = _started(members, due.get((pool, reason), 0), replaced=replaced)
+            text = f"NodePool {pool}: {said}"
             yield _entry(members, EntryKind.START, pool, text)
 
 
-def _started(members: Sequence[Start], reason: str, *, replaced: bool) -> str:
-    count = counted(len(members), f"{reason} node")
+def _started(members: Sequence[Start], due: int, *, replaced: bool) -> str:
+    count = f"{len(members)} of {counted(due, f'{members[0].reason} node')}"
+    if len(members) >= due:
+        count = counted(len(members), f"{members[0].reason} node")
     verb = "replaced" if replaced else "removed"
     about = "about " if any(one.approximate for one in members) else ""
     ends = [one.ends_at for one in members]

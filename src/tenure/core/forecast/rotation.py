@@ -22,6 +22,9 @@ from tenure.core.forecast.schedule import Waiting
 from tenure.core.gates.reasons import Disruption
 from tenure.core.windows.facts import OutsideAllowWindows, WindowBlocks
 
+#: A candidate that has waited for so long when the forecast ends has not just become one: it may have
+#: had its night.
+OVERDUE: Final = timedelta(days=1)
 #: So many causes are told.
 _CAUSES: Final = 3
 
@@ -80,6 +83,7 @@ def _rotation(
         longest=max(waits, default=timedelta()),
         last_start=max((one.at for one in starts), default=None),
         waiting=len(stay),
+        overdue=sum(_has_waited(one.wish, now, until) for one in stay),
         never=sum(one.never for one in stay),
         why=tuple(_causes(stay)),
     )
@@ -100,6 +104,11 @@ def _late(
 def _waited(start: Start, now: datetime) -> timedelta:
     since = max(start.due_at, now)
     return max(start.at - since, timedelta())
+
+
+def _has_waited(wish: Wish, now: datetime, until: datetime) -> bool:
+    since = max(wish.due_at, now)
+    return until - since >= OVERDUE
 
 
 def _limit(wish: Wish) -> datetime:
