@@ -340,7 +340,7 @@ def test_a_node_that_terminates_uses_the_budget_until_it_is_gone() -> None:
 def test_a_node_that_has_just_become_a_candidate_at_the_end_is_in_time() -> None:
     """Another one has waited for its window since the beginning, and is not."""
     freeze = window("freeze", "Block", actions=["Expiration"], schedules=[NIGHT])
-    new = rotation(foretold(*nodes(1, drifted=False, expire_after="50h"), freeze, days=2))
+    new = rotation(foretold(*nodes(1, drifted=False, expire_after="49h5m"), freeze, days=2))
     assert (new.waiting, new.overdue, new.late, new.in_time) == (1, 0, 0, True)
     old = rotation(foretold(*nodes(1), nightly("0 2 * * 0"), days=2))
     assert (old.waiting, old.overdue, old.never, old.in_time) == (1, 1, 0, False)
