@@ -44,7 +44,7 @@ def measure() -> Figures:
     many, _, _ = _cost(NODES_ // 5, DRIFTED // 5)
     snapshot = _snapshot(NODES_, DRIFTED, "timed")
     began = time.process_time()
-    found = _foretell(snapshot)
+    found = _forecast(snapshot)
     seconds = time.process_time() - began
     size = f"{NODES_} nodes, {WINDOWS} windows of {SCHEDULES} schedules"
     return Figures(
@@ -61,15 +61,15 @@ def _cost(nodes: int, drifted: int) -> tuple[int, int, float]:
     calls = cProfile.Profile()
     calls.enable()
     began = time.process_time()
-    found = _foretell(snapshot)
+    found = _forecast(snapshot)
     took = time.process_time() - began
     calls.disable()
     return pstats.Stats(calls).total_calls, len(found.starts), took  # type: ignore[attr-defined]
 
 
-def _foretell(snapshot: Snapshot) -> Forecast:
+def _forecast(snapshot: Snapshot) -> Forecast:
     found = forecast(snapshot, Settings(), _NOW)
-    assert found.starts, "nothing was foretold"
+    assert found.starts, "nothing starts"
     return found
 
 

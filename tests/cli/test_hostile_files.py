@@ -16,7 +16,7 @@ COMMANDS = {
     "convert": (["convert", "FILE"], 2),
     "simulate": (["simulate", "FILE"], 2),
     "a scenario to look into": (["plan", "--in", "FILE", "--at", "1m"], 2),
-    "a scenario to foretell": (["forecast", "--in", "FILE"], 2),
+    "a scenario to forecast": (["forecast", "--in", "FILE"], 2),
     "settings": (["run", "--config", "FILE"], 2),
     "a kubeconfig": (["run", "--kubeconfig", "FILE"], 2),
 }

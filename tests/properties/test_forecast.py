@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.cli.forecast.asjson import to_json
-from tenure.cli.forecast.foretell import Setting
+from tenure.cli.forecast.forecasting import Setting
 from tenure.cli.forecast.page import as_page
 from tenure.cli.forecast.text import as_text
 from tenure.core.forecast.forecast import Horizon, forecast

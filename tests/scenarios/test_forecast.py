@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tenure.cli.cluster.embedded import scene_of
-from tenure.cli.forecast.foretell import foretell
+from tenure.cli.forecast.forecasting import forecast_of
 from tenure.core.forecast.result import Forecast, Kind
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import read_instant
@@ -82,7 +82,7 @@ def foretold(world: World, days: int) -> tuple[Forecast, dict[str, str]]:
     uids = {
         one["metadata"]["name"]: one["metadata"]["uid"] for one in world.store.list(NODE_CLAIMS)
     }
-    return foretell(scene_of(world), days * DAY, None), uids
+    return forecast_of(scene_of(world), days * DAY, None), uids
 
 
 def assert_calendar_came_true(found: Forecast, played: Played, now: datetime) -> None:

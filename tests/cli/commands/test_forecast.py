@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tenure.cli.forecast.foretell import Setting, foretell
+from tenure.cli.forecast.forecasting import Setting, forecast_of
 from tenure.cli.forecast.text import as_text
 from tenure.cli.main import run
 from tenure.model.api.resource import NODE_POOLS
@@ -165,7 +165,7 @@ def test_a_cluster_is_only_read_and_drift_counts_that_no_replica_has_written() -
             {"spec": {"template": {"metadata": {"labels": {"release": "two"}}}}},
         )
         reading, api = seen(story)
-        found = foretell(reading.evaluated, 2 * DAY, None)
+        found = forecast_of(reading.evaluated, 2 * DAY, None)
         assert api.methods == {"GET"}
         assert {one.reason for one in found.starts} == {"Drifted"}
         text = as_text(found, Setting(where="staging", leader=reading.leader))

@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from xml.etree import ElementTree
 
-from tenure.cli.forecast.foretell import Setting
+from tenure.cli.forecast.forecasting import Setting
 from tenure.cli.forecast.page import as_page
 from tenure.core.facts import Quoted
 from tenure.core.forecast.result import (

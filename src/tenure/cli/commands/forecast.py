@@ -19,7 +19,7 @@ from tenure.cli.cluster.options import (
 
 if TYPE_CHECKING:
     from tenure.cli.cluster.evaluated import EvaluatedCluster
-    from tenure.cli.forecast.foretell import Setting
+    from tenure.cli.forecast.forecasting import Setting
 
 #: When the first nodes of a scenario are up.
 SETTLED: Final = "10m"
@@ -35,7 +35,7 @@ Examples:
 A cluster is only read: with list and get, no Lease, and nothing is written. Nothing is played:
 windows, expiries, protections and deadlines are exact; starts assume that new nodes take as
 long as they usually do, and that pods and manifests stay as they are.
-Exit codes: 0 foretold, whatever there is, 1 the cluster cannot be read, 2 bad input.
+Exit codes: 0 forecast made, whatever is in it, 1 the cluster cannot be read, 2 bad input.
 """
 
 
@@ -107,7 +107,7 @@ def forecast(
 
 def _on_cluster(cluster: Given, question: _Question, output: _Output) -> int:
     from tenure.cli.cluster.read import CannotRead
-    from tenure.cli.forecast.foretell import Setting
+    from tenure.cli.forecast.forecasting import Setting
 
     try:
         reached, reading = reached_and_seen(cluster)
@@ -127,7 +127,7 @@ def _on_cluster(cluster: Given, question: _Question, output: _Output) -> int:
 
 def _in_scenario(scene: Played, question: _Question, output: _Output) -> int:
     from tenure.cli.cluster.embedded import played
-    from tenure.cli.forecast.foretell import Setting
+    from tenure.cli.forecast.forecasting import Setting
 
     with played(*scene) as (_, evaluated):
         setting = Setting(
@@ -145,11 +145,11 @@ def _tell(
     evaluated: EvaluatedCluster, setting: Setting, question: _Question, output: _Output
 ) -> int:
     from tenure.cli.forecast.asjson import to_json
-    from tenure.cli.forecast.foretell import foretell
+    from tenure.cli.forecast.forecasting import forecast_of
     from tenure.cli.forecast.page import as_page
     from tenure.cli.forecast.text import as_text
 
-    found = foretell(evaluated, question.span, question.drains_for)
+    found = forecast_of(evaluated, question.span, question.drains_for)
     if output.as_json:
         click.echo(to_json(found, setting))
     elif output.page is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tenure.cli.forecast.foretell import Setting
+from tenure.cli.forecast.forecasting import Setting
 from tenure.core.forecast.result import Forecast, Peak, PoolForecast, Rotation
 from tenure.model.api.meta import format_time
 

@@ -12,7 +12,7 @@ from html import escape
 from itertools import pairwise
 from typing import Final
 
-from tenure.cli.forecast.foretell import Setting
+from tenure.cli.forecast.forecasting import Setting
 from tenure.cli.forecast.text import (
     clock,
     heading,

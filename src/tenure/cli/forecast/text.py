@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from tenure.cli.forecast.foretell import Setting
+from tenure.cli.forecast.forecasting import Setting
 from tenure.cli.forecast.timeline import Entry, by_day, timeline
 from tenure.cli.view.instants import span, with_relative
 from tenure.core.facts import counted

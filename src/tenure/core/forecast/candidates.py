@@ -36,14 +36,16 @@ from tenure.model.snapshot.snapshot import Snapshot
 
 #: In the order of the pipeline, with their index in it.
 VOLUNTARY: Final = tuple(
-    (order, method) for order, method in enumerate(METHODS) if isinstance(method, VoluntaryMethod)
+    (order, method)
+    for order, method in enumerate(METHODS)
+    if isinstance(method, VoluntaryMethod) and method.traits.voluntary
 )
 
 #: The claims that will say so in a moment, by the type of the condition: no replica has acted yet.
 Unsaid = Mapping[str, frozenset[str]]
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class Candidacy(msgspec.Struct, frozen=True, kw_only=True):
     """A method wants a node from an instant on."""
 
     claim: NodeClaim
@@ -76,14 +78,16 @@ class Blockers(msgspec.Struct, frozen=True):
     drains_until: datetime | None = None
 
 
-def wishes_in(snapshot: Snapshot, now: datetime, until: datetime, unsaid: Unsaid) -> Iterator[Wish]:
+def candidacies_in(
+    snapshot: Snapshot, now: datetime, until: datetime, unsaid: Unsaid
+) -> Iterator[Candidacy]:
     came = snapshot.once(replacements_by_uid)
     for order, method in VOLUNTARY:
         for claim, node, rules in _watched(method, snapshot, unsaid):
             at = _due_at(method, claim, rules, now)
             if at is None or at > until or claim.deleting or is_replaced(claim):
                 continue
-            yield Wish(
+            yield Candidacy(
                 claim=claim,
                 node=node,
                 method=method,
@@ -139,27 +143,29 @@ def as_if_said(claim: NodeClaim, type_: str, now: datetime) -> NodeClaim:
     return msgspec.structs.replace(claim, status=status)
 
 
-def blockers_at(wish: Wish, snapshot: Snapshot, settings: Settings, at: datetime) -> Blockers:
+def blockers_at(
+    candidacy: Candidacy, snapshot: Snapshot, settings: Settings, at: datetime
+) -> Blockers:
     """As the gate of pods and protections sees it at that instant, if the pods stay as they are."""
-    drain = drain_until(wish.node, None, snapshot)
+    drain = drain_until(candidacy.node, None, snapshot)
     placed = any(is_reschedulable(item.pod) for item in drain.pods)
-    if wish.operation is Operation.EXPIRATION:
+    if candidacy.operation is Operation.EXPIRATION:
         return Blockers(len(drain.pods), placed)
-    strict = msgspec.structs.replace(wish.traits, eventual=False)
+    strict = msgspec.structs.replace(candidacy.traits, eventual=False)
     drains_until: datetime | None = None
-    if is_eventual(wish.traits, wish.claim):
-        drains_until, _ = _last(strict, wish, drain, settings, at)
-    until, why = _last(wish.traits, wish, drain, settings, at)
+    if is_eventual(candidacy.traits, candidacy.claim):
+        drains_until, _ = _last(strict, candidacy, drain, settings, at)
+    until, why = _last(candidacy.traits, candidacy, drain, settings, at)
     return Blockers(len(drain.pods), placed, until, why, drains_until)
 
 
 def _last(
-    traits: Traits, wish: Wish, drain: DrainView, settings: Settings, at: datetime
+    traits: Traits, candidacy: Candidacy, drain: DrainView, settings: Settings, at: datetime
 ) -> tuple[datetime | None, Fact | None]:
     """The blocker that ends last."""
     found = [
         (one.until or FOR_EVER, one.fact)
-        for one in blockers_of(traits, wish.claim, drain, settings, at)
+        for one in blockers_of(traits, candidacy.claim, drain, settings, at)
         if not isinstance(one.fact, PdbAllowsNoMore)
     ]
     return max(found, key=lambda one: one[0], default=(None, None))

@@ -15,7 +15,7 @@ import msgspec
 
 from tenure.core.facts import counted
 from tenure.core.forecast.calendar import ForeseenWindow, foreseen
-from tenure.core.forecast.candidates import Unsaid, Wish, wishes_in
+from tenure.core.forecast.candidates import Candidacy, Unsaid, candidacies_in
 from tenure.core.forecast.launches import usual_launches
 from tenure.core.forecast.moments import moments_in
 from tenure.core.forecast.result import (
@@ -64,7 +64,7 @@ def forecast(
     windows = tuple(
         foreseen(one, now, until) for one in windows_for_commands(frozenset(ACTIONS), snapshot)
     )
-    wishes = tuple(wishes_in(snapshot, now, until, unsaid or {}))
+    candidacies = tuple(candidacies_in(snapshot, now, until, unsaid or {}))
     schedule = Schedule(
         Plan(
             snapshot=snapshot,
@@ -72,7 +72,7 @@ def forecast(
             now=now,
             until=until,
             windows=windows,
-            wishes=wishes,
+            candidacies=candidacies,
             drains_for=horizon.drains_for or settings.drain_min,
         )
     )
@@ -82,10 +82,10 @@ def forecast(
         until=schedule.ends_at,
         windows=tuple(_window(one, snapshot, until) for one in windows if one.name),
         budgets=tuple(_budgets(snapshot, now, until)),
-        expiries=tuple(_expiries(wishes, now)),
+        expiries=tuple(_expiries(candidacies, now)),
         moments=moments_in(snapshot, settings, now, until),
         starts=tuple(schedule.starts),
-        pools=tuple(_pools(snapshot, wishes, schedule, now)),
+        pools=tuple(_pools(snapshot, candidacies, schedule, now)),
         peak=schedule.peak,
         notes=tuple(_notes(snapshot, settings, windows, schedule)),
     )
@@ -127,17 +127,17 @@ def _budgets(snapshot: Snapshot, now: datetime, until: datetime) -> Iterator[Bud
             )
 
 
-def _expiries(wishes: Sequence[Wish], now: datetime) -> Iterator[Expiry]:
+def _expiries(candidacies: Sequence[Candidacy], now: datetime) -> Iterator[Expiry]:
     found = [
         Expiry(at=one.due_at, pool=one.claim.pool_name, claim=one.claim.name)
-        for one in wishes
+        for one in candidacies
         if one.traits.reason == Disruption.EXPIRED and one.due_at > now
     ]
     yield from sorted(found, key=lambda one: (one.at, one.claim))
 
 
 def _pools(
-    snapshot: Snapshot, wishes: Sequence[Wish], schedule: Schedule, now: datetime
+    snapshot: Snapshot, candidacies: Sequence[Candidacy], schedule: Schedule, now: datetime
 ) -> Iterator[PoolForecast]:
     launches: Mapping[str, timedelta] = usual_launches(snapshot)
     for name, pool in sorted(snapshot.pools.items()):
@@ -149,7 +149,9 @@ def _pools(
             launch_takes=launches.get(name),
             peak=schedule.peaks.get(name, Peak()),
             rotations=tuple(
-                rotations_of(name, wishes, schedule.starts, schedule.waiting, now, schedule.ends_at)
+                rotations_of(
+                    name, candidacies, schedule.starts, schedule.waiting, now, schedule.ends_at
+                )
             ),
             problem=_problem(pool),
         )

@@ -12,7 +12,7 @@ import msgspec
 
 from tenure.core.disrupt.expiration import ALWAYS, SPREAD, SPREAD_MAX
 from tenure.core.facts import Fact
-from tenure.core.forecast.candidates import VOLUNTARY, Wish
+from tenure.core.forecast.candidates import VOLUNTARY, Candidacy
 from tenure.core.gates.gates import Gate, GateFacts, Operation, changes_at, first_blocked
 from tenure.core.gates.reasons import Disruption
 from tenure.core.marks.timeout import span_of
@@ -30,7 +30,7 @@ SortKey = tuple[bool, int, bool, datetime, int, str]
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    wish: Wish
+    candidacy: Candidacy
     labels: Mapping[str, str]
     generation: int = 0
     approximate: bool = False
@@ -43,9 +43,9 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sort_key(self) -> SortKey:
-        wish = self.wish
-        rank = wish.order, not wish.first, wish.due_at
-        return not wish.launched, *rank, self.pods, wish.node.name
+        candidacy = self.candidacy
+        rank = candidacy.order, not candidacy.first, candidacy.due_at
+        return not candidacy.launched, *rank, self.pods, candidacy.node.name
 
 
 #: The order of the pipeline, then that of arrival.
@@ -56,8 +56,8 @@ class CandidateGroup:
     """Candidates for which the gates answer the same, the first one first."""
 
     def __init__(self, one: Candidate, facts: GateFacts) -> None:
-        self.operation, self.traits = one.wish.operation, one.wish.traits
-        self.pool, self.labels, self.facts = one.wish.claim.pool_name, one.labels, facts
+        self.operation, self.traits = one.candidacy.operation, one.candidacy.traits
+        self.pool, self.labels, self.facts = one.candidacy.claim.pool_name, one.labels, facts
         #: Sorted.
         self.waiting: list[Queued] = []
         self.why: Fact | None = None
@@ -98,8 +98,8 @@ def expires_again(one: Candidate, pool: NodePool, created_at: datetime) -> Candi
     always = pool.spec.disruption.expiration_policy == ALWAYS
     spread = timedelta() if always else min(age / SPREAD, SPREAD_MAX) / 2
     order, method = _EXPIRED
-    wish = msgspec.structs.replace(
-        one.wish,
+    candidacy = msgspec.structs.replace(
+        one.candidacy,
         method=method,
         order=order,
         operation=Operation.EXPIRATION if always else Operation.VOLUNTARY,
@@ -109,7 +109,7 @@ def expires_again(one: Candidate, pool: NodePool, created_at: datetime) -> Candi
     )
     return msgspec.structs.replace(
         one,
-        wish=wish,
+        candidacy=candidacy,
         generation=one.generation + 1,
         approximate=one.approximate or not always,
         was_blocked=False,

@@ -16,7 +16,7 @@ import msgspec
 
 from tenure.core.disrupt.expiration import ALWAYS, expires_at
 from tenure.core.facts import Fact
-from tenure.core.forecast.candidates import Wish
+from tenure.core.forecast.candidates import Candidacy
 from tenure.core.forecast.result import Rotation, Start
 from tenure.core.forecast.schedule import Waiting
 from tenure.core.gates.reasons import Disruption
@@ -31,24 +31,24 @@ _CAUSES: Final = 3
 
 def rotations_of(
     pool: str,
-    wishes: Sequence[Wish],
+    candidacies: Sequence[Candidacy],
     starts: Sequence[Start],
     waiting: Sequence[Waiting],
     now: datetime,
     until: datetime,
 ) -> Iterator[Rotation]:
     """One for each reason for which the pool has candidates, in the order of the pipeline."""
-    mine = [one for one in wishes if one.claim.pool_name == pool]
+    mine = [one for one in candidacies if one.claim.pool_name == pool]
     begun = {one.claim: one for one in starts if one.pool == pool and not one.generation}
     again = [one for one in starts if one.pool == pool and one.generation]
-    left = [one for one in waiting if one.wish.claim.pool_name == pool]
+    left = [one for one in waiting if one.candidacy.claim.pool_name == pool]
     reasons = dict.fromkeys(one.traits.reason for one in sorted(mine, key=lambda one: one.order))
     for reason in (*reasons, *sorted({one.reason for one in again} - reasons.keys())):
         own = [one for one in mine if one.traits.reason == reason]
         # A node that another method has begun with needs this one no more.
         own = [one for one in own if _reason_of(begun.get(one.claim.name), reason) == reason]
         later_ones = [one for one in again if one.reason == reason]
-        stay = [one for one in left if one.wish.traits.reason == reason]
+        stay = [one for one in left if one.candidacy.traits.reason == reason]
         yield _rotation(reason, own, [*_begun(own, begun), *later_ones], stay, now, until)
 
 
@@ -56,26 +56,26 @@ def _reason_of(start: Start | None, otherwise: str) -> str:
     return otherwise if start is None else start.reason
 
 
-def _begun(wishes: Iterable[Wish], begun: dict[str, Start]) -> Iterator[Start]:
-    return (begun[one.claim.name] for one in wishes if one.claim.name in begun)
+def _begun(candidacies: Iterable[Candidacy], begun: dict[str, Start]) -> Iterator[Start]:
+    return (begun[one.claim.name] for one in candidacies if one.claim.name in begun)
 
 
 def _rotation(
     reason: str,
-    wishes: Sequence[Wish],
+    candidacies: Sequence[Candidacy],
     starts: Sequence[Start],
     stay: Sequence[Waiting],
     now: datetime,
     until: datetime,
 ) -> Rotation:
     waits = [_waited(one, now) for one in starts]
-    late = list(_late(wishes, starts, stay, until)) if reason == Disruption.EXPIRED else []
+    late = list(_late(candidacies, starts, stay, until)) if reason == Disruption.EXPIRED else []
     again = sum(bool(one.generation) for one in starts)
     again += sum(bool(one.generation) for one in stay)
     return Rotation(
         reason=reason,
-        now=sum(one.due_at <= now for one in wishes),
-        due=len(wishes) + again,
+        now=sum(one.due_at <= now for one in candidacies),
+        due=len(candidacies) + again,
         again=again,
         started=len(starts),
         late=len(late),
@@ -83,19 +83,22 @@ def _rotation(
         longest=max(waits, default=timedelta()),
         last_start=max((one.at for one in starts), default=None),
         waiting=len(stay),
-        overdue=sum(_has_waited(one.wish, now, until) for one in stay),
+        overdue=sum(_has_waited(one.candidacy, now, until) for one in stay),
         never=sum(one.never for one in stay),
         why=tuple(_causes(stay)),
     )
 
 
 def _late(
-    wishes: Sequence[Wish], starts: Sequence[Start], stay: Sequence[Waiting], until: datetime
+    candidacies: Sequence[Candidacy],
+    starts: Sequence[Start],
+    stay: Sequence[Waiting],
+    until: datetime,
 ) -> Iterator[timedelta]:
     """By how much those become older than they may that exist now, until they start or ``until``."""
     begun = {one.claim: one.at for one in starts if not one.generation}
-    begun |= {one.wish.claim.name: until for one in stay if not one.generation}
-    for one in wishes:
+    begun |= {one.candidacy.claim.name: until for one in stay if not one.generation}
+    for one in candidacies:
         at, limit_at = begun.get(one.claim.name), _limit(one)
         if at is not None and at > limit_at:
             yield at - limit_at
@@ -106,14 +109,14 @@ def _waited(start: Start, now: datetime) -> timedelta:
     return max(start.at - since, timedelta())
 
 
-def _has_waited(wish: Wish, now: datetime, until: datetime) -> bool:
-    since = max(wish.due_at, now)
+def _has_waited(candidacy: Candidacy, now: datetime, until: datetime) -> bool:
+    since = max(candidacy.due_at, now)
     return until - since >= OVERDUE
 
 
-def _limit(wish: Wish) -> datetime:
+def _limit(candidacy: Candidacy) -> datetime:
     """When its node is as old as it may become."""
-    return expires_at(wish.claim, ALWAYS) or wish.due_at
+    return expires_at(candidacy.claim, ALWAYS) or candidacy.due_at
 
 
 def _causes(stay: Iterable[Waiting]) -> Iterator[tuple[int, Fact]]:

@@ -30,7 +30,7 @@ from tenure.core.facts import Fact
 from tenure.core.forecast.allowances import PoolAllowance
 from tenure.core.forecast.begun import Begun, Gone, Joins, counted_labels
 from tenure.core.forecast.calendar import ForeseenWindow
-from tenure.core.forecast.candidates import Blockers, Wish, blockers_at
+from tenure.core.forecast.candidates import Blockers, Candidacy, blockers_at
 from tenure.core.forecast.facts import NotDueLongEnough
 from tenure.core.forecast.groups import Candidate, CandidateGroup, Queued, SortKey, expires_again
 from tenure.core.forecast.launches import usual, usual_launches
@@ -59,7 +59,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     now: datetime
     until: datetime
     windows: tuple[ForeseenWindow, ...]
-    wishes: tuple[Wish, ...]
+    candidacies: tuple[Candidacy, ...]
     #: How long the drain of a node takes that nothing blocks.
     drains_for: timedelta
 
@@ -67,7 +67,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Waiting(msgspec.Struct, frozen=True):
     """A candidate that does not start before the horizon."""
 
-    wish: Wish
+    candidacy: Candidacy
     generation: int
     why: Fact
     #: Whether nothing ends what blocks it.
@@ -114,8 +114,8 @@ class Schedule:
         for event in (*self._begun_before.joins(), *self._begun_before.ends()):
             self._add(*event)
         self._measure(now)
-        for wish in self._plan.wishes:
-            self._add(max(wish.due_at, now), self._candidate(wish))
+        for candidacy in self._plan.candidacies:
+            self._add(max(candidacy.due_at, now), self._candidate(candidacy))
         while True:
             while self._events and self._events[0][0] <= now:
                 self._happen(heappop(self._events)[2], now)
@@ -144,21 +144,21 @@ class Schedule:
 
     # -- candidates ----------------------------------------------------------------------
 
-    def _candidate(self, wish: Wish) -> Candidate:
-        pool = self._snapshot.pools[wish.claim.pool_name]
-        return Candidate(wish=wish, labels=counted_labels(pool, wish.node.labels))
+    def _candidate(self, candidacy: Candidacy) -> Candidate:
+        pool = self._snapshot.pools[candidacy.claim.pool_name]
+        return Candidate(candidacy=candidacy, labels=counted_labels(pool, candidacy.node.labels))
 
     def _becomes_due(self, one: Candidate, now: datetime) -> None:
         if self._has_begun(one):
             return
-        found = blockers_at(one.wish, self._snapshot, self._settings, now)
+        found = blockers_at(one.candidacy, self._snapshot, self._settings, now)
         one = msgspec.structs.replace(one, pods=found.pods)
         if not one.generation and found.until is not None:
             self._blocked_by_pods(one, found)
             return
         if one.was_blocked:
             del self._blocked[bisect_left(self._blocked, one.sort_key)]
-        needs = one.wish.traits.needs_replacement and found.reschedulable
+        needs = one.candidacy.traits.needs_replacement and found.reschedulable
         one = msgspec.structs.replace(one, replaced=needs, drains_until=found.drains_until)
         insort(self._group(one).waiting, (one.sort_key, next(self._count), one))
 
@@ -169,38 +169,45 @@ class Schedule:
             insort(self._blocked, one.sort_key)
         if found.until > self._plan.until:
             never = found.until == FOR_EVER
-            self.waiting.append(Waiting(one.wish, one.generation, found.why, never))
+            self.waiting.append(Waiting(one.candidacy, one.generation, found.why, never))
         else:
             self._add(found.until, msgspec.structs.replace(one, was_blocked=True))
 
     def _group(self, one: Candidate) -> CandidateGroup:
-        wish = one.wish
-        seen = tuple((key, wish.node.labels.get(key)) for key in self._keys)
+        candidacy = one.candidacy
+        seen = tuple((key, candidacy.node.labels.get(key)) for key in self._keys)
         counted = tuple(sorted(one.labels.items()))
-        key = (wish.claim.pool_name, wish.order, wish.operation, seen, counted, one.replaced)
+        key = (
+            candidacy.claim.pool_name,
+            candidacy.order,
+            candidacy.operation,
+            seen,
+            counted,
+            one.replaced,
+        )
         if key not in self._groups:
             self._groups[key] = CandidateGroup(one, self._facts(one))
         return self._groups[key]
 
     def _facts(self, one: Candidate) -> GateFacts:
-        wish, pool = one.wish, self._snapshot.pools[one.wish.claim.pool_name]
+        candidacy, pool = one.candidacy, self._snapshot.pools[one.candidacy.claim.pool_name]
         takes, launches = self._at_most.get(pool.name), tuple[LaunchTime, ...]()
         if one.replaced and takes is not None:
             launches = (LaunchTime(pool.name, takes),)
         return GateFacts(
-            claim=wish.claim,
-            node=wish.node,
+            claim=candidacy.claim,
+            node=candidacy.node,
             pool=pool,
-            windows=self._windows(wish),
+            windows=self._windows(candidacy),
             pauses=tuple(pauses_of(self._snapshot.claims_of_pool(pool.name))),
-            traits=wish.traits,
+            traits=candidacy.traits,
             fleet=PoolFleet(),
             launches=launches,
         )
 
-    def _windows(self, wish: Wish) -> tuple[ForeseenWindow, ...]:
+    def _windows(self, candidacy: Candidacy) -> tuple[ForeseenWindow, ...]:
         """Those that concern it; the gates would leave out the others each time."""
-        actions, labels = wish.traits.window_actions, wish.node.labels
+        actions, labels = candidacy.traits.window_actions, candidacy.node.labels
         found = (one for one in self._plan.windows if one.actions & actions)
         return tuple(one for one in found if one.covers(labels))
 
@@ -224,7 +231,7 @@ class Schedule:
 
     def _has_begun(self, one: Candidate) -> bool:
         """By another method."""
-        return (one.wish.claim.name, one.generation) in self._begun
+        return (one.candidacy.claim.name, one.generation) in self._begun
 
     def _has_waiting(self, group: CandidateGroup) -> bool:
         while group.waiting and self._has_begun(group.waiting[0][2]):
@@ -277,12 +284,12 @@ class Schedule:
         return before + sum(bisect_left(one.waiting, (key,)) for one in self._groups.values())
 
     def _start(self, one: Candidate, group: CandidateGroup, now: datetime) -> None:
-        wish, pool, allowance = one.wish, group.pool, self._pools[group.pool]
-        self._begun.add((wish.claim.name, one.generation))
+        candidacy, pool, allowance = one.candidacy, group.pool, self._pools[group.pool]
+        self._begun.add((candidacy.claim.name, one.generation))
         always = group.operation is Operation.EXPIRATION
         launch = usual(pool, self._usual) if one.replaced else timedelta()
         ends_at = self._drained_at(one, now if always else later(now, launch))
-        if one.generation or wish.node.ready:
+        if one.generation or candidacy.node.ready:
             allowance.take(one.labels)  # One that is not Ready uses the budget already.
         allowance.start(one.labels, now)
         self._measure(now)
@@ -296,10 +303,10 @@ class Schedule:
         start = Start(
             at=now,
             pool=pool,
-            reason=wish.traits.reason,
-            claim=wish.claim.name,
+            reason=candidacy.traits.reason,
+            claim=candidacy.claim.name,
             generation=one.generation,
-            due_at=wish.due_at,
+            due_at=candidacy.due_at,
             ends_at=ends_at,
             replaced=one.replaced,
             approximate=one.approximate,
@@ -307,17 +314,17 @@ class Schedule:
         self.starts.append(start)
 
     def _replace(self, one: Candidate, created_at: datetime) -> None:
-        pool = self._snapshot.pools[one.wish.claim.pool_name]
+        pool = self._snapshot.pools[one.candidacy.claim.pool_name]
         up_at = later(created_at, usual(pool.name, self._usual))
         self._add(up_at, Joins(pool.name, one.labels))
         if (again := expires_again(one, pool, created_at)) is not None:
-            self._add(again.wish.due_at, again)
+            self._add(again.candidacy.due_at, again)
 
     def _drained_at(self, one: Candidate, terminates: datetime) -> datetime | None:
         ends, until = later(terminates, self._plan.drains_for), one.drains_until
         if one.generation or until is None or until <= ends:
             return ends
-        grace = grace_period(one.wish.claim)
+        grace = grace_period(one.candidacy.claim)
         bound = later(terminates, grace) if grace is not None else FOR_EVER
         last = min(until, bound)
         return None if last == FOR_EVER else max(ends, last)
@@ -339,7 +346,7 @@ class Schedule:
                 if self._has_begun(one):
                     continue
                 why = group.why or NotDueLongEnough(group.pool)
-                self.waiting.append(Waiting(one.wish, one.generation, why, self._never(group)))
+                self.waiting.append(Waiting(one.candidacy, one.generation, why, self._never(group)))
 
     def _never(self, group: CandidateGroup) -> bool:
         """Whether what blocks the group has no end."""

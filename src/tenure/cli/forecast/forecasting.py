@@ -35,7 +35,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def foretell(
+def forecast_of(
     evaluated: EvaluatedCluster, span: timedelta, drains_for: timedelta | None
 ) -> Forecast:
     return forecast(
