@@ -319,6 +319,18 @@ def test_with_a_grace_period_it_starts_and_its_drain_lasts_that_long() -> None:
     assert start.ends_at == NOW + BOOT + 6 * HOUR
 
 
+def test_a_node_that_one_method_may_take_does_not_wait_for_another() -> None:
+    """A grace period ends a drain for drift; a recommendation is not that urgent."""
+    claim, node, pod = protected("true", termination_grace_period="6h")
+    said = (*claim.status.conditions, condition("RebalanceRecommended", at=ago(60)))
+    claim = msgspec.structs.replace(
+        claim, status=msgspec.structs.replace(claim.status, conditions=said)
+    )
+    found = foretold(claim, node, pod)
+    assert [one.reason for one in found.starts] == ["Drifted"]
+    assert [one.waiting for one in found.pools[0].rotations] == [0, 0]
+
+
 # -- what has begun, and what no replica has said yet ---------------------------------------
 
 

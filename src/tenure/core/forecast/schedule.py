@@ -341,6 +341,12 @@ class Schedule:
     # -- the end -------------------------------------------------------------------------
 
     def _leave_waiting(self) -> None:
+        # One method may have begun with a node that pods keep from another.
+        self.waiting = [
+            one
+            for one in self.waiting
+            if (one.candidacy.claim.name, one.generation) not in self._begun
+        ]
         for group in self._groups.values():
             for _, _, one in group.waiting:
                 if self._has_begun(one):
