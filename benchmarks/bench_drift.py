@@ -134,7 +134,7 @@ class Cluster:
     def put(self, resource: Resource, manifest: dict[str, Any]) -> None:
         """As the API server would show it."""
         self.version += 1
-        metadata = {"creationTimestamp": "2026-01-05T08:00:00Z", **manifest["metadata"]}
+        metadata = {"creationTimestamp": "2026-01-05T07:58:00Z", **manifest["metadata"]}
         metadata["resourceVersion"] = str(self.version)
         metadata.setdefault("uid", f"uid-of-{manifest['metadata']['name']}")
         shown = {**manifest, "metadata": metadata}

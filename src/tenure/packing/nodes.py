@@ -9,7 +9,7 @@ the pods that run on it count in its zone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -94,31 +94,41 @@ class Nodes:
         topology: Topology,
     ) -> None:
         self._least = least_wanted(pods.classes)
-        bins: list[Bin] = []
-        zones: dict[ZoneShape, Tally] = {}
-        moving = _moving(pods)
+        self._resources, self._topology = pods.resources, topology
+        self._in_order = sorted(nodes, key=lambda node: (not node.initialized, node.name))
+        self._shapes = _Shapes(self._in_order, pods, daemons)
+        self._bins: list[Bin] = []
+        #: Nodes that no pod was tried on yet: a few pods fit on the first of thousands of nodes.
+        self._untried = iter(self._in_order)
+        self._tallies: dict[ZoneShape, Tally] = {}
         #: By the UID of a pod that is to move: where it counts until then.
-        homes: dict[str, ZoneShape] = {}
-        if not any(one.rules.zones for one in pods.classes):
-            # Unschedulable nodes matter only for counts by zone, and no rule needs them here.
-            nodes = (node for node in nodes if self._may_take(node, pods.resources))
-        in_order = sorted(nodes, key=lambda node: (not node.initialized, node.name))
-        shapes = _Shapes(in_order, pods, daemons)
-        for node in in_order:
-            shape = shapes.of(node)
-            free = _free(node, shapes.daemon_requests(shape), pods.resources)
-            tally = topology.tally(node.pods)
+        self._homes: dict[str, ZoneShape] = {}
+        self._zones_count = any(one.rules.zones for one in pods.classes)
+        if self._zones_count:
+            self._count_zones(_moving(pods))
+
+    def _count_zones(self, moving: frozenset[str]) -> None:
+        """By zone and shape, those of unschedulable nodes too."""
+        for node in self._in_order:
             if (zone := node.labels.get(ZONE)) is not None:
-                zones.setdefault((zone, shape), Tally()).merge(tally)
+                here = zone, self._shapes.of(node)
+                self._tallies.setdefault(here, Tally()).merge(self._topology.tally(node.pods))
                 if moving:
-                    here = (pod.uid for pod in node.pods if pod.active and pod.uid in moving)
-                    homes |= dict.fromkeys(here, (zone, shape))
-            if not node.closed and self._any_capacity(free):
-                bins.append(Bin(node, shape, free, tally))
-        self._bins = bins
-        self._shapes = shapes.all
-        self._tallies = zones
-        self._homes = homes
+                    own = (pod.uid for pod in node.pods if pod.active and pod.uid in moving)
+                    self._homes |= dict.fromkeys(own, here)
+
+    def _each(self) -> Iterator[Bin]:
+        """Nodes with capacity, in order; the next one is read when it is asked for."""
+        yield from self._bins
+        for node in self._untried:
+            if not self._may_take(node):
+                continue
+            shape = self._shapes.of(node)
+            free = _free(node, self._shapes.daemon_requests(shape), self._resources)
+            if self._any_capacity(free):
+                bin_ = Bin(node, shape, free, self._topology.tally(node.pods))
+                self._bins.append(bin_)
+                yield bin_
 
     def zones(self) -> list[ZonePart]:
         """What runs where now, with those that stay with their node."""
@@ -128,9 +138,9 @@ class Nodes:
         return [
             ZonePart(
                 zone=here[0],
-                labels=self._shapes[here[1]].labels,
+                labels=self._shapes.all[here[1]].labels,
                 tally=tally,
-                taints=self._shapes[here[1]].taints,
+                taints=self._shapes.all[here[1]].taints,
                 moving=tuple(moving.get(here, ())),
             )
             for here, tally in self._tallies.items()
@@ -143,7 +153,7 @@ class Nodes:
         """
         if not nominated:
             return {}
-        bins = {bin_.name: bin_ for bin_ in self._bins}
+        bins = {bin_.name: bin_ for bin_ in self._each()}
         kept: dict[str, str] = {}
         for one in classes:
             by_node: dict[str, list[Pod]] = {}
@@ -155,14 +165,14 @@ class Nodes:
         return kept
 
     def _keep(self, one: PodClass, pods: Sequence[Pod], bin_: Bin) -> list[str]:
-        if not _accepts(self._shapes[bin_.shape], one.demand):
+        if not _accepts(self._shapes.all[bin_.shape], one.demand):
             return []
         count = bin_.how_many(one, how_many(bin_.free, one.wants, len(pods)))
         if not count:
             return []
         bin_.take(one, count)
         stay = [pod.uid for pod in pods[:count]]
-        if bin_.zone is not None:
+        if self._zones_count and bin_.zone is not None:
             self._tallies[bin_.zone, bin_.shape].add(one.rules, count)
         for uid in stay:
             if (home := self._homes.pop(uid, None)) is not None:
@@ -174,14 +184,14 @@ class Nodes:
         one = waiting.one
         placed: dict[str, str] = {}
         accepts: dict[int, bool] = {}
-        for bin_ in self._bins:
+        for bin_ in self._each():
             if not waiting.left:
                 break
             count = how_many(bin_.free, one.wants, waiting.left)
             if not count:
                 continue
             if bin_.shape not in accepts:
-                accepts[bin_.shape] = _accepts(self._shapes[bin_.shape], one.demand)
+                accepts[bin_.shape] = _accepts(self._shapes.all[bin_.shape], one.demand)
             if accepts[bin_.shape] and (count := bin_.how_many(one, count)):
                 bin_.take(one, count)
                 placed |= dict.fromkeys(waiting.take(count), bin_.name)
@@ -189,9 +199,9 @@ class Nodes:
             self._bins = [bin_ for bin_ in self._bins if self._any_capacity(bin_.free)]
         return placed
 
-    def _may_take(self, node: ExistingNode, resources: Sequence[str]) -> bool:
+    def _may_take(self, node: ExistingNode) -> bool:
         """A first look, without the daemons that would leave less: most nodes are full."""
-        return not node.closed and self._any_capacity(_free(node, {}, resources))
+        return not node.closed and self._any_capacity(_free(node, {}, self._resources))
 
     def _any_capacity(self, free: Sequence[int]) -> bool:
         """False when not even the smallest request fits, so it need not be checked again."""
