@@ -526,6 +526,16 @@ def test_annotations_of_older_releases_are_found_on_living_objects() -> None:
     ]
 
 
+def test_an_old_annotation_is_told_with_its_successor() -> None:
+    kept, protected = {DO_NOT_CONSOLIDATE: "true"}, {DO_NOT_EVICT: "true"}
+    snapshot = snapshot_with(a_node(annotations=kept), a_living_pod("web", annotations=protected))
+    remarks, _ = remarks_on_cluster(snapshot, NOW)
+    said = [one.finding.message for one in remarks if one.finding.code == "OldAnnotation"]
+    assert len(said) == 2
+    assert f'write {DO_NOT_DISRUPT}: "true" on the Node, which blocks drift' in said[0]
+    assert f'write {DO_NOT_DISRUPT}: "true" on the pod' in said[1]
+
+
 def test_a_pod_that_waits_is_held_against_the_pools() -> None:
     pool = a_living_pool(template={"terminationGracePeriod": "1m"})
     waiting = a_pending_pod(spec={"termination_grace_period_seconds": 600}, protected="2m")

@@ -77,6 +77,27 @@ def test_the_calendar_of_a_window(spec: Obj, expected: list[str]) -> None:
     assert living(a_window(**spec)) == [f"{one} MaintenanceWindow/nights" for one in expected]
 
 
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"schedules": [ALL_DAY]}, "leave no gap: it blocks Drift, Repair until it is deleted"),
+        (
+            {"schedules": [], "dates": [PAST]},
+            "the window is never active again: it never blocks Drift, Repair",
+        ),
+        (
+            {"schedules": [], "dates": [PAST], "type": "Allow"},
+            "the window is never active again: it blocks Drift, Repair for ever",
+        ),
+        ({"selector": selecting("team", "data")}, "spec.selector: none of the 2 Nodes is selected"),
+    ],
+)
+def test_what_is_said_of_a_window(spec: Obj, told: str) -> None:
+    window = msgspec.convert(a_window(**spec), MaintenanceWindow)
+    remarks, _ = remarks_on_cluster(snapshot_with(window, a_node("a"), a_node("b")), NOW)
+    assert any(told in str(one) for one in remarks), [str(one) for one in remarks]
+
+
 def test_files_are_told_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": {"a": 1}}}
     windows = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
@@ -11,12 +11,16 @@ from tenure.core.windows.parsed import ParsedWindow, parse_window
 from tenure.core.windows.status import WindowDecider
 from tenure.core.windows.windows import closed_by
 from tenure.model.api.names import NODEPOOL, PROVISIONER_NAME, ZONE
+from tenure.model.api.resource import MAINTENANCE_WINDOWS
 from tenure.model.api.window import MaintenanceWindow
 from tenure.parse.yamltext import Document, read_documents
 from tenure.schema.manifest import check_manifest
 from tenure.schema.structure.crd import CUSTOM_KINDS
+from tenure.sim.world import World
 from tests.core.build import a_node, a_window, body_of, evaluated
+from tests.core.minutes import Recurring, periods
 from tests.folders import ROOT
+from tests.kube.reviews import a_review, admission
 
 WRITTEN = read_documents(ROOT / "tests" / "data" / "proposed-windows.yaml")
 PARSED = {
@@ -41,6 +45,32 @@ def at(day: int, hour: int, minute: int = 0) -> datetime:
 def test_the_schema_accepts_it_and_it_is_understood(document: Document) -> None:
     assert check_manifest(document.value, CUSTOM_KINDS) == []
     assert PARSED[document.value["metadata"]["name"]].problem == ""
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=lambda one: one.value["metadata"]["name"])
+def test_webhook_and_api_store_it_as_it_is_written(document: Document) -> None:
+    _, reviewed = admission().answer(a_review(document.value), at(5, 0))
+    assert reviewed.problems == ()
+    with World() as world:
+        stored = world.apply(document.value)
+        assert {**stored["spec"], **document.value["spec"]} == stored["spec"]
+        world.run(timedelta(seconds=5))
+        window = world.store.get(MAINTENANCE_WINDOWS, "", document.value["metadata"]["name"])
+    (valid,) = (one for one in window["status"]["conditions"] if one["type"] == "Valid")
+    assert valid["status"] == "True"
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=lambda one: one.value["metadata"]["name"])
+def test_it_is_active_when_the_oracle_says(document: Document) -> None:
+    hours = [
+        Recurring(one["cron"], timedelta(hours=int(one["duration"].removesuffix("h"))))
+        for one in document.value["spec"].get("schedules", ())
+    ]
+    window, end = PARSED[document.value["metadata"]["name"]], at(31, 0)
+    expected = periods(hours, at(1, 0), end)
+    for minute in range((end - at(1, 0)) // timedelta(minutes=1)):
+        now = at(1, 0) + minute * timedelta(minutes=1)
+        assert window.phase(now).on is (not hours or expected.active(now)), now
 
 
 @pytest.mark.parametrize(
