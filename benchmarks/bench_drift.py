@@ -38,10 +38,12 @@ from tenure.model.api.resource import (
     NODE_CLAIMS,
     NODE_POOLS,
     NODES,
+    POD_DISRUPTION_BUDGETS,
     PODS,
     Resource,
 )
 from tenure.model.api.window import MaintenanceWindow
+from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
@@ -56,6 +58,8 @@ from tenure.sim.collector import rest_collector
 NODES_ALL: Final = 5_000
 POOLS: Final = 5
 PODS_PER_NODE: Final = 20
+#: Each with a PodDisruptionBudget.
+WORKLOADS: Final = 50
 WINDOWS: Final = 50
 SCHEDULES: Final = 50
 #: Seconds.
@@ -116,6 +120,8 @@ class Cluster:
         self.tables.put(KWOK_NODE_CLASSES, msgspec.convert(node_class, NodeClass))
         for number in range(POOLS):
             self.put(NODE_POOLS, a_pool(number))
+        for number in range(WORKLOADS):
+            self.tables.put(POD_DISRUPTION_BUDGETS, _pdb(number))
         for number in range(nodes):
             pool = self.tables.table(NODE_POOLS)[_pool_name(number)]
             claim = fleet.claim(number) | {"status": fleet.claim_status(number)}
@@ -207,9 +213,14 @@ def _pod(node: int, which: int) -> dict[str, Any]:
             "namespace": "default",
             "uid": f"uid-{name}",
             "creationTimestamp": "2026-01-05T08:00:00Z",
-            "labels": {"app": f"web-{node % 50}"},
+            "labels": {"app": f"web-{node % WORKLOADS}"},
             "ownerReferences": [
-                {"kind": "ReplicaSet", "name": f"web-{node % 50}", "uid": "1", "controller": True}
+                {
+                    "kind": "ReplicaSet",
+                    "name": f"web-{node % WORKLOADS}",
+                    "uid": "1",
+                    "controller": True,
+                }
             ],
         },
         "spec": {
@@ -218,6 +229,17 @@ def _pod(node: int, which: int) -> dict[str, Any]:
         },
         "status": {"phase": "Running"},
     }
+
+
+def _pdb(number: int) -> PodDisruptionBudget:
+    labels = {"app": f"web-{number}"}
+    status = {"disruptionsAllowed": 5, "currentHealthy": 2000, "expectedPods": 2000}
+    manifest = {
+        "metadata": {"name": f"web-{number}", "namespace": "default", "uid": f"uid-pdb-{number}"},
+        "spec": {"selector": {"matchLabels": labels}, "maxUnavailable": 5},
+        "status": status,
+    }
+    return msgspec.convert(manifest, PodDisruptionBudget)
 
 
 def a_window(number: int) -> dict[str, Any]:

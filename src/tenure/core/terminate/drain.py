@@ -35,6 +35,9 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable
 
+#: Those that select a pod, by name.
+Pdbs = tuple[PodDisruptionBudget, ...]
+
 
 class DrainDecider:
     concern = Concern.DRAIN
@@ -160,18 +163,26 @@ def unfinished_pods(nodes: Iterable[Node], snapshot: Snapshot) -> Iterable[Pod]:
 
 
 def _pod_view(pod: Pod, snapshot: Snapshot) -> PodView:
-    return PodView(
-        pod,
-        snapshot.observations.evictions.get(pod.uid),
-        _pdbs_of(pod, snapshot),
-        snapshot.observations.failed_deletions.get(pod.uid),
-    )
+    answer = snapshot.observations.evictions.get(pod.uid)
+    failed_at = snapshot.observations.failed_deletions.get(pod.uid)
+    return PodView(pod, answer, _pdbs_of(pod, snapshot), failed_at)
 
 
-def _pdbs_of(pod: Pod, snapshot: Snapshot) -> tuple[PodDisruptionBudget, ...]:
+def _pdbs_of(pod: Pod, snapshot: Snapshot) -> Pdbs:
+    """A thousand candidates may have the pods of a few workloads, which all have the same labels."""
     in_namespace = snapshot.pdbs_in(pod.namespace)
-    pdbs = (in_namespace[name] for name in sorted(in_namespace))
-    return tuple(b for b in pdbs if matches(b.spec.selector, pod.labels))
+    if not in_namespace:
+        return ()
+    known, key = snapshot.once(_no_pdbs_known), (pod.namespace, frozenset(pod.labels.items()))
+    if key not in known:
+        pdbs = (in_namespace[name] for name in sorted(in_namespace))
+        known[key] = tuple(b for b in pdbs if matches(b.spec.selector, pod.labels))
+    return known[key]
+
+
+def _no_pdbs_known(_: Snapshot) -> dict[tuple[str, frozenset[tuple[str, str]]], Pdbs]:
+    """By namespace and labels; filled as they are asked for, until any object changes."""
+    return {}
 
 
 def _attachments(node: Node, snapshot: Snapshot) -> Iterable[Attachment]:
