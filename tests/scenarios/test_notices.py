@@ -21,7 +21,7 @@ from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND, a_deployment, a_pdb
 from tests.scenarios.test_replacing import is_gone, is_leaving, is_tainted
 from tests.scenarios.test_voluntary import a_cluster, a_fleet, names
-from tests.scenarios.test_windows import a_window, warned
+from tests.scenarios.test_windows import a_window, explained, warned
 
 STAMP = "karpenter.sh/nodeclaim-termination-timestamp"
 MARK = "karpenter.sh/interruption"
@@ -296,6 +296,35 @@ def test_a_fleet_that_is_taken_back_together_is_drained_together() -> None:
         story.run(10 * MINUTE)
         assert not before & names(story)
         assert story.running("web") == 6
+
+
+def test_it_is_explained_who_announced_it_and_until_when() -> None:
+    with Story(*a_cluster(a_deployment(cpu="1500m", annotations=PROTECTED))) as story:
+        story.run(5 * MINUTE)
+        name, _ = interrupt(story, 4 * MINUTE)
+        story.run(MINUTE)
+        for resource, of in ((NODE_CLAIMS, name), (NODES, story.the(NODES)["metadata"]["name"])):
+            text = explained(story, resource, of)
+            assert "Interrupted: provider embedded takes back instance" in text
+            assert "at 2026-01-05T08:09:00Z, in 3m (announced at 2026-01-05T08:05:00Z" in text
+        assert story.running("web") == 1
+
+
+def test_notices_are_counted() -> None:
+    with Story(*a_cluster(a_fleet(2))) as story:
+        story.run(5 * MINUTE)
+        recommend(story)
+        interrupt(story)
+        story.run(5 * MINUTE)
+        counted = story.controller.metrics.render().decode()
+        for line in (
+            'karpenter_interruption_received_messages_total{message_type="interruption"} 1.0',
+            'karpenter_interruption_received_messages_total{message_type="rebalance"} 1.0',
+            "karpenter_interruption_deleted_messages_total 2.0",
+            'tenure_notices_total{message_type="interruption",outcome="taken"} 1.0',
+        ):
+            assert line in counted
+        assert 'reason="interrupted"' in counted
 
 
 # -- recommendations -------------------------------------------------------------------------
