@@ -24,7 +24,7 @@ from tenure.core.marks.interruption import is_interrupted
 from tenure.core.marks.ownership import is_ours
 from tenure.errors import NotLeader, ProviderError, TenureError, shown
 from tenure.model.api.meta import in_utc
-from tenure.model.api.names import CAPACITY_SPOT, REBALANCE_CONDITION
+from tenure.model.api.names import REBALANCE_CONDITION
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.model.cloud.notice import Notice, NoticeKind
@@ -190,17 +190,9 @@ class NoticeWatch:
                 return NoticeOutcome.LATE
             if self._observations.notices.announced(notice.kind, subject, said):
                 pending.new = True
-                self._avoid_offering(notice, claim)
         if not all(_holds(claim, notice) for claim in claims):
             return None
         return NoticeOutcome.TAKEN if pending.new else NoticeOutcome.REPEATED
-
-    def _avoid_offering(self, notice: Notice, claim: NodeClaim) -> None:
-        """A replacement of the same kind would be taken back, too; as Karpenter does it."""
-        if notice.kind is NoticeKind.INTERRUPTION and claim.capacity_type == CAPACITY_SPOT:
-            offering = (claim.instance_type, claim.zone, claim.capacity_type)
-            until = self._clock.now() + self._settings.offering_dry
-            self._observations.node_classes.sold_out((offering,), until)
 
     # -- acknowledging -----------------------------------------------------------------
 
