@@ -261,6 +261,23 @@ def test_a_notice_that_comes_while_tenure_is_down_is_heard_when_it_is_back() -> 
         assert abs(stamp - gone_at) <= SECOND
 
 
+def test_by_a_wrong_clock_no_notice_is_late() -> None:
+    with Story(*a_cluster(a_fleet(1))) as story:
+        story.run(5 * MINUTE)
+        story.infrastructure.faults.set(clock_offset=10 * MINUTE)
+        story.run(MINUTE)
+        name, gone_at = interrupt(story, 5 * MINUTE)
+        story.run(MINUTE)
+        assert not is_leaving(story, name)
+        assert len(pending(story)) == 1
+        story.infrastructure.faults.clear()
+        story.run(MINUTE)
+        assert is_leaving(story, name)
+        assert pending(story) == ()
+        story.run_until(gone_at + 3 * MINUTE)
+        assert story.running("web") == 1
+
+
 def test_a_cloud_that_throttles_is_listened_to_again() -> None:
     with Story(*a_cluster(a_fleet(2))) as story:
         story.run(5 * MINUTE)
@@ -324,7 +341,7 @@ def test_notices_are_counted() -> None:
             'tenure_notices_total{message_type="interruption",outcome="taken"} 1.0',
         ):
             assert line in counted
-        assert 'reason="interrupted"' in counted
+        assert 'reason="interrupted",termination_mode="eventual"} 1.0' in counted
 
 
 # -- recommendations -------------------------------------------------------------------------

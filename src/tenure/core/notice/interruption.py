@@ -117,7 +117,9 @@ class _Steps:
         )
         if not isinstance(action, Delete):
             return verdict
-        return msgspec.structs.replace(verdict, commits=Commitment(reason=COUNTED_AS))
+        # It has a deadline; the exact span would differ from instant to instant.
+        commits = Commitment(reason=COUNTED_AS, bound=USUAL_GRACE)
+        return msgspec.structs.replace(verdict, commits=commits)
 
     def _next_write(self, message: str) -> Action | None:
         claim = self._claim
