@@ -160,26 +160,29 @@ async def read(
     surroundings = _surroundings(client, clock, settings, namespace, notes)
     async with provider.open(surroundings) as cloud:
         observations.repair_statements = cloud.repair_statements
+        looked_at = LookOnlyCloud(BoundedCloud(cloud))
         inventory = Inventory(
             client=client,
-            cloud=LookOnlyCloud(BoundedCloud(cloud)),
+            cloud=looked_at,
             observations=observations,
             clock=clock,
             settings=settings,
             snapshot=snapshot,
             report=lambda error: notes.append(f"instance types are not known: {error}"),
         )
-        await inventory.refresh_types()
-        if not embedded:  # Its instances are known to the process that serves it alone.
-            asked = await ask_once(
-                LookOnlyCloud(BoundedCloud(cloud)),
-                observations,
-                snapshot(),
-                first=_claim_asked_about(about, snapshot()),
-            )
-            notes += _drift_notes(asked)
-        if name:  # Without it the cluster's own instances cannot be told from others.
-            await _or_note(inventory.compare, None, "the cloud's instances", notes)
+
+        async def drifts() -> None:
+            if not embedded:  # Its instances are known to the process that serves it alone.
+                first = _claim_asked_about(about, snapshot())
+                asked = await ask_once(looked_at, observations, snapshot(), first=first)
+                notes.extend(_drift_notes(asked))
+
+        async def instances() -> None:
+            await inventory.refresh_types()
+            if name:  # Without it the cluster's own instances cannot be told from others.
+                await _or_note(inventory.compare, None, "the cloud's instances", notes)
+
+        await asyncio.gather(instances(), drifts())
     evaluator, now = Evaluator(deciders(settings), settings, PATIENCE, UNMOVED), clock.now()
     foresee_refusals(snapshot(), observations, settings, now)
     evaluator.evaluate(snapshot(), (), (), now)
