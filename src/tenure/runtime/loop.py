@@ -16,7 +16,9 @@ from typing import Final
 
 from tenure.core.decision import Concern, Create, Delete, Patch, Verdict
 from tenure.core.policy.deciders import AWAIT_CREATIONS
+from tenure.core.provision.demand import is_reschedulable
 from tenure.kube.cache.cache import Cache, Place
+from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.ports.clock import Clock
@@ -105,10 +107,19 @@ class Loop:
     def finished(self, verdict: Verdict, outcome: Outcome) -> None:
         """An action has ended, well or not."""
         claim = self._cache.tables.table(NODE_CLAIMS).get(verdict.subject.name)
-        self._reporter.acted(self._clock.now(), verdict, outcome, claim)
+        pods = self._reschedulable(claim) if verdict.commits is not None else 0
+        self._reporter.acted(self._clock.now(), verdict, outcome, claim, pods)
         if outcome == OK:
             self._learner.done(verdict, claim, self._clock.now())
         self._waker.wake()
+
+    def _reschedulable(self, claim: NodeClaim | None) -> int:
+        """How many pods a disruption of the claim moves."""
+        if claim is None:
+            return 0
+        snapshot = self._snapshot()
+        nodes = snapshot.nodes_with_provider(claim.provider_id)
+        return sum(is_reschedulable(p) for n in nodes for p in snapshot.pods_on(n).values())
 
     def clock_moved(self, by: timedelta) -> None:
         """The time we count by has jumped: instants of our own move along."""

@@ -64,9 +64,10 @@ class Reporter:
         self._events.ended(verdict)
 
     def acted(
-        self, now: datetime, verdict: Verdict, outcome: Outcome, claim: NodeClaim | None
+        self, now: datetime, verdict: Verdict, outcome: Outcome, claim: NodeClaim | None, pods: int
     ) -> None:
-        self._metrics.acted(verdict, outcome, claim)
+        """``pods``: reschedulable ones on the claim's node."""
+        self._metrics.acted(verdict, outcome, claim, pods)
         self._journal.acted(now, verdict, outcome)
         if outcome == OK:
             self._events.acted(verdict, claim)

@@ -233,6 +233,8 @@ def test_voluntary_disruptions_are_counted_by_their_reason() -> None:
         assert counted(story, disrupted, reason="drifted", termination_mode="graceful") == 1
         drifted = {"decision": "replace", "reason": "drifted", "consolidation_type": ""}
         assert counted(story, DECISIONS, **drifted) == 1
+        pods = "karpenter_pods_disruption_initiated_total"
+        assert counted(story, pods, reason="drifted", nodepool="general") == 1
         story.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 0}})
         story.run(5 * MINUTE)
         assert counted(story, disrupted, reason="empty", termination_mode="graceful") == 1
@@ -242,6 +244,7 @@ def test_voluntary_disruptions_are_counted_by_their_reason() -> None:
         by_pool = "karpenter_voluntary_disruption_decisions_by_nodepool_total"
         assert counted(story, by_pool, nodepool="general", **empty) == 1
         assert counted(story, DECISIONS) == 2
+        assert counted(story, pods) == 1, "none was on the empty node"
 
 
 def test_a_replacement_that_fails_is_counted_by_the_reason_of_its_command() -> None:

@@ -73,6 +73,13 @@ CLAIMS_DISRUPTED: Final = Named(
     "Claims that we set out to end, or to reboot, by why: time-outs of new nodes, unhealthy, …; "
     "each once. The mode is forceful (at once), eventual (by a deadline) or graceful (no deadline).",
 )
+PODS_DISRUPTED: Final = Named(
+    "karpenter_pods_disruption_initiated_total",
+    _C,
+    ("reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"),
+    "Pods that would be created elsewhere, on the nodes that we set out to end by a repair, a reboot or "
+    "voluntary disruption, when that was committed.",
+)
 CLAIMS_UNHEALTHY: Final = Named(
     "karpenter_nodeclaims_unhealthy_disrupted_total",
     _C,

@@ -52,6 +52,7 @@ class Metrics:
         self.claims_created = self._counter(names.CLAIMS_CREATED)
         self.claims_terminated = self._counter(names.CLAIMS_TERMINATED)
         self.claims_disrupted = self._counter(names.CLAIMS_DISRUPTED)
+        self.pods_disrupted = self._counter(names.PODS_DISRUPTED)
         self.claims_unhealthy = self._counter(names.CLAIMS_UNHEALTHY)
         self.decisions = self._counter(names.DECISIONS)
         self.decisions_by_pool = self._counter(names.DECISIONS_BY_POOL)
@@ -105,7 +106,10 @@ class Metrics:
             child = self._verdicts[kind] = self.verdicts.labels(kind[0].value, kind[1].value)
         child.inc()
 
-    def acted(self, verdict: Verdict, outcome: Outcome, claim: NodeClaim | None) -> None:
+    def acted(
+        self, verdict: Verdict, outcome: Outcome, claim: NodeClaim | None, pods: int = 0
+    ) -> None:
+        """``pods``: reschedulable ones on the claim's node."""
         action = verdict.action
         self.actions.labels(type(action).__name__, outcome.ended).inc()
         if isinstance(action, Evict) and outcome.ended not in _UNSENT:
@@ -120,7 +124,7 @@ class Metrics:
             why = _snake_case(action.disrupts_for) or "provisioned"
             self.claims_created.labels(why, pool, "false").inc()
         elif verdict.commits is not None:
-            self._disrupted(verdict.commits, claim)
+            self._disrupted(verdict.commits, claim, pods)
         elif isinstance(action, Delete) and (reason := _DISRUPTED.get(verdict.reason)):
             self._disrupted(Commitment(reason=reason, bound=_stamped(claim)), claim)
 
@@ -134,10 +138,11 @@ class Metrics:
         self.decisions.labels(*labels).inc()
         self.decisions_by_pool.labels(claim.pool_name if claim else "", *labels).inc()
 
-    def _disrupted(self, what: Commitment, claim: NodeClaim | None) -> None:
+    def _disrupted(self, what: Commitment, claim: NodeClaim | None, pods: int = 0) -> None:
         pool, terms, image = _whose(claim)
         mode = _mode(what.bound, claim)
         self.claims_disrupted.labels(what.reason, pool, terms, "", mode).inc()
+        self.pods_disrupted.labels(what.reason, pool, terms, "", mode).inc(pods)
         if what.condition:
             condition = _snake_case(what.condition)
             self.claims_unhealthy.labels(condition, pool, terms, image, mode).inc()
