@@ -13,6 +13,7 @@ from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.values.duration import Duration
 from tenure.model.values.problem import Problem, Problems, in_one_line
 
+_CLOSED: Final = "no node is disrupted before the budget is raised"
 #: How many objects a sentence names.
 _NAMED: Final = 3
 
@@ -143,7 +144,7 @@ class BudgetUse(Fact, frozen=True, kw_only=True):
         if used < self.limit or self.schedule:
             return ""
         if not self.limit:
-            return "; no node is disrupted before the budget is raised"
+            return f"; {_CLOSED}"
         over = used - self.limit
         return f"; the next is disrupted when {_are_over(over + 1)} over"
 
@@ -187,7 +188,8 @@ class VelocityUse(BudgetUse, frozen=True, kw_only=True):
         starts = "1 start" if self.limit == 1 else f"{self.limit} starts"
         budget = f"budget {self._name()} of NodePool {self.pool}"
         allows = f"allows {starts} in any {self.within} for {nodes}{self._which()}"
-        return f"{budget} {allows}, and {self._used()}"
+        closed = "" if self.limit else f"; {_CLOSED}"
+        return f"{budget} {allows}, and {self._used()}{closed}"
 
     def gist(self) -> object:
         return super().gist(), self.within, self.next_at
