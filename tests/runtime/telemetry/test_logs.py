@@ -7,13 +7,17 @@ import errno
 import io
 import json
 import logging
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from tenure.core.decision import Blocker, Concern, Create, Evict, Subject, Verdict
-from tenure.core.facts import Quoted
+from tenure.core.disrupt.facts import CandidatesWait
+from tenure.core.facts import Fact, Quoted
+from tenure.core.gates.facts import BudgetUse
 from tenure.core.reasons import Reason
 from tenure.errors import Unavailable
 from tenure.model.api.resource import NODE_CLAIMS
@@ -181,6 +185,26 @@ def test_a_verdict_that_says_the_same_on_another_version_is_not_told_again() -> 
         desk.journal.decided(at, a_verdict(recheck_at=at))
     desk.journal.decided(NOON, a_verdict("waits no more"))
     assert [line["because"] for line in desk.lines()] == ["waits", "waits no more"]
+
+
+def test_a_crowd_of_candidates_that_goes_one_by_one_is_told_now_and_then() -> None:
+    """And what a budget says of the others that are disrupted meanwhile is no news of a node."""
+    desk = Desk()
+    for left in range(100, 0, -1):
+        going = tuple(f"node-{left + more}" for more in range(10))
+        waits = CandidatesWait(left, left, None, (("Drifted", left),), (("budgets", left),), 10)
+        used = BudgetUse(pool="general", nodes="10%", limit=10, total=100, leaving=going)
+        said_of: list[tuple[Subject, Fact]] = [
+            (Subject("NodePool", "general"), waits),
+            (Subject("NodeClaim", "last"), used),
+        ]
+        for subject, fact in said_of:
+            verdict = msgspec.structs.replace(a_verdict(subject=subject), facts=(fact,))
+            desk.journal.decided(NOON, verdict)
+    desk.journal.catch_up()
+    said = Counter(line["subject"] for line in desk.lines() if line["message"] == "verdict")
+    assert said["NodeClaim/last"] == 1
+    assert 0 < said["NodePool/general"] <= 19
 
 
 def test_only_the_last_entries_are_kept_and_can_be_picked_by_subject() -> None:
