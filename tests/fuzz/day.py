@@ -10,6 +10,7 @@ instant of it.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from random import Random
@@ -18,6 +19,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.reasons import Reason
+from tenure.model.api.names import DISRUPTION_REASON
 from tenure.model.settings import Settings
 from tenure.sim.history import Entry
 from tenure.sim.world import World, WorldOptions
@@ -42,7 +44,7 @@ from tests.fuzz.rest import (
     unfinished,
     unsettled,
 )
-from tests.fuzz.voluntary import VOLUNTARY_DEEDS, lift_everything
+from tests.fuzz.voluntary import VOLUNTARY_DEEDS, lift_everything, prepare
 from tests.runtime.worlds import Tapped
 
 #: Events of a watch may come 15 seconds apart, one after the other.
@@ -60,6 +62,8 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     rest: timedelta = timedelta(minutes=20)
     deeds: tuple[Deed, ...] = DEEDS
     settings: Settings = Settings()
+    #: What is different from the beginning.
+    begins: Callable[[Tapped, Random], object] = lambda world, random: None
     #: What users take back once the trouble is over.
     lifts: Callable[[Tapped], object] = lambda world: None
     #: Whether nothing may then be left that Tenure would take away by choice.
@@ -75,7 +79,7 @@ DRIFTY: Final = msgspec.structs.replace(
     SHORT, deeds=DRIFT_DEEDS, settings=Settings(voluntary_disruption=False)
 )
 VOLUNTARY: Final = msgspec.structs.replace(
-    SHORT, deeds=VOLUNTARY_DEEDS, lifts=lift_everything, chosen=True
+    SHORT, deeds=VOLUNTARY_DEEDS, begins=prepare, lifts=lift_everything, chosen=True
 )
 UNHEALTHY_DAY: Final = msgspec.structs.replace(SHORT, deeds=UNHEALTHY_DEEDS)
 
@@ -89,6 +93,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     drifted: int
     #: Nodes that left once their replacement was there.
     replaced: int
+    #: Commands that were begun, by their reason.
+    begun: dict[str, int]
     crashes: int
     events: int
     #: How often each rule of the checkers was asked.
@@ -114,6 +120,7 @@ def live(seed: int, pace: Pace = LONG) -> Outcome:
             reboots=len(world.cloud_tap.of("reboot")),
             drifted=len({e.subject for e in _told(world, Reason.DRIFTED)}),
             replaced=len({e.subject for e in _told(world, Reason.REPLACED)}),
+            begun=_begun(world),
             crashes=crashes,
             events=len(world.history.entries),
             asked=dict(world.checkers.asked),
@@ -125,6 +132,7 @@ def live(seed: int, pace: Pace = LONG) -> Outcome:
 
 def _trouble(world: Tapped, random: Random, pace: Pace) -> int:
     populate(world, random)
+    pace.begins(world, random)
     set_faults(world, random)
     crashes = 0
     while world.elapsed < pace.trouble:
@@ -163,6 +171,13 @@ def _calm(world: Tapped, pace: Pace) -> list[str]:
 
 def _told(world: Tapped, reason: Reason) -> Iterator[Entry]:
     return (e for e in world.history.entries if e.reason == reason and "NodeClaim" in e.subject)
+
+
+def _begun(world: Tapped) -> dict[str, int]:
+    """By the marks that Tenure has asked for; one whose answer was lost counts twice."""
+    asked = (call.body for call in world.api_tap.of("PATCH", "/nodeclaims/"))
+    marks = ((body.get("metadata") or {}).get("annotations") or {} for body in asked)
+    return dict(Counter(mark[DISRUPTION_REASON] for mark in marks if mark.get(DISRUPTION_REASON)))
 
 
 def _failed_evaluations(world: World) -> list[str]:

@@ -77,7 +77,9 @@ def _seeds(first: int | None) -> Iterator[int]:
 
 
 def _tell(outcome: Outcome, pace: Pace) -> int:
+    begun = ", ".join(f"{count} {reason}" for reason, count in sorted(outcome.begun.items()))
     what = f"{outcome.launched} launches, {outcome.crashes} crashes, {outcome.events} events"
+    what += f"; begun: {begun or 'nothing'}"
     if not outcome.problems:
         print(f"seed {outcome.seed}: fine ({what})", flush=True)
         return 0

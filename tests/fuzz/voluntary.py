@@ -23,9 +23,11 @@ from tenure.model.api.resource import (
     NODES,
 )
 from tenure.model.api.window import ACTIONS
+from tenure.model.cloud.instance import InstanceState
 from tests.builders import Manifest
 from tests.fuzz.deeds import (
     DEEDS,
+    SECOND,
     Deed,
     become_unhealthy,
     change_repair,
@@ -44,6 +46,19 @@ MINUTE: Final = timedelta(minutes=1)
 AGES: Final = ("4m", "8m", "15m")
 #: The pattern of the field allows it, and there is no such zone: the window cannot be read.
 NO_ZONE: Final = "Mars/Olympus"
+
+
+def prepare(world: Tapped, random: Random) -> None:
+    """Before the first node is there: most pools let theirs become only minutes old."""
+    for pool in world.store.list(NODE_POOLS):
+        age = random.choice((*AGES, "720h"))
+        policy = random.choice(("WhenAllowed", "WhenAllowed", "Always"))
+        budgets = random.choice(([], [{"nodes": "50%"}], [{"nodes": "1", "within": "2m"}]))
+        spec = {
+            "template": {"spec": {"expireAfter": age}},
+            "disruption": {"expirationPolicy": policy, "budgets": budgets},
+        }
+        world.store.patch(NODE_POOLS, "", pool["metadata"]["name"], {"spec": spec})
 
 
 # -- maintenance windows ---------------------------------------------------------------
@@ -181,6 +196,13 @@ def recommend(world: Tapped, random: Random) -> None:
     world.store.patch(NODE_CLAIMS, "", name, status, subresource="status")
 
 
+def interrupt(world: Tapped, random: Random) -> None:
+    """The cloud wants an instance back, soon."""
+    ours = [i.provider_id for i in world.cloud.instances() if i.state is InstanceState.RUNNING]
+    if ours:
+        world.cloud.interrupt(random.choice(ours), random.choice((30, 120, 300)) * SECOND)
+
+
 # -- at the end ------------------------------------------------------------------------
 
 
@@ -216,6 +238,7 @@ VOLUNTARY_DEEDS: Final[tuple[Deed, ...]] = (
     release_image,
     pin_image,
     *[recommend] * 3,
+    interrupt,
     switch,
     become_unhealthy,
     change_repair,
