@@ -11,7 +11,7 @@ import pytest
 
 from tenure.sim.check.rules import RULES
 from tests.folders import ROOT
-from tests.fuzz.day import DRIFTY, HELD, LEAKY, SHORT, UNHEALTHY_DAY, live
+from tests.fuzz.day import DRIFTY, HELD, LEAKY, SHORT, UNHEALTHY_DAY, VOLUNTARY, live
 
 #: Days that showed something once stay here, with what it was.
 KEPT = {
@@ -23,7 +23,7 @@ KEPT = {
 
 
 #: Days that together reach every rule of the checkers.
-REACHING = ((1, LEAKY), (2, HELD), (3, HELD), (4, UNHEALTHY_DAY))
+REACHING = ((1, LEAKY), (2, HELD), (3, HELD), (4, UNHEALTHY_DAY), (3, VOLUNTARY))
 
 
 @pytest.mark.parametrize("seed", [*range(1, 13), *KEPT])
@@ -57,6 +57,13 @@ def test_on_a_day_of_releases_and_edits_every_claim_knows_whether_it_has_drifted
 @pytest.mark.parametrize("seed", [4, 5])
 def test_a_day_on_which_repairs_are_held_ends_at_rest_too(seed: int) -> None:
     assert live(seed, HELD).problems == ()
+
+
+@pytest.mark.parametrize("seed", [2, 3, 15])
+def test_a_day_on_which_nodes_are_taken_away_by_choice_ends_at_rest_too(seed: int) -> None:
+    outcome = live(seed, VOLUNTARY)
+    assert outcome.problems == ()
+    assert sum(outcome.begun.values()) > 0
 
 
 def test_random_days_reach_every_rule_of_the_checkers() -> None:
