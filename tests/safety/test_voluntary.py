@@ -205,10 +205,11 @@ def test_its_deadline_is_what_was_announced(at: Any, leaving: bool, said: str) -
 # -- replacements that are left over ---------------------------------------------------------
 
 
-def left_over(*more: Any, named: str = "", **old: Any) -> str | None:
+def left_over(*more: Any, named: str = "", protection: str = "false", **old: Any) -> str | None:
     marks = {names.REPLACED_BY: named} if named else {}
     replaced = a_claim("old", annotations=marks, **old)
-    claim = a_claim(annotations={names.REPLACES: "uid-old", names.NOMINATED_PODS: "uid-waits"})
+    annotations = {names.REPLACES: "uid-old", names.NOMINATED_PODS: "uid-waits"}
+    claim = a_claim(annotations=annotations | {names.DO_NOT_DISRUPT: protection})
     closed = [{"nodes": "0"}]
     return asked(claim, replaced, *more, ground=Ground.LEFT_OVER, budgets=closed)
 
@@ -222,6 +223,12 @@ def test_one_that_is_counted_on_must_not_go() -> None:
     assert "it replaces NodeClaim old" in str(left_over(deletion_timestamp=ago(5)))
     gone = a_claim(annotations={names.REPLACES: "uid-gone"})
     assert "no replacement of a claim" in str(asked(gone, ground=Ground.LEFT_OVER))
+
+
+def test_one_that_a_user_protects_must_not_go() -> None:
+    assert "do-not-disrupt" in str(left_over(protection="true"))
+    node = a_node(annotations={names.DO_NOT_DISRUPT: "true"})
+    assert "do-not-disrupt" in str(left_over(node))
 
 
 def test_one_that_a_pod_uses_must_not_go() -> None:

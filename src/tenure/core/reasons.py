@@ -438,8 +438,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.REPLACEMENT_LEFT_OVER: ReasonInfo(
         "The claim was launched as a replacement, and the node that it was to replace stays. It is "
-        "removed if no pod uses it, whatever windows and budgets say; else it stays as a node like "
-        "any other.",
+        "removed if no pod uses it and no annotation karpenter.sh/do-not-disrupt protects it, whatever "
+        "windows and budgets say; else it stays as a node like any other.",
         event=_NORMAL,
     ),
     Reason.STALE_DEADLINE: ReasonInfo(

@@ -90,7 +90,15 @@ def one_node(d: Departure) -> str | None:
 
 def vetoed(d: Departure) -> str | None:
     """Neither Node nor claim carry a veto: do-not-repair; of other reasons do-not-disrupt."""
-    veto = veto_of(d.reason)
+    return _forbidden(d, veto_of(d.reason))
+
+
+def protected(d: Departure) -> str | None:
+    """Neither Node nor claim carry do-not-disrupt."""
+    return _forbidden(d, names.DO_NOT_DISRUPT)
+
+
+def _forbidden(d: Departure, veto: str) -> str | None:
     things: tuple[Node | NodeClaim, ...] = (d.claim, *d.nodes)
     for thing in things:
         if asked_for(thing, veto, d.now):
@@ -276,7 +284,7 @@ RULES: Final[Mapping[Ground, tuple[Rule, ...]]] = {
     Ground.EXPIRED: (one_node, unreadable, switched_off, windows, expired),
     # The instance goes anyway: nothing else is asked.
     Ground.INTERRUPTED: (interrupted,),
-    Ground.LEFT_OVER: (unreadable, left_over),
+    Ground.LEFT_OVER: (unreadable, protected, left_over),
     Ground.REPAIR: (one_node, unreadable, switched_off, vetoed, windows, unhealthy, breakers),
     Ground.REPAIR_FORCED: (
         one_node,

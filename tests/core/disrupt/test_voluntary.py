@@ -13,6 +13,7 @@ from tenure.core.disrupt.expiration import expires_at
 from tenure.core.disrupt.facts import (
     CandidatesWait,
     LeftOverInUse,
+    LeftOverProtected,
     LeftOverRemoved,
     NodeDrifted,
     NodeExpired,
@@ -27,8 +28,10 @@ from tenure.core.disrupt.facts import (
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.gates.facts import WindowClosesTooSoon
+from tenure.core.protect.protection import Protection
 from tenure.core.reasons import Reason
 from tenure.core.windows.facts import WindowBlocks
+from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.names import (
     DISRUPTION_REASON,
     DO_NOT_DISRUPT,
@@ -480,6 +483,19 @@ def test_a_replacement_without_a_command_is_removed() -> None:
 def test_one_that_pods_use_loses_its_mark_and_stays(pod: Any) -> None:
     told = on_claim(*left_over(), pod, name="b")
     assert told.facts == (LeftOverInUse("b", "a"),)
+    assert body_of(told)["metadata"]["annotations"] == {REPLACES: None}
+
+
+@pytest.mark.parametrize("on", ["node", "claim"])
+def test_one_that_a_user_protects_loses_its_mark_and_stays(on: str) -> None:
+    marks = {DO_NOT_DISRUPT: "true"}
+    *others, claim, node = left_over()
+    if on == "claim":
+        claim = a_claim("b", annotations={REPLACES: "uid-a", **marks})
+    else:
+        node = a_node("node-b", claim="b", annotations=marks)
+    told = on_claim(*others, claim, node, name="b")
+    assert told.facts == (LeftOverProtected("b", "a", Protection("true", FOR_EVER)),)
     assert body_of(told)["metadata"]["annotations"] == {REPLACES: None}
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from tenure.core.facts import AT, Fact, counted, sentence, some, unreadable
 from tenure.core.gates.gates import Gate
+from tenure.core.protect.protection import Protection
 from tenure.core.provision.facts import CheapestFit, ClaimRefused
 from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.values.duration import Duration, compact
@@ -488,6 +489,15 @@ class LeftOverInUse(Fact, frozen=True):
         return f"NodeClaim {self.replaces} stays, and pods use its replacement {self.claim}, which stays, too"
 
 
+class LeftOverProtected(Fact, frozen=True):
+    claim: str
+    replaces: str
+    why: Fact
+
+    def __str__(self) -> str:
+        return f"NodeClaim {self.replaces} stays, and its replacement {self.claim} stays, too: {self.why}"
+
+
 class LeftOverRemoved(Fact, frozen=True):
     claim: str
     replaces: str
@@ -604,6 +614,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ReplacementUnreadable(unreadable("NodeClaim", "general-26szh", "status"), AT),
     LeftOverKept("general-26szh", "general-4nv74", AT),
     LeftOverInUse("general-26szh", "general-4nv74"),
+    LeftOverProtected("general-26szh", "general-4nv74", Protection("true", FOR_EVER)),
     LeftOverRemoved("general-26szh", "general-4nv74"),
     ToleratedAgain(AT),
     MoreReplacements(("general-26szh",)),

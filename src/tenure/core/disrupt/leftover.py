@@ -5,15 +5,16 @@ name it. Of each of these, the first that applies:
 
 1. kept      pods of a node were planned for in this pass, and may count on it: it is looked at again;
 2. new       it was created a moment ago: its command may be about to begin;
-3. in use    a pod is there, or pods that wait for capacity fit on it: it loses its mark, and is a node
-             like any other from then on;
+3. in use    a pod is there, or pods that wait for capacity fit on it, or a user protects it
+             (``karpenter.sh/do-not-disrupt`` on the Node or its claim): it loses its mark, and is a
+             node like any other from then on;
 4. removed   its claim is deleted. It is nothing that a user has: neither windows nor budgets are asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -21,12 +22,19 @@ import msgspec
 
 from tenure.core.decision import Concern, Ground, Verdict
 from tenure.core.disrupt.emptiness import is_occupied
-from tenure.core.disrupt.facts import LeftOverInUse, LeftOverKept, LeftOverRemoved
+from tenure.core.disrupt.facts import (
+    LeftOverInUse,
+    LeftOverKept,
+    LeftOverProtected,
+    LeftOverRemoved,
+)
 from tenure.core.disrupt.passes import Pass
+from tenure.core.facts import Fact
 from tenure.core.marks.command import forget_replaced, names_replacement, replaced_uids
 from tenure.core.marks.ownership import is_ours, room_of
+from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
-from tenure.core.verdicts import say
+from tenure.core.verdicts import no_later, say
 from tenure.core.writes import as_evaluated, delete_claim
 from tenure.model.api.meta import later
 from tenure.model.api.node import Node
@@ -73,14 +81,10 @@ def left_over_verdict(one: LeftOver, shared: Pass) -> Verdict:
         return _say(claim, Reason.REPLACEMENT_LEFT_OVER, new, recheck_at=new_until)
     plan = shared.simulation.plan_empty(one.room, shared.settings, now, shared.reservations)
     if one.occupied or plan.why is not None:
-        used = LeftOverInUse(claim.name, one.replaced)
-        return _say(
-            claim,
-            Reason.REPLACEMENT_LEFT_OVER,
-            used,
-            action=forget_replaced(claim),
-            recheck_at=plan.changes_at,
-        )
+        return _stays(claim, LeftOverInUse(claim.name, one.replaced), plan.changes_at)
+    if (protection := _protection(one, now)) is not None:
+        protected = LeftOverProtected(claim.name, one.replaced, protection)
+        return no_later(_stays(claim, protected, plan.changes_at), protection.ends_at)
     action = delete_claim(claim, Ground.LEFT_OVER)
     if len(one.nodes) == 1:
         action = msgspec.structs.replace(action, precondition=as_evaluated(one.nodes[0]))
@@ -88,3 +92,14 @@ def left_over_verdict(one: LeftOver, shared: Pass) -> Verdict:
     return _say(
         claim, Reason.REPLACEMENT_LEFT_OVER, removed, action=action, recheck_at=plan.changes_at
     )
+
+
+def _stays(claim: NodeClaim, why: Fact, changes_at: datetime | None) -> Verdict:
+    action = forget_replaced(claim)
+    return _say(claim, Reason.REPLACEMENT_LEFT_OVER, why, action=action, recheck_at=changes_at)
+
+
+def _protection(one: LeftOver, now: datetime) -> Protection | None:
+    things: tuple[Node | NodeClaim, ...] = (*one.nodes, one.claim)
+    found = (protection_on(thing) for thing in things)
+    return next((it for it in found if it is not None and now < it.until), None)

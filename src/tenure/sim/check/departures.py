@@ -84,7 +84,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
         elif self._expires_always():
             yield "past a switch", self._off("Expired")
             yield "inside a window", self._window(nodes, "Expired")
-        elif is_left_over(self.claim, self.state[r.NODE_CLAIMS], self.pods):
+        elif self._is_left_over(nodes):
             yield "unfounded deletion", ""
         elif not (self._timed_out() or self._lost(nodes) or self._reboot_failed()):
             yield from self._forced(nodes)
@@ -151,6 +151,11 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def _pool(self) -> Obj | None:
         return self.state[r.NODE_POOLS].get(read.labels(self.claim).get(_POOL, ""))
+
+    def _is_left_over(self, nodes: Sequence[Obj]) -> bool:
+        """A replacement that nothing waits for, and no user protects."""
+        left_over = is_left_over(self.claim, self.state[r.NODE_CLAIMS], self.pods)
+        return left_over and not self._veto(nodes, "Empty")
 
     def _veto(self, nodes: Sequence[Obj], reason: str) -> str:
         key = read.DO_NOT_REPAIR if reason == "Unhealthy" else read.DO_NOT_DISRUPT
