@@ -195,7 +195,6 @@ class Controller:
             clock=self._clock,
             settings=self.settings,
             snapshot=self.snapshot,
-            clock_off=self.times.off,
             report=report,
             settled=self.metrics.notice_settled,
             acknowledged=lambda notice: self.metrics.notice_acknowledged(notice, self._clock.now()),

@@ -90,18 +90,14 @@ class NoticeWatch:
         clock: Clock,
         settings: Settings,
         snapshot: Callable[[], Snapshot],
-        clock_off: Callable[[], str] = lambda: "",
         report: Callable[[TenureError], None] = lambda _: None,
         settled: Callable[[Notice | None, NoticeOutcome], None] = lambda _, __: None,
         acknowledged: Callable[[Notice], None] = lambda _: None,
     ) -> None:
-        """``clock_off``: how our clock is wrong; empty: it agrees with the API server's.
-
-        ``settled``, ``acknowledged``: count what became of a notice; None: it could not be read."""
+        """``settled``, ``acknowledged``: count what became of a notice; None: it could not be read."""
         self._cloud, self._observations = cloud, observations
         self._clock, self._settings = clock, settings
         self._snapshot, self._report = snapshot, report
-        self._clock_off = clock_off
         self._count, self._count_acknowledged = settled, acknowledged
         self._bucket = Bucket(RATE, BURST, clock)
         # Its jitter is its own, so that no other choice of the same seed depends on it.
@@ -191,8 +187,7 @@ class NoticeWatch:
             if _holds(claim, notice):
                 continue
             if _is_late(claim, said, self._clock.now()):
-                # By a wrong clock it may only seem so.
-                return None if self._clock_off() else NoticeOutcome.LATE
+                return NoticeOutcome.LATE
             if self._observations.notices.announced(notice.kind, subject, said):
                 pending.new = True
         if not all(_holds(claim, notice) for claim in claims):
