@@ -180,6 +180,8 @@ def test_where_nothing_had_to_be_launched_it_goes_at_once() -> None:
 
 def test_before_it_is_closed_or_while_it_is_rolled_back_nothing_is_done() -> None:
     assert not verdicts(going(), unhealthy_node(taints=()), POD, *come())
+    unsaid = msgspec.structs.replace(going(), status=a_claim().status)
+    assert not verdicts(unsaid, unhealthy_node(), POD, *come()), "it has not said why it goes"
     assert not verdicts(going(marks={DO_NOT_REPAIR: "true"}), unhealthy_node(), POD, *come())
     assert not verdicts(going(by="b,gone"), unhealthy_node(), POD, *come())
 

@@ -1,7 +1,7 @@
 """Terminate a node whose replacements are initialized: the last step, and there is no way back.
 
 The replacements took pods while they came up, and the cluster has changed. So of each command whose
-replacements are all initialized, the first of these that applies:
+replacements are all initialized and whose marks are all written, the first of these that applies:
 
 1. tolerated   what the method wanted has changed and is not due: it waits for that;
 2. pods came   to a node that goes only because it is empty: the command is rolled back;
@@ -47,10 +47,9 @@ from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
 from tenure.core.facts import Fact
 from tenure.core.gates.fleet import PoolFleet, fleet_of
 from tenure.core.gates.gates import LAST, PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
-from tenure.core.marks.command import add_replacements, commands_under_way, roll_back
+from tenure.core.marks.command import add_replacements, commands_under_way, mark_next, roll_back
 from tenure.core.marks.deadline import grace_period, written_between
 from tenure.core.marks.stamp import stamp_claim, take_off_stamp
-from tenure.core.marks.taints import is_closed
 from tenure.core.provision.demand import is_reschedulable
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, no_later, say
@@ -129,7 +128,7 @@ class Execution:
         node = self._command.node
         # ``orchestrate`` rolls it back or marks it, and nothing may be done meanwhile.
         off = self._validation.unwanted or failure_of(self._command, self._now)
-        if node is None or off or not is_closed(node):
+        if node is None or off or mark_next(self._command) is not None:
             return
         facts = self._gates()
         verdict = self._tolerated() or self._occupied(node) or self._blocked(facts)
