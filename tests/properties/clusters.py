@@ -40,7 +40,7 @@ from tenure.model.api.pod import (
     Toleration,
     Volume,
 )
-from tenure.model.api.window import MaintenanceWindow
+from tenure.model.api.window import ACTIONS, MaintenanceWindow
 from tenure.model.api.workload import (
     ObjectReference,
     PersistentVolume,
@@ -178,6 +178,8 @@ def pools(draw: st.DrawFn, name: str) -> NodePool:
     }
     if repair := draw(st.sampled_from([None, *REPAIRS])):
         spec["repair"] = repair
+    if draw(st.sampled_from([False] * 9 + [True])):
+        spec["replicas"] = 2
     starts = draw(st.lists(st.sampled_from(STARTS), max_size=2))
     status = {"disruptionStarts": starts} if "within" in str(spec["disruption"]) else {}
     pool = msgspec.convert({"spec": spec, "status": status}, NodePool)
@@ -686,12 +688,37 @@ def attachments(draw: st.DrawFn) -> list[ApiObject]:
     return [CLAIMED, VolumeAttachment(metadata=draw(metas("csi-0")), spec=spec)]
 
 
+#: Active for long, opening and closing within minutes, always, at one date, and unreadable.
+TIMES: tuple[dict[str, Any], ...] = (
+    {"schedules": [{"cron": "0 6 * * 1-5", "duration": "8h"}]},
+    {"schedules": [{"cron": "0 12 * * *", "duration": "1m"}]},
+    {"schedules": [{"cron": "1 12 * * *", "duration": "30s"}]},
+    {"schedules": [{"cron": "50 11 * * *", "duration": "10m5s", "timeZone": "UTC"}]},
+    {"dates": [{"from": "2026-03-02T11:00:00Z", "until": "2026-03-02T12:00:09Z"}]},
+    {"dates": [{"from": "2026-03-02T12:00:04Z", "until": "2026-03-02T12:01:00Z"}]},
+    {},
+    {"schedules": [{"cron": "not a cron", "duration": "8h"}]},
+    {"schedules": [{"cron": "0 12 * * *", "duration": "1m", "timeZone": "Mars/Olympus"}]},
+)
+WINDOW_NAMES = ((), ("office-hours",), ("office-hours", "freeze"))
+SELECTED: tuple[dict[str, Any], ...] = (
+    {},
+    {},
+    {"matchExpressions": [{"key": names.NODEPOOL, "operator": "In", "values": ["general"]}]},
+    {"matchExpressions": [{"key": names.NODEPOOL, "operator": "Gt", "values": ["x"]}]},
+)
+
+
 @st.composite
-def windows(draw: st.DrawFn) -> MaintenanceWindow:
-    cron = draw(st.sampled_from(["0 6 * * 1-5", "not a cron"]))
-    spec = {"schedules": [{"cron": cron, "duration": "8h"}], "actions": ["Drift"]}
+def windows(draw: st.DrawFn, name: str) -> MaintenanceWindow:
+    actions = st.lists(st.sampled_from(["Drift", *ACTIONS]), min_size=1, max_size=3, unique=True)
+    spec = draw(st.sampled_from(TIMES)) | {
+        "type": draw(st.sampled_from(["Block", "Allow"])),
+        "actions": draw(actions),
+        "selector": draw(st.sampled_from(SELECTED)),
+    }
     window = msgspec.convert({"spec": spec}, MaintenanceWindow)
-    return msgspec.structs.replace(window, metadata=draw(metas("office-hours")))
+    return msgspec.structs.replace(window, metadata=draw(metas(name)))
 
 
 @st.composite
@@ -705,7 +732,7 @@ def clusters(draw: st.DrawFn) -> Cluster:
         NodeClass(metadata=draw(metas("default")), status=ready),
         draw(pools("general")),
         draw(budgets()),
-        draw(windows()),
+        *(draw(windows(name)) for name in draw(st.sampled_from(WINDOW_NAMES))),
         *(slot.claim for slot in filled if slot.claim),
         *(slot.node for slot in filled if slot.node),
         *(draw(pods(index, len(filled))) for index in range(pod_count)),
