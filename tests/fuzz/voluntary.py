@@ -13,12 +13,11 @@ from typing import Any, Final
 import msgspec
 
 from tenure.model.api.meta import format_time
-from tenure.model.api.names import DO_NOT_DISRUPT, NODEPOOL, REBALANCE_CONDITION, ZONE
+from tenure.model.api.names import DO_NOT_DISRUPT, NODEPOOL, ZONE
 from tenure.model.api.nodepool import BUDGET_REASONS
 from tenure.model.api.resource import (
     DEPLOYMENTS,
     MAINTENANCE_WINDOWS,
-    NODE_CLAIMS,
     NODE_POOLS,
     NODES,
 )
@@ -178,29 +177,20 @@ def _switch(world: Tapped, *, on: bool) -> None:
 
 
 def recommend(world: Tapped, random: Random) -> None:
-    """The cloud recommends to leave an instance: its claim says so."""
-    claims = [c for c in world.store.list(NODE_CLAIMS) if "conditions" in c.get("status", {})]
-    if not claims:
-        return
-    claim = random.choice(claims)
-    others = [c for c in claim["status"]["conditions"] if c["type"] != REBALANCE_CONDITION]
-    told = {
-        "type": REBALANCE_CONDITION,
-        "status": random.choice(("True", "True", "False")),
-        "reason": "Cloud",
-        "message": "",
-        "lastTransitionTime": format_time(world.now),
-    }
-    status = {"status": {"conditions": [*others, told]}}
-    name = claim["metadata"]["name"]
-    world.store.patch(NODE_CLAIMS, "", name, status, subresource="status")
+    """The cloud recommends to leave an instance."""
+    if ours := _running(world):
+        world.cloud.recommend_rebalance(random.choice(ours))
 
 
 def interrupt(world: Tapped, random: Random) -> None:
-    """The cloud wants an instance back, soon."""
-    ours = [i.provider_id for i in world.cloud.instances() if i.state is InstanceState.RUNNING]
-    if ours:
-        world.cloud.interrupt(random.choice(ours), random.choice((30, 120, 300)) * SECOND)
+    """The cloud wants an instance back; the notice may not say when."""
+    if ours := _running(world):
+        grace = random.choice((30, 120, 300)) * SECOND
+        world.cloud.interrupt(random.choice(ours), grace, dated=random.random() < 0.8)
+
+
+def _running(world: Tapped) -> list[str]:
+    return [i.provider_id for i in world.cloud.instances() if i.state is InstanceState.RUNNING]
 
 
 # -- at the end ------------------------------------------------------------------------
@@ -238,7 +228,7 @@ VOLUNTARY_DEEDS: Final[tuple[Deed, ...]] = (
     release_image,
     pin_image,
     *[recommend] * 3,
-    interrupt,
+    *[interrupt] * 2,
     switch,
     become_unhealthy,
     change_repair,
