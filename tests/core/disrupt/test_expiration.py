@@ -15,6 +15,9 @@ from tenure.core.disrupt.expiration import SPREAD_MAX, ExpirationDecider, expire
 from tenure.core.disrupt.facts import ClaimExpires, StaticPool
 from tenure.core.reasons import Reason
 from tenure.model.api.nodepool import NodePool
+from tenure.model.api.resource import NODE_POOLS
+from tenure.model.snapshot.snapshot import Change
+from tenure.model.snapshot.unreadable import stand_in
 from tests.core.build import (
     a_claim,
     a_class,
@@ -27,6 +30,7 @@ from tests.core.build import (
     evaluated,
     said,
 )
+from tests.snapshots import snapshot_with
 
 HOUR = timedelta(hours=1)
 SAID = condition("Expired", at=ago(60))
@@ -125,3 +129,12 @@ def test_of_a_pool_with_replicas_it_is_said_that_nothing_is_disrupted_by_choice(
     told = verdict_on(a_claim_of("10m"), a_pool(replicas=1))
     assert (told.reason, told.action) == (Reason.NOT_EXPIRED, None)
     assert told.facts == (StaticPool("general"),)
+
+
+def test_a_static_pool_that_cannot_be_read_any_more_is_a_change() -> None:
+    """Both have no policy, and only of one something is said."""
+    static, claim = a_pool(replicas=1), a_claim_of("10m")
+    unreadable = stand_in(static, "spec: nonsense")
+    change = Change(NODE_POOLS, "general", static, unreadable)
+    snapshot = snapshot_with(unreadable, claim)
+    assert list(ExpirationDecider().touched(change, snapshot)) == [claim.name]

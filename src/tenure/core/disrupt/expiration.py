@@ -86,7 +86,7 @@ class ExpirationDecider:
         if claim is None or claim.deleting or is_unreadable(claim) or not is_ours(claim, snapshot):
             return None
         pool = snapshot.pools.get(claim.pool_name)
-        if pool is not None and pool.static and not is_unreadable(pool):
+        if _is_static(pool):
             return ExpirationView(claim, None, static=True)
         policy = _policy_of(pool)
         if policy is None or span_of(claim.spec.expire_after) is None:
@@ -122,8 +122,12 @@ def _policy_of(pool: NodePool | None) -> str | None:
     return pool.spec.disruption.expiration_policy
 
 
+def _is_static(pool: NodePool | None) -> bool:
+    return pool is not None and not is_unreadable(pool) and pool.static
+
+
 def _is_same_policy(change: Change) -> bool:
     old, new = change.old, change.new
     if not isinstance(old, NodePool) or not isinstance(new, NodePool):
         return False
-    return _policy_of(old) == _policy_of(new)
+    return _policy_of(old) == _policy_of(new) and _is_static(old) == _is_static(new)
