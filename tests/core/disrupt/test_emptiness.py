@@ -161,6 +161,16 @@ def test_a_nominated_pod_of_a_terminating_node_is_expected_until_it_is_evicted()
     assert stays.reason is Reason.NODE_EMPTY
 
 
+def test_a_node_where_the_scheduler_preempts_pods_is_not_empty() -> None:
+    """The pods that are there stop, and the pod that they stop for comes then."""
+    stops = a_pod("victim", deletion_timestamp=ahead(30))
+    claim, node = a_claim(conditions=[SAID]), a_node()
+    told = verdict_on(claim, node, stops, pending(name="vip", nominated="node-a"))
+    assert told.reason is Reason.NODE_NOT_EMPTY
+    told = verdict_on(claim, node, stops, pending(name="vip", nominated="node-b"))
+    assert told.reason is Reason.NODE_EMPTY
+
+
 def test_a_pod_that_is_nominated_elsewhere_or_bound_is_not_expected() -> None:
     claim = a_claim(annotations={NOMINATED_PODS: "uid-web"})
     bound = a_pod(node="node-b")

@@ -180,9 +180,18 @@ def consolidate_after(text: str) -> timedelta | None:
 
 
 def is_occupied(node: Node, snapshot: Snapshot) -> bool:
+    """By a pod that is there, or one for which the scheduler preempts the pods that are."""
     if is_unreadable(node) or any(map(occupies, snapshot.pods_nowhere().values())):
         return True
+    if node.name in snapshot.once(_preempted):
+        return True
     return any(map(occupies, snapshot.pods_on(node.name).values()))
+
+
+def _preempted(snapshot: Snapshot) -> frozenset[str]:
+    """Nodes where pods stop so that the scheduler's pods come, by name."""
+    waiting = snapshot.unschedulable_pods().values()
+    return frozenset(pod.status.nominated_node_name for pod in waiting)
 
 
 def occupies(pod: Pod) -> bool:
@@ -244,8 +253,9 @@ def _claims_of_pod(change: Change, snapshot: Snapshot) -> Iterator[str]:
     for pod in (old, new):
         if pod is None:
             continue
-        if (node := snapshot.nodes.get(pod.spec.node_name)) is not None:
-            yield from snapshot.claims_with_provider(node.spec.provider_id)
+        for name in (pod.spec.node_name, pod.status.nominated_node_name):
+            if (node := snapshot.nodes.get(name)) is not None:
+                yield from snapshot.claims_with_provider(node.spec.provider_id)
         yield from snapshot.once(_nominating).get(pod.uid, ())
 
 
