@@ -12,6 +12,7 @@ from tenure.core.decision import Create, Delete, Ground, Verdict
 from tenure.core.disrupt.expiration import expires_at
 from tenure.core.disrupt.facts import (
     CandidatesWait,
+    CommandTakenOver,
     LeftOverInUse,
     LeftOverProtected,
     LeftOverRemoved,
@@ -42,9 +43,12 @@ from tenure.model.api.names import (
 )
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.window import MaintenanceWindow
+from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     DISRUPTED,
+    INITIALIZED,
     LAUNCHED,
+    REGISTERED,
     SETTINGS,
     a_claim,
     a_class,
@@ -356,7 +360,7 @@ def going(reason: str, **fields: Any) -> list[Any]:
     claim = a_candidate(
         reason,
         annotations={REPLACED_BY: by, DISRUPTION_REASON: reason, **fields.pop("annotations", {})},
-        conditions=[condition("DisruptionReason", reason=reason)],
+        conditions=[condition("DisruptionReason", reason=reason), *fields.pop("conditions", ())],
         **fields,
     )
     objects = [claim, a_node(taints=(DISRUPTED,))]
@@ -544,3 +548,60 @@ def test_one_of_a_command_or_of_a_claim_that_goes_is_not_left_over(old: Any) -> 
     _, *others = left_over()
     found = verdicts(old, *others)
     assert not any(one.reason is Reason.REPLACEMENT_LEFT_OVER for one in found)
+
+
+# -- another reason takes a command over -----------------------------------------------------
+
+
+ALWAYS = {**ANY, "expirationPolicy": "Always"}
+FORBIDDEN_FOR_NOW: dict[str, Any] = {"expected_pods": 3, "current_healthy": 2, "desired_healthy": 2}
+
+
+def waiting_for_a_pdb(*extra: Any, pool: NodePool) -> Verdict:
+    """A drifted node whose replacement is up; a PDB has no room for its pod just now."""
+    claim, _, *new = going("Drifted", conditions=[condition("Expired", at=ago(60))])
+    pod = a_pod("kept", conditions=[condition("Ready")])
+    objects = (claim, a_node(taints=(DISRUPTED,)), *new, pod, a_pdb(**FORBIDDEN_FOR_NOW))
+    return on_claim(pool, *objects, *extra)
+
+
+def test_expiration_that_waits_for_nothing_does_not_wait_for_another_command() -> None:
+    allowed = waiting_for_a_pdb(pool=a_pool(disruption=ANY))
+    assert allowed.reason is Reason.DISRUPTION_BLOCKED
+    told = waiting_for_a_pdb(pool=a_pool(disruption=ALWAYS))
+    assert told.reason is Reason.EXPIRATION_FORCED
+    assert isinstance(told.action, Delete)
+    assert told.action.ground is Ground.EXPIRED
+
+
+def test_a_window_for_expiration_leaves_the_other_command_as_it_is() -> None:
+    window = a_window(actions=["Expiration"])
+    told = waiting_for_a_pdb(window, pool=a_pool(disruption=ALWAYS))
+    assert told.reason is Reason.DISRUPTION_BLOCKED
+    assert told.action is None
+
+
+@pytest.mark.parametrize("stage", [REGISTERED, INITIALIZED])
+def test_expiration_that_waits_for_nothing_does_not_wait_for_initialization(stage: int) -> None:
+    claim = a_claim(stage=stage, conditions=[condition("Expired")], spec={"expire_after": "10m"})
+    told = on_claim(a_pool(disruption=ALWAYS), claim, a_node(), a_pod())
+    assert told.reason is Reason.EXPIRATION_FORCED
+
+
+def test_a_command_goes_on_as_a_repair_when_its_node_becomes_unhealthy() -> None:
+    """The budget is used up by a NotReady node, which does not hold repair back."""
+    graceful = {"maxUnhealthy": 9, "terminationMode": "Graceful"}
+    pool = a_pool(disruption={"budgets": [{"nodes": "1"}]}, repair=graceful)
+    claim, _, *new = going("Drifted")
+    other = a_claim("c"), a_node("node-c", claim="c", ready=False)
+
+    def told_of(node: Any) -> Verdict:
+        return on_claim(pool, claim, node, *new, *other, repair_statements=kwok_statements())
+
+    waits = told_of(a_node(taints=(DISRUPTED,)))
+    assert (waits.reason, waits.action) == (Reason.DISRUPTION_BLOCKED, None)
+    unhealthy = condition("KWOKUnhealthy", "True", at=ago(60))
+    status = {"conditions": (condition("Ready"), unhealthy)}
+    told = told_of(a_node(taints=(DISRUPTED,), status=status))
+    assert CommandTakenOver("Drifted") in told.facts
+    assert body_of(told)["metadata"]["annotations"][DISRUPTION_REASON] == "Unhealthy"

@@ -14,7 +14,7 @@ import msgspec
 from tenure.core.disrupt.method import Method, Methods, Watch
 from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.gates.fleet import PoolFleet, fleet_of
-from tenure.core.marks.command import is_replaced, replacements_by_uid
+from tenure.core.marks.command import is_replaced, reason_of, replacements_by_uid
 from tenure.core.marks.ownership import room_of
 from tenure.core.terminate.drain import drain_until
 from tenure.core.terminate.pods import DrainView
@@ -53,7 +53,7 @@ def candidates_in(methods: Methods, snapshot: Snapshot) -> Iterable[PoolCandidat
     watched: dict[str, list[tuple[Method, Watch]]] = {}
     for method in methods:
         for watch in method.watch(snapshot):
-            nodes = tuple(pair for pair in watch.nodes if _may_begin(pair[0]))
+            nodes = tuple(pair for pair in watch.nodes if _may_begin(pair[0], method, watch))
             if nodes:
                 free = msgspec.structs.replace(watch, nodes=nodes)
                 watched.setdefault(watch.pool, []).append((method, free))
@@ -69,9 +69,12 @@ def candidates_in(methods: Methods, snapshot: Snapshot) -> Iterable[PoolCandidat
         )
 
 
-def _may_begin(claim: NodeClaim) -> bool:
-    """Not one that is terminating, or has a command under way."""
-    return not claim.deleting and not is_replaced(claim)
+def _may_begin(claim: NodeClaim, method: Method, watch: Watch) -> bool:
+    """Not one that is terminating, or has a command under way that the method does not take over."""
+    if claim.deleting or not is_replaced(claim):
+        return not claim.deleting
+    own = reason_of(claim) == method.traits.reason
+    return watch.takes_over and (method.traits.voluntary or not own)
 
 
 def facts_of(claim: NodeClaim, node: Node, snapshot: Snapshot) -> NodeFacts:

@@ -353,6 +353,14 @@ class ReplacementsInitialized(Fact, frozen=True):
         return f"replacement {_claims(self.claims)} {verb} initialized"
 
 
+class CommandTakenOver(Fact, frozen=True):
+    #: Of the command so far.
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the command that began for {self.reason or 'no reason'} goes on for this reason"
+
+
 class NodeClosed(Fact, frozen=True):
     node: str
 

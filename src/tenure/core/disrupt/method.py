@@ -74,6 +74,8 @@ class Watch(msgspec.Struct, frozen=True, kw_only=True):
     pool: str
     nodes: tuple[tuple[NodeClaim, Node], ...]
     facts: Any = None
+    #: It takes over nodes whose command of another reason is under way; else it leaves them alone.
+    takes_over: bool = False
 
 
 class Due(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +113,8 @@ class Method(Protocol):
     def watch(self, snapshot: Snapshot) -> Iterable[Watch]:
         """At most one per pool. Cheap where there is nothing to watch, which is the usual case.
 
-        The pipeline leaves out claims that terminate or have a command.
+        The pipeline leaves out claims that terminate, and those with a command unless it
+        ``takes_over``.
         """
         ...
 

@@ -11,7 +11,7 @@ evaluate it again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -28,6 +28,7 @@ from tenure.core.disrupt.passes import Pass
 from tenure.core.disrupt.plan import Planner, PlanningQuota, Wanted
 from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
 from tenure.core.gates.gates import PAUSE_MAX
+from tenure.core.marks.command import is_replaced
 from tenure.core.marks.starts import record
 from tenure.core.protect.protection import CREATION
 from tenure.core.provision.placement import CLUSTER, affects_capacity, observes_capacity
@@ -120,8 +121,11 @@ class _Pass:
         ]
         pairs = list(zip(self._view.pools, due, strict=True))
         wanted = [one for pool, found in pairs for one in self._wanted(pool, found)]
-        yield from self._carried_out()
         planner = Planner(self._shared)
+        taken_over = planner.taken_over(one for one in wanted if is_replaced(one.claim))
+        yield from (verdict for said in taken_over.values() for verdict in said)
+        yield from self._carried_out(taken_over.keys())
+        wanted = [one for one in wanted if not is_replaced(one.claim)]
         waiting: dict[str, list[Verdict]] = {}
         for one, said in planner.verdicts(wanted):
             yield from said
@@ -200,8 +204,10 @@ class _Pass:
         what = self._methods.named(reason).watched_as
         return NodesWatched(what, tuple(sorted(claims)), reason, candidates)
 
-    def _carried_out(self) -> Iterator[Verdict]:
-        quota = PlanningQuota(len(self._view.ready), self._now)
-        for index, ready in enumerate(self._view.ready):
+    def _carried_out(self, taken_over: Container[str]) -> Iterator[Verdict]:
+        of = (one for one in self._view.ready if one.under_way.command.claim.name not in taken_over)
+        found = tuple(of)
+        quota = PlanningQuota(len(found), self._now)
+        for index, ready in enumerate(found):
             execution = Execution(ready, self._view.ready_pools, self._shared)
             yield from execution.verdicts() if quota.has(index) else execution.waits(quota.next_at)

@@ -30,6 +30,7 @@ import msgspec
 from tenure.core.decision import CommandCount, Concern, Decision, Ground, Patch, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, PoolCandidates
 from tenure.core.disrupt.facts import (
+    CommandTakenOver,
     NoReschedulablePods,
     PlannedFirst,
     PlannedLater,
@@ -56,7 +57,7 @@ from tenure.core.gates.gates import (
     first_blocked,
 )
 from tenure.core.gates.velocity import fresh_until
-from tenure.core.marks.command import begin
+from tenure.core.marks.command import begin, reason_of, take_over
 from tenure.core.marks.deadline import grace_period
 from tenure.core.marks.reboot import commit
 from tenure.core.marks.starts import has_velocity, new_start, recorded_at
@@ -67,6 +68,10 @@ from tenure.model.api.meta import later
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import DisruptionStart
 
+#: What takes over a command that was begun for another reason.
+_TAKE_OVER: Final = frozenset(
+    {Operation.EXPIRATION, Operation.GRACEFUL_REPAIR, Operation.GRACEFUL_TIMEOUT}
+)
 _REBOOTS: Final = frozenset({Operation.REBOOT, Operation.FORCEFUL_REBOOT})
 
 #: So many of the most urgent are planned in each pass, and as many of the others.
@@ -204,6 +209,35 @@ class Planner:
     def has_planned(self) -> bool:
         """Whether pods of a node were planned for in this pass: they may count on any capacity."""
         return bool(self._planned)
+
+    # -- commands under way that go on for another reason -------------------------------
+
+    def taken_over(self, begun: Iterable[Wanted]) -> dict[str, Sequence[Verdict]]:
+        """By claim, whose commands wait for what other reasons do not: repair, and expiration that
+        waits for nothing."""
+        found: dict[str, Sequence[Verdict]] = {}
+        for one in sorted(begun, key=lambda one: one.sort_key):
+            for way in (one, *one.others):
+                if (verdict := self._taken_over(way)) is not None:
+                    found[one.claim.name] = verdict, also_of(way.candidate.node, verdict)
+                    break
+        return found
+
+    def _taken_over(self, one: Wanted) -> Verdict | None:
+        claim, candidate, reason = one.claim, one.candidate, one.method.traits.reason
+        if candidate.operation not in _TAKE_OVER:
+            return None
+        facts = self._facts(one)
+        fleet = one.pool.fleet.before_terminating(candidate.node.name)
+        facts = msgspec.structs.replace(facts, fleet=fleet)
+        only = frozenset(Gate) - LAST
+        if first_blocked(candidate.operation, facts, self._settings, self._now, only=only):
+            return None
+        if candidate.operation is Operation.EXPIRATION:
+            return self._expire(one)
+        why = (*candidate.why, CommandTakenOver(reason_of(claim)))
+        action = take_over(claim, reason, candidate.marks)
+        return _say(claim, Reason.REPLACING, *why, action=action)
 
     # -- the gates, for the first time -------------------------------------------------
 

@@ -55,7 +55,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        return self.claim.annotations.get(names.DISRUPTION_REASON, "")
+        return reason_of(self.claim)
 
     @property
     def names(self) -> list[str]:
@@ -68,6 +68,11 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # -- read ----------------------------------------------------------------------------------
+
+
+def reason_of(claim: NodeClaim) -> str:
+    """For which reason a command disrupts it; empty: none does."""
+    return claim.annotations.get(names.DISRUPTION_REASON, "")
 
 
 def is_replaced(claim: NodeClaim) -> bool:
@@ -176,6 +181,11 @@ def begin(
             }
         },
     )
+
+
+def take_over(claim: NodeClaim, reason: str, beside: Mapping[str, str]) -> Patch:
+    """Its command goes on for another reason, with the replacements that it has."""
+    return patch(claim, {"annotations": {names.DISRUPTION_REASON: reason, **beside}})
 
 
 def add_replacements(command: Command, more: Iterable[str]) -> Patch:

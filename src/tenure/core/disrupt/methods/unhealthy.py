@@ -50,7 +50,7 @@ class UnhealthyMethod:
             members = [one for one in health.members if _may_be_due(one, health.rules)]
             if members:
                 nodes = tuple((member.claim, member.nodes[0]) for member in members)
-                yield Watch(pool=name, nodes=nodes, facts=health)
+                yield Watch(pool=name, nodes=nodes, facts=health, takes_over=True)
 
     def candidates(self, watch: Watch, settings: Settings, now: datetime) -> Due:
         diagnosis = diagnose(watch.facts, settings, now)

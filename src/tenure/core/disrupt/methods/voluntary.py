@@ -67,6 +67,10 @@ class VoluntaryMethod(ABC):
         """Whether there is more to it than its condition."""
         return True
 
+    def node_of(self, claim: NodeClaim, snapshot: Snapshot) -> Node | None:
+        """The Node of a claim that may be a candidate; None where it may not."""
+        return node_of(claim, snapshot)
+
     def first(self, nodes: Iterable[tuple[NodeClaim, Node]], snapshot: Snapshot) -> frozenset[str]:
         """Names of the claims whose nodes come first; else those that have been due for longest."""
         return frozenset()
@@ -79,7 +83,7 @@ class VoluntaryMethod(ABC):
     def watch(self, snapshot: Snapshot) -> Iterable[Watch]:
         found: dict[str, list[tuple[NodeClaim, Node]]] = {}
         for _, claim in sorted(snapshot.claims_that_say(self.condition).items()):
-            node = node_of(claim, snapshot)
+            node = self.node_of(claim, snapshot)
             if node is not None and self.is_candidate(claim, node, snapshot):
                 found.setdefault(claim.pool_name, []).append((claim, node))
         for pool, nodes in sorted(found.items()):
@@ -151,9 +155,15 @@ def is_open(pool: NodePool | None) -> TypeGuard[NodePool]:
 
 def node_of(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
     """The Node of a claim that may be a candidate; None where it may not."""
-    if claim.deleting or claim.rebooting or not claim.initialized:
+    may_go = claim.initialized and not claim.rebooting
+    return only_node_of(claim, snapshot) if may_go else None
+
+
+def only_node_of(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
+    """Its Node, where it has just one that can be read, and its pool lets nodes go."""
+    if claim.deleting or not is_ours(claim, snapshot):
         return None
-    if not is_ours(claim, snapshot) or not is_open(snapshot.pools.get(claim.pool_name)):
+    if not is_open(snapshot.pools.get(claim.pool_name)):
         return None
     nodes = snapshot.nodes_with_provider(claim.provider_id)
     if len(nodes) != 1 or len(snapshot.claims_with_provider(claim.provider_id)) > 1:
