@@ -475,3 +475,21 @@ def test_no_replacement_is_launched_that_would_come_up_after_the_window() -> Non
         story.run(10 * MINUTE)
         assert is_gone(story, claim)
         assert story.cloud.launch_count == 2
+
+
+def test_a_drifted_node_whose_pod_loses_its_capacity_takes_pods_again() -> None:
+    """New nodes do not come up: the command is rolled back, and the pool pauses."""
+    with Story(*a_cluster(a_fleet(2), consolidateAfter="1m", budgets=[{"nodes": "0"}])) as story:
+        story.run(5 * MINUTE)
+        scale(story, 1)
+        story.run(3 * MINUTE)
+        label_template(story, "2")
+        story.run(30 * SECOND)
+        node = story.the(PODS)["spec"]["nodeName"]
+        story.infrastructure.faults.set(never_registers_rate=1)
+        set_pool(story, budgets=ANY)
+        story.run(10 * SECOND)
+        began = story.elapsed
+        story.run_while(lambda: is_tainted(story, node), at_most=HOUR, step=10 * SECOND)
+        assert story.elapsed - began < 30 * MINUTE
+        assert story.the(PODS)["spec"]["nodeName"] == node

@@ -15,6 +15,7 @@ from tenure.core.disrupt.facts import (
     PodFitsNowhere,
     ReplacementsInitialized,
     ReservedCapacityTaken,
+    RolledBack,
     TerminatingWithin,
 )
 from tenure.core.disrupt.pipeline import DisruptionDecider
@@ -193,6 +194,20 @@ def test_where_others_have_taken_the_place_it_waits_for_what_provisioning_launch
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action) == (Reason.DISRUPTION_WAITS, None)
     assert told.facts[-1] == ReservedCapacityTaken()
+
+
+@pytest.mark.parametrize("by", ["b", ""])
+def test_a_command_whose_pods_get_no_capacity_in_time_is_rolled_back_with_a_pause(by: str) -> None:
+    """What provisioning launches is no replacement of the command: it cannot fail."""
+    taken = a_pod("newcomer", node="node-b", requests=BIG)
+    claim = going(by, conditions=[condition("DisruptionReason", at=ago(15 * 60 - 1))])
+    waits = on_claim(claim, unhealthy_node(), POD, *come(), taken)
+    assert (waits.reason, waits.recheck_at) == (Reason.DISRUPTION_WAITS, ahead(1))
+    told = on_claim(claim, unhealthy_node(), POD, *come(), taken, now=ahead(1))
+    assert told.reason is Reason.REPLACEMENT_FAILED
+    assert told.facts[-1] == RolledBack("node-a", retried=True)
+    marks = body_of(told)["metadata"]["annotations"]
+    assert marks == {REPLACED_BY: None, DISRUPTION_REASON: None, REPLACEMENT_FAILED: "1"}
 
 
 def test_where_the_limits_forbid_that_what_goes_makes_room() -> None:

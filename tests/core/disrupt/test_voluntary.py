@@ -21,6 +21,7 @@ from tenure.core.disrupt.facts import (
     NodeIsEmpty,
     NoLongerDue,
     PendingPodsFit,
+    PlannedOnto,
     PodsCame,
     RebalanceRecommended,
     ReplacementsCreated,
@@ -226,6 +227,31 @@ def test_many_empty_nodes_go_at_once_and_one_replacement_is_planned_at_a_time() 
     drifted = [one for name in "abc" for one in full("Drifted", name)]
     found = verdicts(*drifted)
     assert len([one for one in found if isinstance(one.action, Create)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("reason", "since", "launched", "empty_waits"),
+    [
+        pytest.param("Empty", 60, 1, False, id="given up before"),
+        pytest.param("Rebalance", 60, 0, True, id="planned onto before"),
+    ],
+)
+def test_a_node_that_is_given_up_is_no_capacity_for_another_command(
+    reason: str, since: float, launched: int, empty_waits: bool
+) -> None:
+    empty = [a_candidate(reason, "b", since=since), a_node("node-b", claim="b")]
+    found = verdicts(*full("Drifted", "a"), *empty)
+    assert len([one for one in found if isinstance(one.action, Create)]) == launched
+    told = about(found, "NodeClaim/b")
+    assert (PlannedOnto("node-b") in told.facts, told.action is None) == (empty_waits, empty_waits)
+
+
+def test_an_empty_node_stays_that_pods_of_a_command_were_planned_onto() -> None:
+    """Also before the claim says that it is disrupted: from then on its pods are demand."""
+    marks = {REPLACED_BY: "", DISRUPTION_REASON: "Drifted"}
+    drifted, *rest = full("Drifted", "a", annotations=marks)
+    told = on_claim(drifted, *rest, *full("Empty", "b"), name="b")
+    assert PendingPodsFit("node-b") in told.facts
 
 
 def test_drifted_nodes_without_pods_come_first_then_the_oldest_drift() -> None:

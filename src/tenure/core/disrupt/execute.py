@@ -6,7 +6,8 @@ replacements are all initialized and whose marks are all written, the first of t
 1. tolerated   what the method wanted has changed and is not due: it waits for that;
 2. pods came   to a node that goes only because it is empty: the command is rolled back;
    gates       asked again, all but the pause (``gates``). It waits;
-3. capacity    a pod of it fits nowhere, or only on a node that is not initialized;
+3. capacity    a pod of it fits nowhere, or only on a node that is not initialized. It waits, and is
+               rolled back with a pause where new capacity is still needed after a while;
 4. launch      its pods need more nodes after all. Provisioning launches them, as for every node that
                terminates; only where the pool's limits forbid that they are created here, because
                the terminating node frees its share of the limits, and marked as the others;
@@ -26,11 +27,20 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.decision import Concern, Delete, Ground, Patch, Verdict
+from tenure.core.decision import (
+    CommandCount,
+    Concern,
+    Decision,
+    Delete,
+    Ground,
+    Patch,
+    Verdict,
+)
 from tenure.core.disrupt.candidates import NodeFacts, facts_of
 from tenure.core.disrupt.emptiness import occupies
 from tenure.core.disrupt.facts import (
     MoreReplacements,
+    NoCapacityInTime,
     NoReschedulablePods,
     PlannedLater,
     PodsCame,
@@ -42,18 +52,31 @@ from tenure.core.disrupt.facts import (
 )
 from tenure.core.disrupt.method import Methods, UnderWay, is_readable
 from tenure.core.disrupt.passes import Pass, launched, with_plan
-from tenure.core.disrupt.replacements import comes_up, fail_instants, failure_of
+from tenure.core.disrupt.replacements import (
+    comes_up,
+    fail_instants,
+    failure_of,
+    failures_of,
+    roll_back_failed,
+)
 from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
 from tenure.core.facts import Fact
 from tenure.core.gates.fleet import PoolFleet, fleet_of
 from tenure.core.gates.gates import LAST, PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
-from tenure.core.marks.command import add_replacements, commands_under_way, mark_next, roll_back
+from tenure.core.marks.command import (
+    add_replacements,
+    commands_under_way,
+    disrupted_since,
+    mark_next,
+    roll_back,
+)
 from tenure.core.marks.deadline import grace_period, written_between
 from tenure.core.marks.stamp import stamp_claim, take_off_stamp
 from tenure.core.provision.demand import is_reschedulable
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, no_later, say
 from tenure.core.writes import as_evaluated, delete_claim
+from tenure.model.api.meta import later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -64,6 +87,10 @@ _say = partial(say, Concern.DISRUPTION)
 #: How old a stamp may be that the claim is deleted with: a turn or two, and a slow API server. An
 #: older one would cut the drain short: it is a user's, or of a leader that died in between.
 STAMPED: Final = timedelta(minutes=1)
+
+#: From so long after it began, a command is rolled back whose pods need capacity that is not there.
+#: A new node registers by then, or never.
+CAPACITY_WITHIN: Final = timedelta(minutes=15)
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -135,7 +162,7 @@ class Execution:
         if verdict is None:
             plan = self._plan(self._leaving(node))
             yield from launched(plan, self._claim.name, self._command.reason)
-            verdict = self._missing(plan, facts) or self._terminating(node)
+            verdict = self._missing(plan, facts) or self._terminating(node, plan.counts_on)
             verdict = no_later(verdict, plan.changes_at)
         gates_change = changes_at(self._validation.operation, facts, self._now)
         verdict = no_later(verdict, gates_change, *self._instants)
@@ -236,7 +263,7 @@ class Execution:
             return _say(self._claim, Reason.REPLACING, taken)
         blocked = self._first_blocked(with_plan(facts, plan), LAST - PLAN_ONLY)
         if blocked is not None:
-            return blocked
+            return self._without_capacity(plan, blocked)
         known = self._command.names
         came = [one.name for one in self._came() if one.name not in known]
         if not came:
@@ -244,12 +271,37 @@ class Execution:
         more, action = MoreReplacements(tuple(came)), add_replacements(self._command, came)
         return _say(self._claim, Reason.REPLACING, more, action=action)
 
+    def _without_capacity(self, plan: Plan, blocked: Verdict) -> Verdict:
+        """What provisioning launches is no replacement that could fail: so time bounds the wait."""
+        node, since = self._command.node, disrupted_since(self._claim)
+        coming = plan.passing and not isinstance(plan.why, ReservedCapacityTaken)
+        if node is None or since is None or coming:
+            return blocked
+        by = later(since, CAPACITY_WITHIN)
+        if self._now < by:
+            return no_later(blocked, by)
+        facts = (NoCapacityInTime(node.name, since, by), RolledBack(node.name, retried=True))
+        action = roll_back_failed(self._claim, self._now)
+        forgotten = failures_of(self._claim).forgotten_at
+        recheck_at = forgotten if forgotten is not None and self._now < forgotten else None
+        verdict = _say(
+            self._claim,
+            Reason.REPLACEMENT_FAILED,
+            *facts,
+            action=action,
+            recheck_at=recheck_at,
+        )
+        decision = Decision.REPLACE if self._command.names else Decision.DELETE
+        count = CommandCount(reason=self._command.reason, decision=decision, failed=1)
+        return msgspec.structs.replace(verdict, command=count)
+
     def _came(self) -> list[NodeClaim]:
         found = (one for one, _ in self._facts.replacements)
         return [one for one in found if comes_up(one, self._now)]
 
-    def _terminating(self, node: Node) -> Verdict:
+    def _terminating(self, node: Node, counts_on: frozenset[str]) -> Verdict:
         bound, claim, started = self._validation.bound, self._claim, self._shared.started
+        self._shared.reservations.counted_on |= counts_on
         if claim.initialized:
             started[claim.pool_name] = started.get(claim.pool_name, 0) + 1
         spans = [one for one in (bound, grace_period(claim)) if one is not None]

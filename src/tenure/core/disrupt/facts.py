@@ -38,6 +38,13 @@ class PendingPodsFit(Fact, frozen=True):
         return f"pending pods fit on Node {self.node}, so the scheduler may bind them there"
 
 
+class PlannedOnto(Fact, frozen=True):
+    node: str
+
+    def __str__(self) -> str:
+        return f"pods of a node that is being replaced fit on Node {self.node}"
+
+
 class CapacityNotInitialized(Fact, frozen=True):
     #: Names of Nodes; of claims that have no Node yet.
     nodes: tuple[str, ...]
@@ -55,6 +62,19 @@ class ReservedCapacityTaken(Fact, frozen=True):
     def __str__(self) -> str:
         new = f"creating {_claims(self.claims)}" if self.claims else "provisioning launches more"
         return f"other pods have taken the capacity that was reserved; {new}"
+
+
+class NoCapacityInTime(Fact, frozen=True):
+    node: str
+    #: When the command began, and by when its pods had to fit elsewhere.
+    since: datetime
+    by: datetime
+
+    def __str__(self) -> str:
+        return (
+            f"pods of Node {self.node} still fit nowhere else at {format_time(self.by)}, "
+            f"and its disruption began at {format_time(self.since)}"
+        )
 
 
 # -- whether a node is empty -----------------------------------------------------------------
@@ -560,9 +580,11 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
         "default/web-1", (ClaimRefused("general-x8w2c", "spec.requirements: too many"),)
     ),
     PendingPodsFit("node-1"),
+    PlannedOnto("node-1"),
     CapacityNotInitialized(("node-2",)),
     ReservedCapacityTaken(),
     ReservedCapacityTaken(("general-26szh",)),
+    NoCapacityInTime("node-1", AT, AT + timedelta(minutes=15)),
     NodeIsEmpty("node-1"),
     NodeIsEmpty("node-1", AT),
     CandidateFrom(AT, "10m"),

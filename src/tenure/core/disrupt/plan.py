@@ -340,6 +340,9 @@ class Planner:
             return
         if leaving.pods:
             self._planned = claim.name
+            self._shared.reservations.counted_on |= plan.counts_on
+        else:
+            self._shared.reservations.given_up.add(leaving.node.name)
         self._count(claim)
         recheck_at = changes_at(candidate.operation, facts, self._now)
         for new in launched(plan, claim.name, one.method.traits.reason):

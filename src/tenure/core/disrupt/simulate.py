@@ -28,6 +28,7 @@ from tenure.core.disrupt.facts import (
     CapacityNotInitialized,
     PendingPodsFirst,
     PendingPodsFit,
+    PlannedOnto,
     PodFitsNowhere,
 )
 from tenure.core.disrupt.launchtimes import launch_times
@@ -72,6 +73,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     passing: bool = False
     #: When the same question may have another answer although nothing happens.
     changes_at: datetime | None = None
+    #: Names of the existing nodes that its pods fit on.
+    counts_on: frozenset[str] = frozenset()
 
 
 class Simulation(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +143,10 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         waiting = self.capacity.waiting(now)
         instants = self.capacity.instants(zones) if self.capacity.demands else []
         changes_at = min((at for at in instants if at > now), default=None)
-        if not waiting or self.capacity.unknown is not None:
+        if name in reservations.counted_on:
+            return Plan(why=PlannedOnto(name), passing=True, changes_at=changes_at)
+        moving = any(one.pods for one in self.leaving)
+        if not (waiting or moving) or self.capacity.unknown is not None:
             return Plan(changes_at=changes_at)
         if name in reservations.expected(self, zones, settings, now):
             return Plan(why=PendingPodsFit(name), passing=True, changes_at=changes_at)
@@ -154,13 +160,15 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
             if pod.uid in found.no_claim:
                 why = claim_refused(self.capacity.refused[pod.uid])
                 return Plan(why=PodFitsNowhere(pod.key, why))
+        counts_on = frozenset(found.placed.values())
         if found.claims:
             marks = replacement_marks(leaving.claim)
-            return Plan(claims=tuple(self.capacity.new_claims(found.claims, leaving.pods, marks)))
-        awaited = sorted((set(found.placed.values()) & self.coming) - set(leaving.own))
+            new = self.capacity.new_claims(found.claims, leaving.pods, marks)
+            return Plan(claims=tuple(new), counts_on=counts_on)
+        awaited = sorted((counts_on & self.coming) - set(leaving.own))
         if awaited:
             return Plan(why=CapacityNotInitialized(tuple(awaited)), passing=True)
-        return Plan()
+        return Plan(counts_on=counts_on)
 
     def assign_own(
         self,
@@ -227,6 +235,10 @@ class Reservations:
         self._concerned: Counter[str] = Counter()
         #: Nodes that pods fit on which wait for capacity.
         self._expected: frozenset[str] | None = None
+        #: By commands of this pass: nodes that terminate without a plan, as they have no pods.
+        self.given_up: set[str] = set()
+        #: By commands of this pass: nodes that their pods were planned onto.
+        self.counted_on: set[str] = set()
 
     def expected(
         self, simulation: Simulation, zones: DomainState, settings: Settings, now: datetime
@@ -272,7 +284,7 @@ class Reservations:
             return self._slowly(simulation, leaving, zones, settings, now)
         bins = full.copy()
         bins.restore(names_of_own, empty)
-        bins.close(leaving.node.name)
+        bins.close(leaving.node.name, *self.given_up)
         left = (pods for uid, pods in self._left.items() if uid != leaving.claim.uid)
         return bins, [pod for pods in left for pod in pods]
 
@@ -285,7 +297,7 @@ class Reservations:
         now: datetime,
     ) -> tuple[_Bins, list[Pod]]:
         bins = simulation.empty_bins(now)
-        bins.close(leaving.node.name)
+        bins.close(leaving.node.name, *self.given_up)
         left: list[Pod] = []
         for other in simulation.leaving:
             if other.claim.uid != leaving.claim.uid:
