@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tenure.core.gates.gates import Gate
+from tenure.errors import Cause
 from tenure.model.api.resource import (
     DEPLOYMENTS,
     MAINTENANCE_WINDOWS,
@@ -21,6 +22,8 @@ from tenure.model.api.resource import (
     PODS,
 )
 from tenure.model.settings import Settings
+from tenure.sim.apiserver.admission.admission import Gate as Gatekeeper
+from tenure.sim.apiserver.admission.admission import invalid
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
@@ -493,3 +496,48 @@ def test_a_drifted_node_whose_pod_loses_its_capacity_takes_pods_again() -> None:
         story.run_while(lambda: is_tainted(story, node), at_most=HOUR, step=10 * SECOND)
         assert story.elapsed - began < 30 * MINUTE
         assert story.the(PODS)["spec"]["nodeName"] == node
+
+
+@pytest.mark.parametrize("refused", ["claim", "pool"])
+def test_a_write_that_is_refused_stops_no_other_disruption(
+    monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    """A policy of the cluster denies the mark of one claim, or the status of one pool."""
+    denied: set[str] = set()
+    known = Gatekeeper.update
+
+    def update(self: Gatekeeper, kind: Any, obj: Obj, old: Obj) -> Any:
+        begins = "karpenter.sh/replaced-by" in (obj["metadata"].get("annotations") or {})
+        begins |= "disruptionStarts" in (obj.get("status") or {})
+        if begins and obj["metadata"]["uid"] in denied:
+            cause = Cause("FieldValueInvalid", "denied by a policy", "metadata")
+            raise invalid(kind.resource, obj["metadata"]["name"], [cause])
+        return known(self, kind, obj, old)
+
+    monkeypatch.setattr(Gatekeeper, "update", update)
+    objects = [a_node_class()]
+    for name in ("aaa", "bbb"):
+        budgets = [{"nodes": "100%", "within": "1h"}]
+        pool = a_pool(name, requirements=[SMALL], disruption={"budgets": budgets})
+        pool["spec"]["template"]["metadata"] = {"labels": {"team": name}}
+        fleet = a_deployment(name, replicas=2, cpu="1500m")
+        fleet["spec"]["template"]["spec"]["nodeSelector"] = {"team": name}
+        objects += [pool, fleet]
+    with Story(*objects) as story:
+        story.run(5 * MINUTE)
+        of_pool = {
+            claim["metadata"]["uid"]: claim["metadata"]["labels"]["karpenter.sh/nodepool"]
+            for claim in claims(story)
+        }
+        first = min(uid for uid, pool in of_pool.items() if pool == "aaa")
+        pools = {
+            pool["metadata"]["name"]: pool["metadata"]["uid"] for pool in story.all(NODE_POOLS)
+        }
+        denied.add(first if refused == "claim" else pools["aaa"])
+        watched = Watched(story)
+        for name in ("aaa", "bbb"):
+            label_template(story, "2", name)
+        story.run(25 * MINUTE)
+        gone = sorted(pool for uid, pool in of_pool.items() if uid in watched.started)
+        assert gone == (["aaa", "bbb", "bbb"] if refused == "claim" else ["bbb", "bbb"])
+        assert story.count("nodes") == 4, "no replacement runs idle"

@@ -148,6 +148,8 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="Patch"):
     precondition: Precondition | None = None
     #: Only for a patch that sets a claim's deadline.
     ground: Ground | None = None
+    #: Only for one that commits a disruption, or records its start: while it is refused others go on.
+    begins: bool = False
 
 
 class Create(msgspec.Struct, frozen=True, kw_only=True, tag="Create"):

@@ -26,6 +26,7 @@ from tenure.core.disrupt.facts import (
     RebalanceRecommended,
     ReplacementsCreated,
     RolledBack,
+    StartRefused,
 )
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
@@ -44,6 +45,7 @@ from tenure.model.api.names import (
 )
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.window import MaintenanceWindow
+from tenure.model.snapshot.observations import WriteRefusal
 from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
     DISRUPTED,
@@ -227,6 +229,31 @@ def test_many_empty_nodes_go_at_once_and_one_replacement_is_planned_at_a_time() 
     drifted = [one for name in "abc" for one in full("Drifted", name)]
     found = verdicts(*drifted)
     assert len([one for one in found if isinstance(one.action, Create)]) == 1
+
+
+WITHIN = {"budgets": [{"nodes": "100%", "within": "1h"}]}
+
+
+@pytest.mark.parametrize(
+    ("refused", "subject"), [("uid-a", "NodeClaim a"), ("uid-aaa", "NodePool aaa")]
+)
+def test_a_candidate_whose_write_was_refused_waits_and_others_go_on(
+    refused: str, subject: str
+) -> None:
+    """Its plan would come to nothing, and keep every other node waiting."""
+    refusal = WriteRefusal(message="denied", at=ago(10), retry_at=ahead(50))
+    pools = [a_pool("aaa", disruption=WITHIN), a_pool("bbb", disruption=ANY)]
+    known = {"refused_starts": {refused: refusal}}
+    first = full("Drifted", "a", labels={NODEPOOL: "aaa"}, since=500)
+    idle = [a_claim("x", creation_timestamp=ago(300), annotations={REPLACES: "uid-a"})]
+    objects = [*pools, *first, *idle, a_node("node-x", claim="x")]
+    told = on_claim(*objects, **known)
+    assert (told.reason, told.recheck_at) == (Reason.DISRUPTION_WAITS, ahead(50))
+    assert str(fact_of(told, StartRefused)).startswith(f"the write to {subject} ")
+    assert isinstance(on_claim(*objects, name="x", **known).action, Delete)
+    other = full("Drifted", "b", labels={NODEPOOL: "bbb"})
+    assert on_claim(*objects, *other, name="b", **known).reason is Reason.REPLACING
+    assert on_claim(*objects, now=ahead(50), **known).reason is Reason.REPLACING
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.window import ACTIONS
+from tenure.model.snapshot.observations import WriteRefusal
 from tenure.model.snapshot.snapshot import Snapshot
 
 
@@ -47,6 +48,8 @@ class PoolCandidates(msgspec.Struct, frozen=True, kw_only=True):
     windows: Windows = ()
     #: Until when nothing is replaced, and after whose failed replacement.
     pauses: tuple[tuple[datetime, str], ...] = ()
+    #: By UID: of its claims and of itself, whose last write for a disruption was refused.
+    refused: Mapping[str, WriteRefusal] = {}
 
 
 def candidates_in(methods: Methods, snapshot: Snapshot) -> Iterable[PoolCandidates]:
@@ -66,7 +69,16 @@ def candidates_in(methods: Methods, snapshot: Snapshot) -> Iterable[PoolCandidat
             watches=tuple((method.traits.reason, watch) for method, watch in watched[name]),
             windows=windows_for_commands(frozenset(ACTIONS), snapshot),
             pauses=tuple(pauses_of(snapshot.claims_of_pool(name))),
+            refused=_refused(name, by_name, snapshot),
         )
+
+
+def _refused(pool: str, claims: Iterable[str], snapshot: Snapshot) -> dict[str, WriteRefusal]:
+    refused = snapshot.observations.refused_starts
+    if not refused:
+        return {}
+    uids = {snapshot.pools[pool].uid, *(snapshot.claims[name].uid for name in claims)}
+    return {uid: refused[uid] for uid in sorted(uids & refused.keys())}
 
 
 def _may_begin(claim: NodeClaim, method: Method, watch: Watch) -> bool:

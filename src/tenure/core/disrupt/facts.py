@@ -306,6 +306,16 @@ class StartRecorded(Fact, frozen=True):
         )
 
 
+class StartRefused(Fact, frozen=True):
+    kind: str
+    name: str
+    #: The message of the API server, or of the guard.
+    said: str
+
+    def __str__(self) -> str:
+        return f"the write to {self.kind} {self.name} that begins this was refused: {self.said}"
+
+
 class RebootCommitted(Fact, frozen=True):
     node: str
 
@@ -613,6 +623,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PlannedFirst("general-4nv74"),
     PlannedLater(AT),
     StartRecorded("general"),
+    StartRefused("NodeClaim", "general-4nv74", "admission webhook denied the request"),
     RebootCommitted("node-1"),
     ReplacementsCreated(("general-26szh",)),
     ReplacedBy(("general-26szh", "general-9xkq2")),

@@ -39,13 +39,14 @@ from tenure.core.disrupt.facts import (
     ReplacedBy,
     ReplacementsCreated,
     StartRecorded,
+    StartRefused,
     TerminatingWithin,
 )
 from tenure.core.disrupt.method import Candidate, Method
 from tenure.core.disrupt.passes import Pass, launched, with_plan
 from tenure.core.disrupt.replacements import comes_up
 from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
-from tenure.core.facts import Fact, sentence
+from tenure.core.facts import Fact, RetriedAt, sentence
 from tenure.core.gates.gates import (
     ASKED,
     LAST,
@@ -63,7 +64,7 @@ from tenure.core.marks.reboot import commit
 from tenure.core.marks.starts import has_velocity, new_start, recorded_at
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, no_later, say
-from tenure.core.writes import as_evaluated, delete_claim
+from tenure.core.writes import as_evaluated, delete_claim, subject_of
 from tenure.model.api.meta import later
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import DisruptionStart
@@ -179,9 +180,11 @@ class Planner:
             yield no_later(said, *instants)
 
     def _unblocked(self, one: Wanted, quota: PlanningQuota, index: int) -> Iterator[Verdict]:
-        candidate, verdict = one.candidate, None
+        candidate, verdict = one.candidate, self._refused(one)
         leaving, came = self._leaving(one)
-        if candidate.operation in _REBOOTS:
+        if verdict is not None:
+            pass  # Its plan would keep others waiting, and come to nothing.
+        elif candidate.operation in _REBOOTS:
             verdict = self._reboot(one)
         elif candidate.operation is Operation.EXPIRATION:
             verdict = self._expire(one)
@@ -284,11 +287,28 @@ class Planner:
         if claim.initialized:
             self._started[claim.pool_name] = self._started.get(claim.pool_name, 0) + 1
 
+    def _refused(self, one: Wanted) -> Verdict | None:
+        """Waits after a refused write: its own, or that of the record of its start."""
+        claim, pool = one.claim, one.pool.pool
+        for written in (claim, pool) if self._needs_record(one) else (claim,):
+            refusal = one.pool.refused.get(written.uid)
+            if refusal is not None and self._now < refusal.retry_at:
+                subject = subject_of(written)
+                why = StartRefused(subject.kind, subject.name, refusal.message)
+                facts = (*one.candidate.why, why, RetriedAt(refusal.retry_at))
+                at = refusal.retry_at
+                return _say(claim, Reason.DISRUPTION_WAITS, *facts, recheck_at=at)
+        return None
+
+    def _needs_record(self, one: Wanted) -> bool:
+        claim, pool = one.claim, one.pool.pool
+        paced = Gate.BUDGET in ASKED[one.candidate.operation] and claim.initialized
+        return paced and has_velocity(pool) and recorded_at(pool, claim, self._now) is None
+
     def _recorded(self, one: Wanted) -> Verdict | None:
         """Waits for the record of its start, if a budget needs one and it is not there."""
         claim, pool, candidate = one.claim, one.pool.pool, one.candidate
-        paced = Gate.BUDGET in ASKED[candidate.operation] and claim.initialized
-        if not paced or not has_velocity(pool) or recorded_at(pool, claim, self._now) is not None:
+        if not self._needs_record(one):
             return None
         reason = one.method.traits.reason
         start = new_start(pool, claim, reason, candidate.node.labels)
@@ -306,6 +326,8 @@ class Planner:
         bound = timedelta() if forceful else min(bounds, default=None)
         why = sentence(candidate.why)
         action = commit(claim, bound, one.method.traits.reason, why, self._now)
+        if isinstance(action, Patch):
+            action = msgspec.structs.replace(action, begins=True)
         facts = (*candidate.why, RebootCommitted(candidate.node.name))
         fresh = fresh_until(one.pool.pool, claim, self._now)
         verdict = _say(claim, Reason.REBOOT_DUE, *facts, action=action, recheck_at=fresh)

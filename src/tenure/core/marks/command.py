@@ -171,7 +171,7 @@ def begin(
     claim: NodeClaim, replacements: Sequence[str], reason: str, beside: Mapping[str, str]
 ) -> Patch:
     """Commits the command; ``beside``: annotations that are written with it."""
-    return patch(
+    action = patch(
         claim,
         {
             "annotations": {
@@ -181,6 +181,7 @@ def begin(
             }
         },
     )
+    return msgspec.structs.replace(action, begins=True)
 
 
 def take_over(claim: NodeClaim, reason: str, beside: Mapping[str, str]) -> Patch:

@@ -136,6 +136,7 @@ def record(pool: NodePool, more: Sequence[DisruptionStart]) -> Patch:
             "status": written(starts),
         },
         subresource="status",
+        begins=True,
     )
 
 

@@ -43,6 +43,14 @@ class ClassRefusal(msgspec.Struct, frozen=True, kw_only=True):
     until: datetime
 
 
+class WriteRefusal(msgspec.Struct, frozen=True, kw_only=True):
+    """The API server or the guard refused what a disruption begins with."""
+
+    message: str
+    at: datetime
+    retry_at: datetime
+
+
 class ClaimRefusal(msgspec.Struct, frozen=True, kw_only=True):
     """The API server refused to create a claim for a pod.
 
@@ -187,5 +195,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     served_claims: Mapping[str, frozenset[str]] = {}
     #: By pod UID, until a claim was created for the pod.
     refused_claims: Mapping[str, ClaimRefusal] = {}
+    #: By the UID of the claim or pool that was to be written, until the write succeeds.
+    refused_starts: Mapping[str, WriteRefusal] = {}
     #: By node class key; types of such a class are not listed above until it is asked again.
     refused_classes: Mapping[str, ClassRefusal] = {}

@@ -221,7 +221,10 @@ class Executor:
                 Ended.HELD, f"nothing is taken away, and no deadline is set, while {what}"
             )
         refusal = veto(action, self._snapshot(), self._clock.now(), self._settings)
-        return Outcome(Ended.VETOED, refusal) if refusal is not None else None
+        if refusal is None:
+            return None
+        self._verbs.refused(action, refusal)
+        return Outcome(Ended.VETOED, refusal)
 
     def _ended(self, target: str, action: Action, outcome: Outcome) -> Outcome:
         now = self._clock.monotonic()

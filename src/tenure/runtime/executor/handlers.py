@@ -61,8 +61,8 @@ _REFUSALS: Final = frozenset(
         HTTPStatus.UNPROCESSABLE_ENTITY,
     }
 )
-#: Tells a policy's 403 from that of missing rights.
-_ADMISSION: Final = "admission webhook"
+#: Tell a policy's 403 from that of missing rights.
+_ADMISSION: Final = ("admission webhook", "ValidatingAdmissionPolicy")
 
 
 #: The API answers 500 with these words when an admission webhook that must agree cannot be asked.
@@ -110,6 +110,11 @@ class Verbs:
             case Inspect():
                 return await self._instances.inspect(subject, action)
 
+    def refused(self, action: Action, why: str) -> None:
+        """By the API server or the guard, and it may well be so again."""
+        if isinstance(action, Patch) and action.begins:
+            self._observations.refused_starts.refused(action.uid, why, self._clock.now())
+
     async def look(
         self, resource: Resource, name: str, namespace: str = "", *, uid: str = ""
     ) -> None:
@@ -131,13 +136,20 @@ class Verbs:
 
     async def _patch(self, action: Patch) -> Outcome:
         now = self._clock.now()
-        answer = await self._client.patch(
-            action.resource,
-            action.name,
-            dated(stamped(action.body, now), action.dated, now + action.ahead),
-            namespace=action.namespace,
-            subresource=action.subresource,
-        )
+        try:
+            answer = await self._client.patch(
+                action.resource,
+                action.name,
+                dated(stamped(action.body, now), action.dated, now + action.ahead),
+                namespace=action.namespace,
+                subresource=action.subresource,
+            )
+        except ApiError as error:
+            if _is_about_the_object(error):
+                self.refused(action, error.message)
+            raise
+        if action.begins:
+            self._observations.refused_starts.written(action.uid)
         item = decode(action.resource, answer)
         if item.deleting and not item.metadata.finalizers:
             # The last finalizer's end is the object's end: there is no newer version of it.
@@ -290,5 +302,5 @@ def _is_about_the_object(error: ApiError) -> bool:
     What we may not do at all, or not now, is no object's fault.
     """
     if error.status == HTTPStatus.FORBIDDEN:
-        return _ADMISSION in error.message
+        return any(policy in error.message for policy in _ADMISSION)
     return error.status in _REFUSALS

@@ -1,4 +1,4 @@
-"""Claims that the API server refused, by the UIDs of the pods that they were for."""
+"""What was refused, and when it is tried again: new claims, and what a disruption begins with."""
 
 from __future__ import annotations
 
@@ -10,15 +10,41 @@ from tenure.core.provision.placement import BATCH
 from tenure.errors import shown
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.pod import Pod
-from tenure.model.snapshot.observations import ClaimRefusal
+from tenure.model.snapshot.observations import ClaimRefusal, WriteRefusal
 from tenure.runtime.observe.noted import Noted, move_all
 
-#: How long no claim is created for pods whose own claim the API server refused.
+#: How long no claim is created for pods whose own claim the API server refused, and no disruption
+#: begins of a claim, or in a pool, whose write was refused.
 PAUSE_MIN: Final = timedelta(minutes=1)
 PAUSE_MAX: Final = timedelta(minutes=30)
 
 
+class RefusedStarts:
+    def __init__(self, noted: Noted) -> None:
+        self._noted = noted
+        #: By the UID of the claim or pool.
+        self.by_uid: dict[str, WriteRefusal] = {}
+
+    def refused(self, uid: str, message: str, now: datetime) -> None:
+        last = self.by_uid.get(uid)
+        pause = min(2 * (last.retry_at - last.at), PAUSE_MAX) if last is not None else PAUSE_MIN
+        self.by_uid[uid] = WriteRefusal(message=shown(message), at=now, retry_at=now + pause)
+        self._noted.note(BATCH)
+
+    def written(self, uid: str) -> None:
+        if self.by_uid.pop(uid, None) is not None:
+            self._noted.note(BATCH)
+
+    def clock_stepped(self, step: timedelta) -> None:
+        move_all(self.by_uid, step)
+
+    def forget(self, uid: str) -> None:
+        self.by_uid.pop(uid, None)
+
+
 class RefusedClaims:
+    """Claims that the API server refused, by the UIDs of the pods that they were for."""
+
     def __init__(self, noted: Noted) -> None:
         self._noted = noted
         self.by_pod: dict[str, ClaimRefusal] = {}

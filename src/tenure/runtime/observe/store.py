@@ -23,7 +23,7 @@ from tenure.runtime.observe.noted import Noted
 from tenure.runtime.observe.notices import NoticeObservations
 from tenure.runtime.observe.pods import PodObservations
 from tenure.runtime.observe.pools import PoolObservations
-from tenure.runtime.observe.refusals import RefusedClaims
+from tenure.runtime.observe.refusals import RefusedClaims, RefusedStarts
 
 
 class ObservationStore:
@@ -40,6 +40,7 @@ class ObservationStore:
         self.notices = NoticeObservations(self.noted)
         self.pods = PodObservations(self.noted)
         self.refused_claims = RefusedClaims(self.noted)
+        self.refused_starts = RefusedStarts(self.noted)
         self.pools = PoolObservations(self.noted)
         self.node_classes = NodeClassObservations(self.noted)
 
@@ -65,6 +66,7 @@ class ObservationStore:
             waiting_seen=pods.waiting_seen,
             pods_decided_at=pods.decided_at,
             refused_claims=self.refused_claims.by_pod,
+            refused_starts=self.refused_starts.by_uid,
             arrivals=self.pools.arrivals,
             dry_offerings=self.node_classes.dry_offerings,
             instance_types=self.node_classes.instance_types,
@@ -81,6 +83,7 @@ class ObservationStore:
         self.instances.clock_stepped(step)
         self.pods.clock_stepped(step)
         self.refused_claims.clock_stepped(step)
+        self.refused_starts.clock_stepped(step)
         self.node_classes.clock_stepped(step)
 
     def forget(self, changes: Iterable[Change]) -> None:
@@ -95,6 +98,7 @@ class ObservationStore:
             self.refused_claims.changed(change.old, change.new)
             if change.new is not None:
                 continue
+            self.refused_starts.forget(uid)
             if change.resource == NODE_CLAIMS:
                 self.launches.forget_claim(uid)
                 self.instances.forget_claim(uid)
