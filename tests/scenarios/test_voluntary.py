@@ -23,7 +23,7 @@ from tenure.model.api.resource import (
 )
 from tenure.model.settings import Settings
 from tenure.sim.apiserver.admission.admission import Gate as Gatekeeper
-from tenure.sim.apiserver.admission.admission import invalid
+from tenure.sim.apiserver.objects.refusals import invalid
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions

@@ -243,7 +243,7 @@ def test_a_candidate_whose_write_was_refused_waits_and_others_go_on(
     """Its plan would come to nothing, and keep every other node waiting."""
     refusal = WriteRefusal(message="denied", at=ago(10), retry_at=ahead(50))
     pools = [a_pool("aaa", disruption=WITHIN), a_pool("bbb", disruption=ANY)]
-    known = {"refused_starts": {refused: refusal}}
+    known: dict[str, Any] = {"refused_starts": {refused: refusal}}
     first = full("Drifted", "a", labels={NODEPOOL: "aaa"}, since=500)
     idle = [a_claim("x", creation_timestamp=ago(300), annotations={REPLACES: "uid-a"})]
     objects = [*pools, *first, *idle, a_node("node-x", claim="x")]
