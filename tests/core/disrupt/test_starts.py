@@ -117,6 +117,20 @@ def test_the_third_in_an_hour_waits_and_says_until_when() -> None:
     assert recorded(found) is None
 
 
+def test_all_starts_of_one_record_are_committed_at_once() -> None:
+    """One after the other they would grow old, and be recorded and counted twice."""
+    budgets: tuple[dict[str, Any], ...] = ({"nodes": "3", "within": "1h"}, {"nodes": "4"})
+    fresh = [start(name, ago(1), reason="Unhealthy") for name in "abc"]
+    found = planned(the_pool(*fresh, budgets=budgets), *"abcd")
+    assert all(isinstance(about(found, f"NodeClaim/{name}").action, Patch) for name in "abc")
+    fourth = about(found, "NodeClaim/d")
+    assert (fourth.reason, recorded(found)) == (Reason.DISRUPTION_BLOCKED, None)
+    fewer = planned(
+        the_pool(*fresh, budgets=({"nodes": "9", "within": "1h"}, {"nodes": "2"})), *"abc"
+    )
+    assert about(fewer, "NodeClaim/c").reason is Reason.DISRUPTION_BLOCKED, "that counts nodes"
+
+
 def test_only_labels_that_budgets_count_by_are_recorded() -> None:
     pool = the_pool(budgets=({**HOURLY, "per": ZONE},))
     labels = {ZONE: "a", "team": "web"}

@@ -20,6 +20,7 @@ of these writes loses nothing and doubles nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -133,7 +134,9 @@ class Planner:
         self._shared = shared
         self._settings, self._now = shared.settings, shared.now
         #: By pool: how many disruptions have been started in this pass.
-        self._started: dict[str, int] = {}
+        self._started: Counter[str] = Counter()
+        #: Those of them whose start is recorded.
+        self._started_recorded: Counter[str] = Counter()
         #: The claim whose replacement is being planned.
         self._planned = ""
         #: By pool: starts that have to be recorded before they are committed.
@@ -265,7 +268,8 @@ class Planner:
             pauses=pool.pauses,
             traits=one.method.traits,
             fleet=pool.fleet,
-            started=self._started.get(pool.pool.name, 0),
+            started=self._started[pool.pool.name],
+            recorded=self._started_recorded[pool.pool.name],
             drain=one.facts.drain,
             bound=candidate.bound,
         )
@@ -283,9 +287,11 @@ class Planner:
 
     # -- what is done ------------------------------------------------------------------
 
-    def _count(self, claim: NodeClaim) -> None:
+    def _count(self, one: Wanted) -> None:
+        claim, pool = one.claim, one.pool.pool
         if claim.initialized:
-            self._started[claim.pool_name] = self._started.get(claim.pool_name, 0) + 1
+            self._started[pool.name] += 1
+            self._started_recorded[pool.name] += recorded_at(pool, claim, self._now) is not None
 
     def _refused(self, one: Wanted) -> Verdict | None:
         """Waits after a refused write: its own, or that of the record of its start."""
@@ -318,7 +324,7 @@ class Planner:
 
     def _reboot(self, one: Wanted) -> Verdict:
         claim, candidate = one.claim, one.candidate
-        self._count(claim)
+        self._count(one)
         if (verdict := self._recorded(one)) is not None:
             return msgspec.structs.replace(verdict, reason=Reason.REBOOT_DUE)
         bounds = [span for span in (candidate.bound, grace_period(claim)) if span is not None]
@@ -339,7 +345,7 @@ class Planner:
 
     def _expire(self, one: Wanted) -> Verdict:
         claim, candidate = one.claim, one.candidate
-        self._count(claim)
+        self._count(one)
         action = delete_claim(claim, Ground.EXPIRED)
         action = msgspec.structs.replace(action, precondition=as_evaluated(candidate.node))
         facts = (*candidate.why, TerminatingWithin(grace_period(claim)))
@@ -365,7 +371,7 @@ class Planner:
             self._shared.reservations.counted_on |= plan.counts_on
         else:
             self._shared.reservations.given_up.add(leaving.node.name)
-        self._count(claim)
+        self._count(one)
         recheck_at = changes_at(candidate.operation, facts, self._now)
         for new in launched(plan, claim.name, one.method.traits.reason):
             yield no_later(new, recheck_at)

@@ -69,6 +69,8 @@ class Allowance(msgspec.Struct, frozen=True):
     why: Fact
     #: When a schedule begins or ends; before that, in an unchanged cluster, it stays the same.
     changes_at: datetime | None = None
+    #: Disruptions of the same pass that are taken off already.
+    counted: int = 0
 
     @property
     def closed(self) -> bool:
@@ -85,11 +87,13 @@ def allowance(
     now: datetime,
     *,
     claim: NodeClaim | None = None,
+    recorded: int = 0,
 ) -> Allowance:
     """How many more nodes may be disrupted for this reason, of those that count with this one.
 
     ``claim``: of the node. Its own start does not count against it, and once its command is under
-    way only budgets without ``within`` do.
+    way only budgets without ``within`` do. ``recorded``: started in the same pass, and among the
+    starts that the pool remembers.
     """
     budgets = pool.spec.disruption.budgets
     if broken := broken_budget(budgets):
@@ -116,8 +120,8 @@ def allowance(
         return Allowance(0, unusable, changes_at)
     if not uses:
         return Allowance(UNLIMITED, NoBudget(pool.name, bool(budgets)), changes_at)
-    tightest = min(uses, key=_left)
-    return Allowance(_left(tightest), tightest, changes_at)
+    tightest = min(uses, key=lambda use: _left(use) + _counted(use, recorded))
+    return Allowance(_left(tightest), tightest, changes_at, _counted(tightest, recorded))
 
 
 def limit(pool: NodePool, traits: Traits, fleet: PoolFleet, now: datetime) -> int:
@@ -221,6 +225,10 @@ def _velocity(use: BudgetUse, within: str, starts: Counted) -> VelocityUse:
         starts=starts.starts,
         next_at=starts.next_at(use.limit),
     )
+
+
+def _counted(use: BudgetUse, recorded: int) -> int:
+    return recorded if isinstance(use, VelocityUse) else 0
 
 
 def _left(use: BudgetUse) -> int:

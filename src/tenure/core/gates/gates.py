@@ -181,6 +181,8 @@ class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
     fleet: PoolFleet | UnsetType = UNSET
     #: Disruptions of the pool that were started in the same pass, and do not show in the fleet.
     started: int = 0
+    #: Those of them that the pool remembers as starts.
+    recorded: int = 0
     drain: DrainView | UnsetType = UNSET
     #: How long the drain may take by the method; None: it sets no bound.
     bound: timedelta | None = None
@@ -361,7 +363,7 @@ def pausing(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | No
 def over_budget(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
     """The budgets of its pool allow no more disruptions for this reason."""
     found = allowance_of(facts, now)
-    if found is None or found.allowed > facts.started:
+    if found is None or found.allowed > facts.started - found.counted:
         return None
     why = (found.why,) if found.allowed == 0 else (found.why, OthersFirst())
     return Blocked(
@@ -380,7 +382,7 @@ def allowance_of(facts: GateFacts, now: datetime) -> Allowance | None:
         return None
     if pool is None or node is None or not facts.claim.initialized:
         return None  # It neither needs nor uses a budget.
-    return allowance(pool, traits, node, fleet, now, claim=facts.claim)
+    return allowance(pool, traits, node, fleet, now, claim=facts.claim, recorded=facts.recorded)
 
 
 def blocking_pods(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
