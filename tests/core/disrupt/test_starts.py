@@ -11,7 +11,7 @@ import pytest
 from tenure.core.decision import Ground, Patch, Verdict
 from tenure.core.disrupt.facts import StartRecorded
 from tenure.core.disrupt.pipeline import DisruptionDecider
-from tenure.core.gates.facts import VelocityUse
+from tenure.core.gates.facts import StartsUnreadable, VelocityUse
 from tenure.core.gates.remaining import PoolBudgets
 from tenure.core.marks.command import begin
 from tenure.core.marks.starts import COMMITTED_WITHIN, departures_in, kept
@@ -129,6 +129,22 @@ def test_all_starts_of_one_record_are_committed_at_once() -> None:
         the_pool(*fresh, budgets=({"nodes": "9", "within": "1h"}, {"nodes": "2"})), *"abc"
     )
     assert about(fewer, "NodeClaim/c").reason is Reason.DISRUPTION_BLOCKED, "that counts nodes"
+
+
+def test_no_more_starts_are_recorded_than_the_status_holds() -> None:
+    """The API server would refuse the record; and a full one lets no start be committed."""
+    known = [start(f"x{index}", ago(7200 + index)) for index in range(STARTS_MAX - 3)]
+    daily = {"nodes": "5000", "within": "24h"}
+    found = planned(the_pool(*known, budgets=(daily,)), *"abc")
+    more = recorded(found) or []
+    assert [one["claim"] for one in more[len(known) :]] == ["uid-a", "uid-b"]
+    last = about(found, "NodeClaim/c")
+    assert (last.reason, last.gate) == (Reason.DISRUPTION_BLOCKED, "budgets")
+    assert fact_of(last, StartsUnreadable) == StartsUnreadable("general")
+    assert last.recheck_at is not None
+    fresh = [start(name, ago(1)) for name in "ab"]
+    found = planned(the_pool(*known, *fresh, budgets=(daily,)), *"abc")
+    assert all(about(found, f"NodeClaim/{name}").action is not None for name in "ab")
 
 
 def test_only_labels_that_budgets_count_by_are_recorded() -> None:

@@ -48,6 +48,7 @@ from tenure.core.disrupt.passes import Pass, launched, with_plan
 from tenure.core.disrupt.replacements import comes_up
 from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
 from tenure.core.facts import Fact, RetriedAt, sentence
+from tenure.core.gates.facts import StartsUnreadable
 from tenure.core.gates.gates import (
     ASKED,
     LAST,
@@ -62,7 +63,7 @@ from tenure.core.gates.velocity import fresh_until
 from tenure.core.marks.command import begin, reason_of, take_over
 from tenure.core.marks.deadline import grace_period
 from tenure.core.marks.reboot import commit
-from tenure.core.marks.starts import has_velocity, new_start, recorded_at
+from tenure.core.marks.starts import has_velocity, new_start, recorded_at, room_for
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, no_later, say
 from tenure.core.writes import as_evaluated, delete_claim, subject_of
@@ -183,7 +184,7 @@ class Planner:
             yield no_later(said, *instants)
 
     def _unblocked(self, one: Wanted, quota: PlanningQuota, index: int) -> Iterator[Verdict]:
-        candidate, verdict = one.candidate, self._refused(one)
+        candidate, verdict = one.candidate, self._refused(one) or self._record_full(one)
         leaving, came = self._leaving(one)
         if verdict is not None:
             pass  # Its plan would keep others waiting, and come to nothing.
@@ -305,6 +306,20 @@ class Planner:
                 at = refusal.retry_at
                 return _say(claim, Reason.DISRUPTION_WAITS, *facts, recheck_at=at)
         return None
+
+    def _record_full(self, one: Wanted) -> Verdict | None:
+        pool = one.pool.pool
+        recorded = len(self.starts.get(pool.name, ()))
+        if not self._needs_record(one) or recorded < room_for(pool):
+            return None
+        at = changes_at(one.candidate.operation, self._facts(one), self._now)
+        blocked = Blocked(
+            gate=Gate.BUDGET,
+            reason=Reason.DISRUPTION_BLOCKED,
+            facts=(StartsUnreadable(pool.name),),
+            until=at,
+        )
+        return self._blocked(one, blocked)
 
     def _needs_record(self, one: Wanted) -> bool:
         claim, pool = one.claim, one.pool.pool

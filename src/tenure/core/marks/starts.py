@@ -81,6 +81,11 @@ def is_full(pool: NodePool) -> bool:
     return len(pool.status.disruption_starts) >= STARTS_MAX
 
 
+def room_for(pool: NodePool) -> int:
+    """How many more starts may be recorded and committed: a full record lets none be committed."""
+    return max(STARTS_MAX - 1 - len(pool.status.disruption_starts), 0)
+
+
 def departures_in(pool: NodePool, snapshot: Snapshot) -> tuple[DisruptionStart, ...]:
     """Nodes that leave or reboot without a command, under the instant when that began."""
     if not has_velocity(pool):
