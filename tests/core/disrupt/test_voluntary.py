@@ -588,6 +588,16 @@ def test_while_pods_are_planned_for_nothing_is_removed_that_they_may_count_on() 
     assert [one for one in found if str(one.subject) == "NodeClaim/b"] == []
 
 
+@pytest.mark.parametrize("budget", ["0", "100%"])
+@pytest.mark.parametrize("reason", ALL)
+def test_one_that_is_left_over_is_no_candidate(reason: str, budget: str) -> None:
+    fields = {"conditions": [condition(REASONS[reason])], "spec": {"expire_after": "10m"}}
+    pool = a_pool(disruption={"budgets": [{"nodes": budget}]})
+    found = verdicts(pool, *left_over(**fields))
+    told = [one for one in found if str(one.subject) == "NodeClaim/b"]
+    assert [one.facts for one in told] == [(LeftOverRemoved("b", "a"),)]
+
+
 @pytest.mark.parametrize(
     "old",
     [

@@ -6,7 +6,7 @@ is a candidate is a matter of time, and so of the decision.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 import msgspec
@@ -52,11 +52,18 @@ class PoolCandidates(msgspec.Struct, frozen=True, kw_only=True):
     refused: Mapping[str, WriteRefusal] = {}
 
 
-def candidates_in(methods: Methods, snapshot: Snapshot) -> Iterable[PoolCandidates]:
+def candidates_in(
+    methods: Methods, snapshot: Snapshot, *, without: Collection[str] = ()
+) -> Iterable[PoolCandidates]:
+    """``without``: claims that something else is decided about."""
     watched: dict[str, list[tuple[Method, Watch]]] = {}
     for method in methods:
         for watch in method.watch(snapshot):
-            nodes = tuple(pair for pair in watch.nodes if _may_begin(pair[0], method, watch))
+            nodes = tuple(
+                pair
+                for pair in watch.nodes
+                if _may_begin(pair[0], method, watch) and pair[0].name not in without
+            )
             if nodes:
                 free = msgspec.structs.replace(watch, nodes=nodes)
                 watched.setdefault(watch.pool, []).append((method, free))

@@ -70,9 +70,10 @@ class DisruptionDecider:
         return (CLUSTER,) if observes_capacity(subject) else ()
 
     def view(self, snapshot: Snapshot, key: str) -> DisruptionView | None:
-        pools = tuple(candidates_in(self._methods, snapshot))
-        ready = tuple(ready_commands(self._methods, snapshot))
         left_over = tuple(left_overs(snapshot))
+        without = {one.claim.name for one in left_over}
+        pools = tuple(candidates_in(self._methods, snapshot, without=without))
+        ready = tuple(ready_commands(self._methods, snapshot))
         if not pools and not ready and not left_over:
             return None  # The usual case, and it must stay cheap.
         simulation = simulation_in(snapshot, self._protection_clock)
