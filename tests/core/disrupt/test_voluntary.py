@@ -31,6 +31,7 @@ from tenure.core.disrupt.facts import (
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.gates.facts import WindowClosesTooSoon
+from tenure.core.gates.gates import Gate
 from tenure.core.protect.protection import Protection
 from tenure.core.reasons import Reason
 from tenure.core.windows.facts import WindowBlocks
@@ -309,6 +310,23 @@ def test_the_pool_says_how_many_candidates_wait_and_until_when() -> None:
     assert fact_of(told, CandidatesWait) == CandidatesWait(
         3, 3, None, (("Drifted", 3),), (("switched off", 3),)
     )
+
+
+@pytest.mark.parametrize("late", ["budget", "pod"])
+def test_one_that_a_late_gate_blocks_is_evaluated_again_when_a_window_closes(late: str) -> None:
+    """The pool names no chance then: nothing opens."""
+    budget, pod = ("0", None) if late == "budget" else ("100%", "true")
+    pool = a_pool(disruption={"budgets": [{"nodes": budget}]})
+    window = a_window(actions=["Drift"], schedules=[{"cron": "0 13 * * *", "duration": "2h"}])
+    found = verdicts(pool, window, a_candidate("Drifted"), a_node(), a_pod(protected=pod))
+    told = about(found, "NodeClaim/a")
+    assert (told.gate, told.recheck_at) == (
+        Gate.BUDGET if late == "budget" else Gate.PODS,
+        ahead(3600),
+    )
+    waits = fact_of(about(found, "NodePool/general"), CandidatesWait)
+    assert waits is not None
+    assert waits.until is None
 
 
 # -- several reasons -------------------------------------------------------------------------

@@ -232,7 +232,7 @@ class Execution:
             self._initialized(),
             *found.facts,
             blockers=found.blockers,
-            recheck_at=found.until,
+            recheck_at=found.recheck_at,
             gate=found.gate,
         )
 

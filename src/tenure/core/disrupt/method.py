@@ -210,7 +210,7 @@ class Methods:
         if blocked is None and method.traits.voluntary:
             blocked = _closed(validate, gates, command.node, settings, now)
         if blocked is not None:
-            return Validation(unwanted=blocked.facts, gates_change_at=blocked.until)
+            return Validation(unwanted=blocked.facts, gates_change_at=blocked.recheck_at)
         at = changes_at(validate.operation, gates, now)
         return msgspec.structs.replace(validate, gates_change_at=at)
 

@@ -171,7 +171,8 @@ class _Progress:
         verdict = self._say(
             Reason.REPLACEMENT_FAILED, *facts, action=roll_back_failed(self._claim, self._now)
         )
-        recheck_at = forgotten_at if in_a_row else None
+        instants = (forgotten_at if in_a_row else None, self._validation.gates_change_at)
+        recheck_at = min((at for at in instants if at is not None), default=None)
         up = (one is not None and one.initialized for _, one in self._command.replacements)
         failed = max(sum(not one for one in up), 1)
         count = CommandCount(reason=self._command.reason, decision=Decision.REPLACE, failed=failed)

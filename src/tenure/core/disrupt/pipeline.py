@@ -100,6 +100,10 @@ def _waits(verdicts: Iterable[Verdict]) -> bool:
     return all(one.action is None and one.reason is not Reason.REPLACING for one in verdicts)
 
 
+#: The verdict on a candidate that nothing is done about now, and when it has its next chance.
+_Waiting = tuple[Verdict, datetime | None]
+
+
 class _Pass:
     def __init__(
         self, view: DisruptionView, methods: Methods, settings: Settings, now: datetime
@@ -127,11 +131,12 @@ class _Pass:
         yield from (verdict for said in taken_over.values() for verdict in said)
         yield from self._carried_out(taken_over.keys())
         wanted = [one for one in wanted if not is_replaced(one.claim)]
-        waiting: dict[str, list[Verdict]] = {}
+        waiting: dict[str, list[_Waiting]] = {}
         for one, said in planner.verdicts(wanted):
             yield from said
             if one.method.traits.voluntary and _waits(said):
-                waiting.setdefault(one.pool.pool.name, []).append(said[0])
+                waits = (said[0], planner.next_chance(said[0]))
+                waiting.setdefault(one.pool.pool.name, []).append(waits)
         for pool, found in pairs:
             verdict = self._watched(pool, found, waiting.get(pool.pool.name, ()))
             starts = planner.starts.get(pool.pool.name, ())
@@ -157,13 +162,13 @@ class _Pass:
             yield msgspec.structs.replace(first, others=tuple(others))
 
     def _watched(
-        self, pool: PoolCandidates, found: Mapping[str, Due], waiting: Sequence[Verdict]
+        self, pool: PoolCandidates, found: Mapping[str, Due], waiting: Sequence[_Waiting]
     ) -> Verdict:
         """When any of its nodes may become a candidate, or cease to be one; ``waiting``: on those
         that are candidates of choice, and may not go now."""
         instants = [due.recheck_at for due in found.values()]
-        opens = [one.recheck_at for one in waiting if one.recheck_at is not None]
-        until = min((at for at in opens if at > self._now), default=None)
+        opens = (at for _, at in waiting if at is not None and at > self._now)
+        until = min(opens, default=None)
         instants.append(until)
         late = later(self._now, PAUSE_MAX)
         instants += [earlier(until, PAUSE_MAX) for until, _ in pool.pauses if until > late]
@@ -180,16 +185,16 @@ class _Pass:
         self,
         pool: PoolCandidates,
         found: Mapping[str, Due],
-        waiting: Sequence[Verdict],
+        waiting: Sequence[_Waiting],
         until: datetime | None,
     ) -> CandidatesWait:
         """A node that several methods want counts for the first."""
         reasons = Counter(
             one.method.traits.reason
             for one in self._wanted(pool, found)
-            if one.method.traits.voluntary
+            if one.method.traits.voluntary and not is_replaced(one.claim)
         )
-        gates = Counter(verdict.gate for verdict in waiting)
+        gates = Counter(verdict.gate for verdict, _ in waiting)
         return CandidatesWait(
             len(waiting),
             reasons.total(),

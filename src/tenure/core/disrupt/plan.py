@@ -142,6 +142,8 @@ class Planner:
         self._planned = ""
         #: By pool: starts that have to be recorded before they are committed.
         self.starts: dict[str, list[DisruptionStart]] = {}
+        #: By claim: when the first of the gates that block it may let it pass.
+        self._opens_at: dict[str, datetime] = {}
 
     def verdicts(self, wanted: Iterable[Wanted]) -> Iterator[tuple[Wanted, Sequence[Verdict]]]:
         """On each candidate, the most urgent first.
@@ -275,14 +277,21 @@ class Planner:
             bound=candidate.bound,
         )
 
+    def next_chance(self, verdict: Verdict) -> datetime | None:
+        """When what a candidate waits for may be over although nothing changes."""
+        return self._opens_at.get(verdict.subject.name) if verdict.gate else verdict.recheck_at
+
     def _blocked(self, one: Wanted, blocked: Blocked) -> Verdict:
+        name, until = one.claim.name, blocked.until
+        if until is not None:
+            self._opens_at[name] = min(until, self._opens_at.get(name, until))
         return _say(
             one.claim,
             blocked.reason,
             *one.candidate.why,
             *blocked.facts,
             blockers=blocked.blockers,
-            recheck_at=blocked.until,
+            recheck_at=blocked.recheck_at,
             gate=blocked.gate,
         )
 

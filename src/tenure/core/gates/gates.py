@@ -199,8 +199,10 @@ class Blocked(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason
     facts: tuple[Fact, ...]
     blockers: tuple[Blocker, ...] = ()
-    #: When the answer may differ although nothing changes; None: never.
+    #: When this gate may let it pass although nothing changes; None: never.
     until: datetime | None = None
+    #: When the answer may differ, that is also when a gate before it may block; None: never.
+    recheck_at: datetime | None = None
     #: A user has closed it: other disruptions that end do not open it.
     closed: bool = False
 
@@ -219,7 +221,16 @@ def first_blocked(
     if missing:
         raise AssertionError(f"gates for {operation} without {', '.join(sorted(missing))}")
     found = (GATES[gate](facts, settings, now) for gate in Gate if gate in asked)
-    return next((_dated(blocked, now) for blocked in found if blocked is not None), None)
+    blocked = next((one for one in found if one is not None), None)
+    return _rechecked(_dated(blocked, now), operation, facts, now) if blocked is not None else None
+
+
+def _rechecked(blocked: Blocked, operation: Operation, facts: GateFacts, now: datetime) -> Blocked:
+    order = tuple(Gate)
+    before = ASKED[operation].intersection(order[: order.index(blocked.gate)])
+    instants = (blocked.until, _change_at(before, facts, now))
+    at = min((at for at in instants if at is not None), default=None)
+    return msgspec.structs.replace(blocked, recheck_at=at)
 
 
 def _dated(blocked: Blocked, now: datetime) -> Blocked:
@@ -234,7 +245,10 @@ def _dated(blocked: Blocked, now: datetime) -> Blocked:
 
 def changes_at(operation: Operation, facts: GateFacts, now: datetime) -> datetime | None:
     """When a gate that lets it pass may block it although nothing changes."""
-    asked = ASKED[operation]
+    return _change_at(ASKED[operation], facts, now)
+
+
+def _change_at(asked: frozenset[Gate], facts: GateFacts, now: datetime) -> datetime | None:
     instants = [facts.breakers_change_at if Gate.BREAKER in asked else None]
     if Gate.WINDOW in asked:
         windows = () if isinstance(facts.windows, UnsetType) else facts.windows

@@ -278,7 +278,7 @@ class _Evaluation:
             *(blocked.facts if blocked is not None else ()),
         )
         verdict = _say(member.claim, Reason.UNHEALTHY, *facts, recheck_at=first.due_at)
-        return no_later(verdict, ahead, blocked.until if blocked is not None else None)
+        return no_later(verdict, ahead, blocked.recheck_at if blocked is not None else None)
 
     def _terminating(self, member: Member, due: list[UnhealthyCondition]) -> Verdict:
         """By what would replace it: the bound of a reboot is none for its termination."""
@@ -376,7 +376,8 @@ class _Evaluation:
         if blocked.reason is Reason.REPAIR_BLOCKED:
             self._blocked.append(blocked)
         told = (*why, *blocked.facts)
-        return _say(facts.claim, blocked.reason, *told, recheck_at=blocked.until, gate=blocked.gate)
+        at, gate = blocked.recheck_at, blocked.gate
+        return _say(facts.claim, blocked.reason, *told, recheck_at=at, gate=gate)
 
 
 def _operation(cause: Cause) -> Operation:
