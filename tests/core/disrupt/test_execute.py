@@ -200,7 +200,8 @@ def test_where_others_have_taken_the_place_it_waits_for_what_provisioning_launch
 def test_a_command_whose_pods_get_no_capacity_in_time_is_rolled_back_with_a_pause(by: str) -> None:
     """What provisioning launches is no replacement of the command: it cannot fail."""
     taken = a_pod("newcomer", node="node-b", requests=BIG)
-    claim = going(by, conditions=[condition("DisruptionReason", at=ago(15 * 60 - 1))])
+    since = condition("DisruptionReason", reason="Unhealthy", at=ago(15 * 60 - 1))
+    claim = going(by, conditions=[since])
     waits = on_claim(claim, unhealthy_node(), POD, *come(), taken)
     assert (waits.reason, waits.recheck_at) == (Reason.DISRUPTION_WAITS, ahead(1))
     told = on_claim(claim, unhealthy_node(), POD, *come(), taken, now=ahead(1))

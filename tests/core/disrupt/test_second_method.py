@@ -181,7 +181,10 @@ def test_a_command_of_a_method_that_is_gone_is_rolled_back() -> None:
 
 
 def test_before_it_terminates_the_annotation_of_the_node_is_asked_again() -> None:
-    told = on_claim(*going(node=closed(annotations={DO_NOT_DISRUPT: "true"})))
+    objects = going(node=closed(annotations={DO_NOT_DISRUPT: "true"}))
+    assert not [one for one in verdicts(*objects) if isinstance(one.action, Delete)]
+    found = evaluated(ReplacementDecider(BOTH), a_class(), a_pool(), *objects)
+    told = about(found, "NodeClaim/a")
     assert told.reason is Reason.DISRUPTION_CANCELLED
     assert body_of(told)["metadata"]["annotations"] == {REPLACED_BY: None, DISRUPTION_REASON: None}
 

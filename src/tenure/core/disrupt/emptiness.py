@@ -126,7 +126,8 @@ def _empty(claim: NodeClaim, node: str, after: timedelta, now: datetime) -> Verd
         action = claim_status(claim, says_empty(message), drop=(CONSOLIDATABLE_CONDITION,))
     else:
         action = claim_status(claim, says_empty(message), says_consolidatable(message))
-    recheck_at = over_at if now < over_at else None
+    # Until the condition is written, its clock does not run.
+    recheck_at = over_at if since is not None and now < over_at else None
     facts: tuple[Fact, ...] = (NodeIsEmpty(node, since),)
     if since is not None:
         facts = (*facts, CandidateFrom(due_at(since, after), str(Duration.of(after))))

@@ -327,6 +327,7 @@ class Planner:
             reason=Reason.DISRUPTION_BLOCKED,
             facts=(StartsUnreadable(pool.name),),
             until=at,
+            recheck_at=at,
         )
         return self._blocked(one, blocked)
 

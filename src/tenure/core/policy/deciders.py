@@ -56,7 +56,6 @@ UNMOVED: Final = {
     PODS: frozenset(
         {
             Concern.INTERRUPTION,
-            Concern.REPLACEMENT,
             Concern.REPAIR,
             Concern.LIFECYCLE,
             Concern.NODE,
