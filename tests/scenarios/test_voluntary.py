@@ -198,7 +198,7 @@ def test_a_window_for_consolidation_keeps_empty_nodes(action: str) -> None:
         scale(story, 0)
         story.run(50 * MINUTE)
         assert not is_leaving(story, claim)
-        assert warned(story, "MaintenanceWindow freeze blocks Consolidation of Node")
+        assert warned(story, f"MaintenanceWindow freeze blocks {action} of Node")
         story.run(7 * MINUTE)
         assert is_gone(story, claim)
 
@@ -457,7 +457,7 @@ def test_a_window_that_cannot_be_understood_blocks_and_says_so() -> None:
         story.run(2 * HOUR)
         assert not is_leaving(story, claim)
         assert story.cloud.launch_count == 1
-        assert warned(story, "MaintenanceWindow freeze blocks Drift of Node")
+        assert warned(story, "MaintenanceWindow freeze is invalid")
         status = story.the(MAINTENANCE_WINDOWS)["status"]["conditions"]
         assert {c["type"]: c["status"] for c in status}["Valid"] == "False"
 
