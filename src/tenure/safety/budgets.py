@@ -23,6 +23,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import Budget, NodePool
 from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.safety.reasons import is_repair
 from tenure.safety.times import is_on, selects
 from tenure.safety.velocity import too_fast
@@ -111,12 +112,19 @@ def _fleet(pool: NodePool, reason: str, snapshot: Snapshot, *, planned: bool) ->
         ref = claim.spec.node_class_ref
         if (ref.group, ref.kind) not in snapshot.ours or claim.instance_terminating:
             continue
-        if claim.initialized or claim.rebooting:
-            for node in snapshot.nodes_with_provider(claim.provider_id).values():
+        for node in snapshot.nodes_with_provider(claim.provider_id).values():
+            if claim.initialized or claim.rebooting or _may_be_up(claim, node):
                 taken = _is_taken(claim, node, reason, planned=planned)
                 known = found.get(node.name)
                 found[node.name] = _Counted(node, taken or (known is not None and known.taken))
     yield from found.values()
+
+
+def _may_be_up(claim: NodeClaim, node: Node) -> bool:
+    """Of a claim that cannot be read: its Node says that it is initialized, or it leaves."""
+    leaves = claim.deleting or node.deleting or names.REPLACED_BY in claim.annotations
+    leaves |= node.has_taint(names.DISRUPTED_TAINT)
+    return is_unreadable(claim) and (leaves or node.labels.get(names.INITIALIZED) == "true")
 
 
 def _is_taken(claim: NodeClaim, node: Node, reason: str, *, planned: bool) -> bool:

@@ -19,10 +19,11 @@ from tenure.core.pool.status import PoolDecider
 from tenure.core.reasons import Reason
 from tenure.core.writes import delete_claim
 from tenure.model.api.meta import Condition, format_time
-from tenure.model.api.names import DISRUPTION_REASON, NODEPOOL, REPLACED_BY, ZONE
+from tenure.model.api.names import DISRUPTION_REASON, INITIALIZED, NODEPOOL, REPLACED_BY, ZONE
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import STARTS_MAX, NodePool
 from tenure.model.snapshot.observations import Observations
+from tenure.model.snapshot.unreadable import stand_in
 from tenure.providers.kwok.repairs import kwok_statements
 from tenure.runtime.executor.guard import veto
 from tenure.runtime.executor.handlers import stamped
@@ -218,6 +219,18 @@ def test_a_departure_that_no_budget_holds_is_recorded_once() -> None:
     seen = start("a", ago(100), "Deleted")
     assert status(the_pool(), leaving)["disruptionStarts"] == [seen]
     assert "disruptionStarts" not in status(the_pool(seen), leaving)
+
+
+def test_a_departure_of_a_claim_that_cannot_be_read_is_recorded_by_its_node() -> None:
+    """A command was recorded when it began; of that, too, only some marks can be read."""
+    leaving = stand_in(a_claim("a", deletion_timestamp=ago(100)), "broken", field="status")
+    node = a_node("node-a", claim="a", labels={INITIALIZED: "true"})
+    assert status(the_pool(), leaving, node)["disruptionStarts"] == [
+        start("a", ago(100), "Deleted")
+    ]
+    marks = {REPLACED_BY: "", DISRUPTION_REASON: "Drifted"}
+    commanded = a_claim("a", deletion_timestamp=ago(100), annotations=marks)
+    assert "disruptionStarts" not in status(the_pool(), stand_in(commanded, "broken"), node)
 
 
 def test_a_departure_counts_beside_an_older_start_of_the_same_claim() -> None:

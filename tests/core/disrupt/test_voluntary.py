@@ -32,6 +32,7 @@ from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.gates.facts import WindowClosesTooSoon
 from tenure.core.gates.gates import Gate
+from tenure.core.marks.command import begin
 from tenure.core.protect.protection import Protection
 from tenure.core.reasons import Reason
 from tenure.core.windows.facts import WindowBlocks
@@ -47,11 +48,14 @@ from tenure.model.api.names import (
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.snapshot.observations import WriteRefusal
+from tenure.model.snapshot.unreadable import stand_in
 from tenure.providers.kwok.repairs import kwok_statements
+from tenure.runtime.executor.guard import veto
 from tests.core.build import (
     DISRUPTED,
     INITIALIZED,
     LAUNCHED,
+    NOW,
     REGISTERED,
     SETTINGS,
     a_claim,
@@ -71,6 +75,7 @@ from tests.core.build import (
     types,
 )
 from tests.core.disrupt.test_emptiness import pending
+from tests.snapshots import snapshot_with
 
 #: More than half of a node.
 BIG = {"cpu": "3", "memory": "1Gi"}
@@ -230,6 +235,26 @@ def test_many_empty_nodes_go_at_once_and_one_replacement_is_planned_at_a_time() 
     drifted = [one for name in "abc" for one in full("Drifted", name)]
     found = verdicts(*drifted)
     assert len([one for one in found if isinstance(one.action, Create)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("unread", "taints"),
+    [
+        pytest.param({"deletion_timestamp": ago(30)}, (), id="deleting"),
+        pytest.param({"annotations": {REPLACED_BY: "z"}}, (), id="commanded"),
+        pytest.param({}, (DISRUPTED,), id="tainted"),
+    ],
+)
+def test_a_leaving_claim_that_cannot_be_read_uses_the_budget(unread: Any, taints: Any) -> None:
+    pool = a_pool(disruption={"budgets": [{"nodes": "1"}]})
+    gone = stand_in(a_claim("b", **unread), "Expected `object`", field="status")
+    objects = [pool, *full("Drifted"), gone, a_node("node-b", claim="b", taints=taints)]
+    told = on_claim(*objects)
+    assert (told.reason, told.gate) == (Reason.DISRUPTION_BLOCKED, "budgets")
+    snapshot = snapshot_with(a_class(), *objects)
+    said = veto(begin(a_candidate("Drifted"), (), "Drifted", {}), snapshot, NOW)
+    assert said is not None, "the guard counts for itself"
+    assert "budget 1 allows 1 of 2 Nodes" in said
 
 
 WITHIN = {"budgets": [{"nodes": "100%", "within": "1h"}]}

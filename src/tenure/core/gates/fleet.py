@@ -12,11 +12,8 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.marks.command import is_replaced
-from tenure.core.marks.ownership import is_ours
+from tenure.core.marks.ownership import is_leaving, is_ours, uses_budgets
 from tenure.core.marks.starts import current_label, label_keys
-from tenure.core.marks.taints import is_disrupted
-from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import Budget
 from tenure.model.api.window import NodeLabelSelector
@@ -131,21 +128,19 @@ def fleet_of(pool_name: str, snapshot: Snapshot) -> PoolFleet:
 
 
 def _nodes(claim: NodeClaim, keys: Sequence[str], snapshot: Snapshot) -> Iterator[FleetNode]:
-    if claim.instance_terminating or not (claim.initialized or claim.rebooting):
+    if claim.instance_terminating:
         return
     for node in snapshot.nodes_with_provider(claim.provider_id).values():
+        if not uses_budgets(claim, node):
+            continue
         yield FleetNode(
             name=node.name,
             labels={key: node.labels[key] for key in keys if key in node.labels},
-            leaving=_is_leaving(claim, node),
+            leaving=is_leaving(claim, node),
             terminating=claim.deleting or node.deleting,
             rebooting=claim.rebooting,
             ready=node.ready,
         )
-
-
-def _is_leaving(claim: NodeClaim, node: Node) -> bool:
-    return claim.deleting or node.deleting or is_replaced(claim) or is_disrupted(node)
 
 
 def _both(one: FleetNode, twin: FleetNode) -> FleetNode:

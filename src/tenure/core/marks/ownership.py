@@ -8,13 +8,16 @@ from typing import Any, Final
 
 from tenure.core.conditions import Wanted, awaiting, merge, root, status_patch
 from tenure.core.decision import Patch
+from tenure.core.marks.taints import is_disrupted
 from tenure.model.api.meta import find_condition
+from tenure.model.api.names import INITIALIZED, REPLACED_BY
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim, NodeClassRef
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.unreadable import is_unreadable
 
 #: The claim's Ready is True when all of these are.
 STAGES: Final = ("Launched", "Registered", "Initialized")
@@ -59,6 +62,21 @@ def is_our_node(node: Node, snapshot: Snapshot) -> bool:
 def is_our_pool(pool: NodePool, snapshot: Snapshot) -> bool:
     ref = pool.node_class_ref
     return (ref.group, ref.kind) in snapshot.ours
+
+
+def uses_budgets(claim: NodeClaim, node: Node) -> bool:
+    """Whether budgets count the node: it is initialized, or rebooting. Of a claim that cannot be read
+    its Node says so, and one that leaves may well be."""
+    if claim.initialized or claim.rebooting:
+        return True
+    labelled = node.labels.get(INITIALIZED) == "true"
+    return is_unreadable(claim) and (labelled or is_leaving(claim, node))
+
+
+def is_leaving(claim: NodeClaim, node: Node) -> bool:
+    """It is being deleted, or its replacement is under way."""
+    commanded = REPLACED_BY in claim.annotations or is_disrupted(node)
+    return claim.deleting or node.deleting or commanded
 
 
 def room_of(claim: NodeClaim, snapshot: Snapshot) -> str:

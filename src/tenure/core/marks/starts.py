@@ -22,8 +22,13 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.decision import Patch
-from tenure.core.marks.command import REASON_CONDITION, disrupted_since, is_commanded
-from tenure.core.marks.ownership import is_ours
+from tenure.core.marks.command import (
+    REASON_CONDITION,
+    disrupted_since,
+    is_commanded,
+    is_replaced,
+)
+from tenure.core.marks.ownership import is_ours, uses_budgets
 from tenure.errors import SpecError
 from tenure.model.api.meta import earlier, format_time, later, read_instant
 from tenure.model.api.names import NORMALIZED_LABELS
@@ -98,14 +103,16 @@ def _departures(
     pool: NodePool, claims: Iterable[NodeClaim], snapshot: Snapshot
 ) -> Iterator[DisruptionStart]:
     for claim in claims:
-        uses_budget = claim.initialized or claim.rebooting
-        if is_commanded(claim) or not uses_budget or not is_ours(claim, snapshot):
+        nodes = snapshot.nodes_with_provider(claim.provider_id)
+        counts = claim.initialized or any(uses_budgets(claim, node) for node in nodes.values())
+        # Of a claim that cannot be read only the second mark is known.
+        commanded = is_commanded(claim) or is_replaced(claim)
+        if commanded or not (counts or claim.rebooting) or not is_ours(claim, snapshot):
             continue
         at = claim.metadata.deletion_timestamp
         if at is None and claim.rebooting:
             at = disrupted_since(claim)
         if at is not None:
-            nodes = snapshot.nodes_with_provider(claim.provider_id)
             labels = next((nodes[name].labels for name in sorted(nodes)), claim.labels)
             start = new_start(pool, claim, _why(claim), labels)
             yield msgspec.structs.replace(start, at=format_time(at))
