@@ -20,7 +20,7 @@ change a decider.
 The deciders ask the same questions when they decide. The guard asks them again on the newest view,
 by arithmetic of its own, so that a fault of a decider, or a change since, does not cost a node. A
 refused action is tried again later, after a pause that grows to one minute, as long as its verdict
-holds. The refusal is in the log and in the journal:
+holds. A disruption whose first write is refused waits from 1m to 30m, so that others go on. The refusal is in the log and in the journal:
 
 ```text
 NodeClaim/general-26szh Replaced Delete vetoed: NodeClaim general-26szh must not be deleted: NodePool general: budget 1 allows 1 of 5 Nodes, 1 of them unavailable already (general-4nv74)
