@@ -84,6 +84,8 @@ def said_already() -> list[Condition]:
 
 def test_it_is_consolidatable_when_consolidate_after_is_over() -> None:
     pool = a_pool(disruption={"consolidateAfter": "70s"})
+    first = verdict_on(pool, a_claim(), a_node())
+    assert first.recheck_at is None, "the span begins with the write"
     empty, consolidatable = said_already()
     early = verdict_on(pool, a_claim(conditions=[empty]), a_node())
     assert (early.action, early.recheck_at) == (None, ahead(10))
