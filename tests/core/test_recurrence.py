@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.core.recurrence import Dates, Phase, Recurrence, phase_of_any
+from tenure.core.recurrence import ALWAYS, Dates, Phase, Recurrence, phase_of_any
 from tenure.model.values.cron import Cron, parse_zone
 from tests.core.calendars import ZONES, Calendar, a_calendar, check
 from tests.core.minutes import Recurring, periods
@@ -136,8 +136,37 @@ def test_a_date_that_does_not_exist_is_never_active() -> None:
     assert never.phase(START) == Phase(False, None)
 
 
+WEEK = ["0 0 * * 1-5", "0 0 * * 6,0"]
+
+
+@pytest.mark.parametrize(
+    ("crons", "hours", "zone"),
+    [
+        (WEEK, 24, "UTC"),
+        (WEEK, 25, "Europe/Berlin"),
+        (["0 12 * * 2,4,6", "0 12 * * 1,3", "0 12 * * 5,7"], 25, "Australia/Lord_Howe"),
+        (["0 */2 * * *", "0 1-23/2 * * *"], 1, "UTC"),
+        ([f"0 {hour} * * *" for hour in range(24)], 1, "UTC"),
+    ],
+)
+def test_weekly_calendars_that_take_turns_for_ever_never_end(
+    crons: list[str], hours: int, zone: str
+) -> None:
+    parts = recurrences([(cron, timedelta(hours=hours)) for cron in crons], zone)
+    assert phase_of_any([*parts, Dates(START, START + timedelta(days=1))], START) == ALWAYS
+
+
+def test_of_calendars_that_take_turns_a_clock_that_is_set_back_leaves_a_gap() -> None:
+    """A Sunday of 25 hours."""
+    parts = recurrences([(cron, timedelta(hours=24)) for cron in WEEK], "Europe/Berlin")
+    far, near = phase_of_any(parts, START), phase_of_any(parts, START + timedelta(days=200))
+    assert (far.on, far.exact) == (True, False)
+    assert near == Phase(True, datetime(2026, 10, 25, 22, tzinfo=UTC))
+
+
 def test_calendars_that_take_turns_are_followed_only_so_far() -> None:
-    crons = [("0 */2 * * *", timedelta(hours=1)), ("0 1-23/2 * * *", timedelta(hours=1))]
+    hour = timedelta(hours=1)
+    crons = [("0 */2 1-30 * *", hour), ("0 1-23/2 1-30 * *", hour)]
     phase = phase_of_any(recurrences(crons, "UTC"), START)
     assert phase.on
     assert phase.changes_at is not None

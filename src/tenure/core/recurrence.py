@@ -11,8 +11,9 @@ through hit by hit; a period that cannot end on another day is looked at on thos
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
@@ -42,6 +43,10 @@ _DAYS_MAX: Final = 32_768
 _ZONE_YEARS_MAX: Final = 256
 #: How many periods are followed to find the end of several calendars that take turns.
 _TURNS: Final = 100
+#: After a change of the clocks a weekly calendar is as always a week later, and a week repeats itself.
+_WEEKS: Final = timedelta(days=16)
+#: Of calendars that take turns every few minutes it is not found out.
+_TURNS_OF_WEEKS: Final = 5000
 
 
 class Phase(msgspec.Struct, frozen=True):
@@ -94,7 +99,7 @@ def phase_of_any(parts: Iterable[Recurrence | Dates], now: datetime) -> Phase:
         if len(ends) < len(on):
             return ALWAYS
         if turns > _TURNS:
-            return Phase(True, at, exact=False)
+            return ALWAYS if _take_turns_for_ever(known, now) else Phase(True, at, exact=False)
         at = max(ends)
         if not all(phase.exact for _, phase in known if phase.on):
             return Phase(True, at, exact=False)
@@ -105,6 +110,51 @@ def phase_of_any(parts: Iterable[Recurrence | Dates], now: datetime) -> Phase:
 
 def _is_over(phase: Phase, at: datetime) -> bool:
     return phase.changes_at is not None and phase.changes_at <= at
+
+
+# -- calendars that take turns -----------------------------------------------------------------
+
+
+def _take_turns_for_ever(known: Iterable[tuple[Recurrence | Dates, Phase]], now: datetime) -> bool:
+    parts = (part for part, _ in known if isinstance(part, Recurrence))
+    return _leave_no_gap(tuple(part for part in parts if _is_weekly(part.cron)), now.year)
+
+
+def _is_weekly(cron: Cron) -> bool:
+    """Whether every week is like the other, but for changes of the clocks."""
+    every_day = len(cron.days) == 31 or (cron.either_day and len(cron.weekdays) == 7)
+    return every_day and len(cron.months) == 12
+
+
+@lru_cache(maxsize=_ZONE_YEARS_MAX)
+def _leave_no_gap(weekly: tuple[Recurrence, ...], year: int) -> bool:
+    """Whether one of them is always active: in a week, and in those after the clocks have changed."""
+    if year + _YEARS >= date.max.year:
+        return False
+    changes = {
+        day
+        for zone in {one.zone for one in weekly}
+        for number in range(_YEARS + 1)
+        for day in _clock_changes(zone, year + number)
+    }
+    at, turns, ring = datetime(year, 1, 1, tzinfo=UTC), 0, deque(weekly)
+    for day in (date(year, 1, 1), *sorted(changes)):
+        begins = datetime.combine(day, time(), UTC)
+        at, until = max(at, earlier(begins, _DAY)), later(begins, _WEEKS)
+        while at < until:
+            if turns > _TURNS_OF_WEEKS or (phase := _first_on(ring, at)) is None:
+                return False
+            at, turns = phase.changes_at or until, turns + 1
+    return True
+
+
+def _first_on(ring: deque[Recurrence], at: datetime) -> Phase | None:
+    """The first is the one that was active before: most often the next of them follows."""
+    for _ in range(len(ring)):
+        if (phase := ring[0].phase(at)).on:
+            return phase
+        ring.rotate(-1)
+    return None
 
 
 # -- the end of an active period -------------------------------------------------------------

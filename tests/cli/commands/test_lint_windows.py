@@ -59,6 +59,16 @@ PAST = {"from": "2020-01-01T00:00:00Z", "until": "2020-01-02T00:00:00Z"}
         pytest.param(
             {"schedules": [ALL_DAY], "type": "Allow"}, ["AlwaysActive"], id="allows without a gap"
         ),
+        pytest.param(
+            {"schedules": [ALL_DAY | {"cron": f"0 0 * * {days}"} for days in ("1-5", "6,0")]},
+            ["AlwaysActive"],
+            id="no gap in the week",
+        ),
+        pytest.param(
+            {"schedules": [ALL_DAY | {"cron": f"0 0 {days} * *"} for days in ("1-15", "16-31")]},
+            ["AlwaysActive"],
+            id="no gap in years",
+        ),
         pytest.param({"schedules": []}, ["NoSchedule"], id="no schedule"),
         pytest.param(
             {"schedules": [{"cron": "0 0 31 2 *", "duration": "1h"}]},

@@ -98,6 +98,18 @@ def test_a_window_without_schedules_and_dates_is_always_active() -> None:
     assert found == (WindowBlocks("w", ("Drift",), "n1", FOR_EVER), None)
 
 
+@pytest.mark.parametrize(
+    ("crons", "endless"),
+    [(["0 0 * * 1-5", "0 0 * * 6,0"], True), (["0 0 1-15 * *", "0 0 16-31 * *"], False)],
+    ids=["weekly", "monthly"],
+)
+def test_no_end_is_named_where_periods_follow_each_other(crons: list[str], endless: bool) -> None:
+    window = a_window(schedules=[{"cron": one, "duration": "24h"} for one in crons])
+    fact, at = closed_by([window], NODE, DRIFT, NOON)
+    assert (fact.exact, fact.until == FOR_EVER, at is None) == (endless, endless, endless)
+    assert str(fact).endswith("for ever" if endless else "at least")
+
+
 def test_dates_alone_count_only_then() -> None:
     freeze = {"from": "2026-01-05T00:00:00Z", "until": "2026-01-06T00:00:00+01:00"}
     window = a_window(schedules=[], dates=[freeze])

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from tenure.cli.lint.workloads import Place
 from tenure.core.windows.parsed import parse_window
+from tenure.model.api.meta import later
 from tenure.model.api.names import WELL_KNOWN_LABELS
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.matching.requirements import Requirements
 from tenure.schema.findings import Code, Finding
 
+#: Periods that follow each other for so long are taken for endless, where that is not known.
+_YEAR: Final = timedelta(days=365)
+
 
 def calendar_findings(window: MaintenanceWindow, now: datetime) -> Iterator[Finding]:
     """Of a window without problems."""
     phase, actions = parse_window(window).phase(now), ", ".join(window.spec.actions)
-    if phase.changes_at is not None:
+    if phase.changes_at is not None and (phase.exact or phase.changes_at < later(now, _YEAR)):
         return
     if not phase.on:
         means = f"it never blocks {actions}" if window.blocks else f"it blocks {actions} for ever"

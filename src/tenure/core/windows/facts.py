@@ -17,9 +17,12 @@ class WindowBlocks(Fact, frozen=True):
     until: datetime = FOR_EVER
     #: Other windows that block it now, and not for longer.
     also: tuple[str, ...] = ()
+    #: Whether it ends then: too many periods may follow each other to say.
+    exact: bool = True
 
     def __str__(self) -> str:
         end = "for ever" if self.until == FOR_EVER else f"until {format_time(self.until)}"
+        end += "" if self.exact else " at least"
         also = f" (and {some(self.also)} for a shorter time)" if self.also else ""
         what = f"{', '.join(self.actions)} of Node {self.node}"
         return f"MaintenanceWindow {self.window}{also} blocks {what} {end}"
@@ -127,6 +130,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     WindowBlocks("office-hours", ("Drift",), "node-1", AT),
     WindowBlocks("freeze", ("Repair",), "node-1"),
     WindowBlocks("year-end", ("Drift",), "node-1", AT, ("office-hours",)),
+    WindowBlocks("halves-of-the-month", ("Drift",), "node-1", AT, exact=False),
     InvalidWindowBlocks(
         "nights", 'spec.schedules[0].cron: "* *" has 2 fields, and needs 5', ("Repair",), "node-1"
     ),

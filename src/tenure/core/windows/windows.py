@@ -65,15 +65,11 @@ def closed_by(
     """What forbids it now, and when that may differ; None if nothing does."""
     concerned = [(one, one.phase(now)) for one in _concerned(tuple(windows), node, actions)]
     changes_at = _first(phase for _, phase in concerned)
-    blocking = [
-        (phase.changes_at or FOR_EVER, window.name, window)
-        for window, phase in concerned
-        if window.blocks and phase.on
-    ]
+    blocking = [(window, phase) for window, phase in concerned if window.blocks and phase.on]
     if blocking:
-        until, _, window = max(blocking, key=lambda one: one[:2])
-        also = tuple(name for _, name, _ in blocking if name and name != window.name)
-        return _blocked_by(window, _named(actions, [window]), node, until, also), changes_at
+        window, phase = max(blocking, key=_ends_last)
+        also = tuple(one.name for one, _ in blocking if one.name and one.name != window.name)
+        return _blocked_by(window, _named(actions, [window]), node, phase, also), changes_at
     allowing = [(window, phase) for window, phase in concerned if not window.blocks]
     if not allowing or any(phase.on for _, phase in allowing):
         return None
@@ -83,6 +79,11 @@ def closed_by(
         tuple(window.name for window, _ in allowing), allowed, node.name, opens
     )
     return outside, changes_at
+
+
+def _ends_last(one: tuple[ParsedWindow, Phase]) -> tuple[datetime, str]:
+    window, phase = one
+    return phase.changes_at or FOR_EVER, window.name
 
 
 def _concerned(windows: Windows, node: Node, actions: frozenset[str]) -> Windows:
@@ -114,11 +115,12 @@ def _blocked_by(
     window: ParsedWindow,
     actions: tuple[str, ...],
     node: Node,
-    until: datetime,
+    phase: Phase,
     also: tuple[str, ...],
 ) -> Fact:
     if not window.problem:
-        return WindowBlocks(window.name, actions, node.name, until, also)
+        until = phase.changes_at or FOR_EVER
+        return WindowBlocks(window.name, actions, node.name, until, also, phase.exact)
     if not window.name:
         return WindowsUnlisted(window.problem)
     return InvalidWindowBlocks(window.name, window.problem, actions, node.name, also)
