@@ -30,7 +30,7 @@ from tenure.core.disrupt.facts import (
 )
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
-from tenure.core.gates.facts import WindowClosesTooSoon
+from tenure.core.gates.facts import DrainUnbounded, WindowClosesTooSoon
 from tenure.core.gates.gates import Gate
 from tenure.core.marks.command import begin
 from tenure.core.protect.protection import Protection
@@ -352,6 +352,26 @@ def test_one_that_a_late_gate_blocks_is_evaluated_again_when_a_window_closes(lat
     waits = fact_of(about(found, "NodePool/general"), CandidatesWait)
     assert waits is not None
     assert waits.until is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "grace", "on", "said"),
+    [
+        ("Drifted", None, "pod", True),
+        ("Drifted", "1h", "node", False),
+        ("Drifted", None, "node", False),
+        ("Rebalance", "1h", "pod", False),
+        ("Rebalance", None, "pod", False),
+    ],
+)
+def test_a_grace_period_is_missed_only_where_one_would_help(
+    reason: str, grace: str | None, on: str, said: bool
+) -> None:
+    claim = a_candidate(reason, spec={"termination_grace_period": grace})
+    node = a_node(annotations={DO_NOT_DISRUPT: "true"} if on == "node" else {})
+    told = on_claim(claim, node, a_pod(protected="true" if on == "pod" else None))
+    assert told.gate == Gate.PODS
+    assert (DrainUnbounded("node-a") in told.facts) is said
 
 
 # -- several reasons -------------------------------------------------------------------------

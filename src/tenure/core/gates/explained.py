@@ -59,10 +59,10 @@ EXPLAINED: Final[Mapping[Gate, GateInfo]] = {
         "the NodePool are over.",
     ),
     Gate.PODS: GateInfo(
-        "The node is to be disrupted, and pods on it must not be evicted, without a grace period "
-        "that would end the wait.",
-        "Remove the protection that is named, let the PDB allow an eviction, or set "
-        "terminationGracePeriod of the NodePool for new claims.",
+        "The node is to be disrupted, and its Node, claim or a pod on it is protected, or a PDB "
+        "allows no eviction.",
+        "Remove the protection that is named, or let the PDB allow an eviction. Only where no grace "
+        "period bounds the drain: set terminationGracePeriod of the NodePool for new claims.",
     ),
     Gate.CLOSING: GateInfo(
         "The node is to be disrupted, and a maintenance window begins to block before its replacement "

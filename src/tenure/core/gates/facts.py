@@ -256,7 +256,7 @@ class BlockedByObject(Fact, frozen=True):
 
 
 class DrainUnbounded(Fact, frozen=True):
-    """Why pods block it."""
+    """A grace period is all that is missing: pods would not block it then."""
 
     node: str
 

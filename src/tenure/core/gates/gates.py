@@ -410,10 +410,12 @@ def blocking_pods(facts: GateFacts, settings: Settings, now: datetime) -> Blocke
     subject = found[0].subject
     name = f"{subject.namespace}/{subject.name}" if subject.namespace else subject.name
     first = BlockedByObject(subject.kind, name, found[0].fact, len(found) - 1)
+    with_bound = blockers_of(traits, claim, drain, settings, now, bound=timedelta())
+    unbounded = next(with_bound, None) is None
     return Blocked(
         gate=Gate.PODS,
         reason=Reason.DISRUPTION_BLOCKED,
-        facts=(first, DrainUnbounded(drain.node.name)),
+        facts=(first, DrainUnbounded(drain.node.name)) if unbounded else (first,),
         blockers=found,
         until=min((one.until for one in found if one.until is not None), default=None),
         # A PDB that allows no more for now opens again by itself.
