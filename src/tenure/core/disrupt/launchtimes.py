@@ -1,7 +1,8 @@
 """How long new nodes of a pool take until they are initialized, by its own recent launches.
 
 Of the last ten claims of a pool that are initialized: what nine of ten took at the most, so that one
-that hung does not count. A rebooted node is left out: it was initialized a second time.
+that hung does not count; of fewer claims, what the slowest took. A rebooted node is left out: it was
+initialized a second time.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def launch_times(snapshot: Snapshot) -> Mapping[str, timedelta]:
         known = [one for one in claims if snapshot.derived.of(_TOOK, one) is not None]
         took = [snapshot.derived.of(_TOOK, one) for one in nlargest(RECENT, known, key=_created)]
         if spans := sorted(span for span in took if span is not None):
-            found[pool] = spans[9 * (len(spans) - 1) // 10]
+            found[pool] = spans[-(-9 * len(spans) // 10) - 1]
     return found
 
 
