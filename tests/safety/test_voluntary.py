@@ -146,6 +146,7 @@ def test_always_asks_neither_budgets_nor_pods() -> None:
 
 def test_always_asks_age_policy_switch_and_windows() -> None:
     assert "it expires at" in str(expired("61m"))
+    assert [str(expired(age)).endswith("it does not expire") for age in ("-1h", "0s")] == [True] * 2
     assert "is not Always" in str(expired(policy="WhenAllowed"))
     assert "switched off" in str(expired(settings=OFF))
     window = msgspec.convert({"spec": {"actions": ["Expiration"]}}, MaintenanceWindow)

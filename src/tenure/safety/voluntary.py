@@ -85,7 +85,7 @@ def _not_expired(
 def too_young(claim: NodeClaim, now: datetime, *, spread: bool) -> str | None:
     """``spread``: it may be replaced a little before its time."""
     age = span_of(claim.spec.expire_after)
-    if age is None:
+    if age is None or age <= timedelta():
         return "it does not expire"
     due = later(claim.created_at, age)
     if spread:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tenure.core.decision import Verdict
 from tenure.core.disrupt.expiration import SPREAD_MAX, ExpirationDecider, expires_at, spread_of
-from tenure.core.disrupt.facts import ClaimExpires, StaticPool
+from tenure.core.disrupt.facts import ClaimExpires, DoesNotExpire, StaticPool
 from tenure.core.reasons import Reason
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import NODE_POOLS
@@ -75,7 +75,7 @@ def test_claims_of_the_same_instant_expire_all_over_the_spread() -> None:
 
 
 @pytest.mark.parametrize("policy", ["WhenAllowed", "Always"])
-@pytest.mark.parametrize("age", [None, "Never", "old"])
+@pytest.mark.parametrize("age", [None, "Never", "old", "-1h", "0s"])
 def test_without_a_readable_age_it_never_expires(age: str | None, policy: str) -> None:
     assert expires_at(a_claim_of(age), policy) is None
 
@@ -88,6 +88,15 @@ def test_always_has_no_spread() -> None:
 
 
 # -- what the claim says ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["WhenAllowed", "Always"])
+@pytest.mark.parametrize("age", ["old", "-1h", "0s"])
+def test_of_an_invalid_age_it_says_so_and_takes_the_condition_off(age: str, policy: str) -> None:
+    pool = a_pool(disruption={"expirationPolicy": policy})
+    told = verdict_on(pool, a_claim_of(age, conditions=[SAID]), a_node())
+    assert told.facts == (DoesNotExpire("a", age),)
+    assert "Expired" not in said(told)
 
 
 def test_before_its_time_it_says_when() -> None:

@@ -6,7 +6,8 @@ the most, by an amount that follows from its UID: so nodes that were created tog
 together. With ``Always`` it expires just then.
 
 The condition only makes it a candidate (``methods/expired``). A claim without a pool, one of a pool
-with ``spec.replicas`` (that is said), and one whose ``expireAfter`` is ``Never`` or cannot be read do not expire.
+with ``spec.replicas`` (that is said), and one whose ``expireAfter`` is ``Never`` do not expire; nor does
+one whose ``expireAfter`` is no duration above zero: that is said, too.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.model.values.duration import NEVER
 
 ALWAYS: Final = "Always"
 #: Nodes expire earlier by up to this part of their age …
@@ -44,11 +46,16 @@ SPREAD_MAX: Final = timedelta(hours=24)
 
 def expires_at(claim: NodeClaim, policy: str) -> datetime | None:
     """None: never. ``policy``: the ``expirationPolicy`` of its pool."""
-    age = span_of(claim.spec.expire_after)
+    age = _age_of(claim)
     if age is None:
         return None
     at = later(claim.created_at, age)
     return at if policy == ALWAYS else earlier(at, spread_of(claim.uid, age))
+
+
+def _age_of(claim: NodeClaim) -> timedelta | None:
+    age = span_of(claim.spec.expire_after)
+    return age if age is not None and age > timedelta() else None
 
 
 def spread_of(uid: str, age: timedelta) -> timedelta:
@@ -89,7 +96,7 @@ class ExpirationDecider:
         if _is_static(pool):
             return ExpirationView(claim, None, static=True)
         policy = _policy_of(pool)
-        if policy is None or span_of(claim.spec.expire_after) is None:
+        if policy is None or claim.spec.expire_after in (None, NEVER):
             said = claim.condition(EXPIRED_CONDITION) is not None
             return ExpirationView(claim, None) if said else None
         return ExpirationView(claim, policy)
@@ -100,7 +107,8 @@ class ExpirationDecider:
         if view.static:
             return (_not_expired(claim, StaticPool(claim.pool_name)),)
         if at is None:
-            return (_not_expired(claim, DoesNotExpire(claim.name)),)
+            invalid = claim.spec.expire_after if view.policy is not None else None
+            return (_not_expired(claim, DoesNotExpire(claim.name, invalid or "")),)
         expires = ClaimExpires(claim.name, at, claim.spec.expire_after or "", view.policy or "")
         if now < at:
             return (_not_expired(claim, expires, at),)

@@ -147,9 +147,12 @@ class ClaimExpires(Fact, frozen=True):
 
 class DoesNotExpire(Fact, frozen=True):
     claim: str
+    #: Its ``expireAfter``, where that is why.
+    invalid: str = ""
 
     def __str__(self) -> str:
-        return f"NodeClaim {self.claim} does not expire"
+        why = f': expireAfter "{self.invalid}" is no duration above zero' if self.invalid else ""
+        return f"NodeClaim {self.claim} does not expire{why}"
 
 
 class StaticPool(Fact, frozen=True):
@@ -604,6 +607,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ReservedForPods("general-26szh", "general-4nv74"),
     ClaimExpires("general-4nv74", AT, "720h", "WhenAllowed"),
     DoesNotExpire("general-4nv74"),
+    DoesNotExpire("general-4nv74", "-1h"),
     StaticPool("gpu"),
     NodeExpired("node-1", AT, "720h"),
     NodeDrifted("node-1", AT, "the template of NodePool general has changed"),

@@ -39,7 +39,7 @@ def unfounded(claim: Obj, reason: str, pool: Obj | None, pods: Sequence[Obj], no
 def expires_at(claim: Obj, *, spread: bool) -> datetime:
     """``spread``: a tenth of its age earlier, and a day at the most."""
     age = read.span(dig(claim, "spec", "expireAfter"))
-    if age is None:
+    if age is None or age <= timedelta():
         return FOR_EVER
     at = later(read.instant(claim, "metadata", "creationTimestamp") or BEGINNING, age)
     return at - min(age / 10, _DAY) if spread else at
