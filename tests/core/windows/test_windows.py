@@ -93,6 +93,16 @@ def test_a_window_counts_for_the_actions_and_nodes_that_it_names() -> None:
     assert windows_naming(DRIFT, snapshot_with(a_window("b"), a_window("a")))[0].name == "a"
 
 
+@pytest.mark.parametrize("kind", ["Block", "Allow"])
+def test_match_labels_are_no_selector_and_forbid_it_wherever_they_are_meant(kind: str) -> None:
+    window = a_window(selector={"matchLabels": {"team": "db"}}, type=kind)
+    evening = NOON + 3 * HOUR
+    assert "matchLabels" in parse_window(window).problem
+    assert [closed_by([window], NODE, DRIFT, at) is not None for at in (NOON, evening)] == [
+        True
+    ] * 2
+
+
 def test_a_window_without_schedules_and_dates_is_always_active() -> None:
     found = closed_by([a_window(schedules=[])], NODE, DRIFT, NOON)
     assert found == (WindowBlocks("w", ("Drift",), "n1", FOR_EVER), None)

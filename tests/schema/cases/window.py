@@ -27,6 +27,13 @@ def _selectors(kind: str, says: str, path: str, wrap: Any, at: str) -> list[Case
         case("no such operator", requirement("a", "Like", "b"), "[0].operator", "supported"),
         case("a key that is no name", requirement("a b", "Exists"), "[0].key", "match"),
         case("no key", {"operator": "Exists"}, "[0].key", "Required"),
+        Case(
+            f"{says} with matchLabels",
+            kind,
+            {path: wrap({"matchLabels": {"team": "db"}})},
+            f"{at}.matchLabels",
+            "use matchExpressions",
+        ),
     ]
 
 

@@ -16,7 +16,7 @@ from tenure.core.marks.ownership import is_leaving, is_ours, uses_budgets
 from tenure.core.marks.starts import current_label, label_keys
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import Budget
-from tenure.model.api.window import NodeLabelSelector
+from tenure.model.api.window import LabelExpression
 from tenure.model.matching.requirement import Requirement
 from tenure.model.snapshot.snapshot import Snapshot
 
@@ -75,14 +75,15 @@ class PoolFleet(msgspec.Struct, frozen=True, dict=True):
         return PoolFleet(tuple(_before_terminating(node, name) for node in self.nodes))
 
     @cached_property
-    def _grouped(self) -> dict[tuple[NodeLabelSelector | None, str | None], Groups]:
+    def _grouped(self) -> dict[tuple[tuple[LabelExpression, ...], str | None], Groups]:
         return {}
 
     def groups(self, budget: Budget) -> Groups:
         """The nodes that a budget selects, in the groups that it counts apart."""
         if budget.selector is None and budget.per is None:
             return {None: self.all}
-        key = (budget.selector, budget.per)
+        expressions = budget.selector.match_expressions if budget.selector is not None else ()
+        key = (expressions, budget.per)
         if key not in self._grouped:  # Many candidates ask, and the answer is the same.
             self._grouped[key] = _grouped(budget, self.nodes)
         return self._grouped[key]

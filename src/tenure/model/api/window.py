@@ -5,6 +5,7 @@ Also home of the node selector that windows and budgets share.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -69,6 +70,15 @@ class NodeLabelSelector(Wire, frozen=True, kw_only=True):
             **fields.ATOMIC,
         ),
     ] = ()
+    #: Known, so that the API server refuses it: it would drop an unknown field without a word, and
+    #: the selector would select every node.
+    match_labels: Annotated[
+        Mapping[str, str],
+        described(
+            "Not supported: use matchExpressions, for example {key: team, operator: In, values: [db]}.",
+            maxProperties=100,
+        ),
+    ] = msgspec.field(default_factory=dict)
 
 
 class Schedule(Wire, frozen=True, kw_only=True, gc=False):

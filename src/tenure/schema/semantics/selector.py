@@ -13,6 +13,9 @@ from tenure.schema.semantics.labels import is_qualified_name, value_problems
 def selector_problems(selector: NodeLabelSelector | None, at: str) -> Iterator[SpecError]:
     if selector is None:
         return
+    if selector.match_labels:
+        hint = "Use matchExpressions, for example {key: team, operator: In, values: [db]}."
+        yield SpecError(f"{at}.matchLabels", dict(selector.match_labels), "no matchLabels", hint)
     for index, expression in enumerate(selector.match_expressions):
         yield from _expression_problems(expression, f"{at}.matchExpressions[{index}]")
 

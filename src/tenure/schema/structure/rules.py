@@ -145,6 +145,12 @@ _SELECTOR: Final = (
         'must have exactly one whole number for the operators Gt and Lt, for example values: ["16"]',
     ),
 )
+_NO_LABELS: Final = (
+    Rule(
+        "size(self) == 0",
+        "must be left out; use matchExpressions, for example {key: team, operator: In, values: [db]}",
+    ),
+)
 
 _NODE_CLASS: Final[RulesByPath] = {
     "nodeClassRef.group": _not_empty("karpenter.k8s.aws"),
@@ -216,6 +222,7 @@ _POOL: Final[RulesByPath] = {
         ),
     ),
     "spec.disruption.budgets[].selector.matchExpressions": _SELECTOR,
+    "spec.disruption.budgets[].selector.matchLabels": _NO_LABELS,
     "spec.repair": (
         Rule(
             "!has(self.policies) || self.policies.all(p, !has(p.terminationGracePeriod) || "
@@ -248,6 +255,7 @@ _WINDOW: Final[RulesByPath] = {
         ),
     ),
     "spec.selector.matchExpressions": _SELECTOR,
+    "spec.selector.matchLabels": _NO_LABELS,
 }
 
 RULES: Final[Mapping[str, RulesByPath]] = {
