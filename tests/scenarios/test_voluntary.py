@@ -498,6 +498,30 @@ def test_a_drifted_node_whose_pod_loses_its_capacity_takes_pods_again() -> None:
         assert story.the(PODS)["spec"]["nodeName"] == node
 
 
+def test_a_command_whose_capacity_is_taken_and_never_comes_is_rolled_back() -> None:
+    """It began without a replacement that could fail, and a pod came before the Node was tainted."""
+    other = a_deployment("other", replicas=1, cpu="1500m")
+    block = {"consolidateAfter": "Never", "budgets": [{"nodes": "0"}]}
+    with Story(*a_cluster(a_fleet(1), other, **block)) as story:
+        story.run(5 * MINUTE)
+        label_template(story, "2")
+        scale(story, 0, "other")
+        story.run(MINUTE)
+        story.infrastructure.faults.set(never_registers_rate=1, api_latency=2 * SECOND)
+        set_pool(story, budgets=[{"nodes": "1"}])
+        story.run_while(lambda: not leaving(story), at_most=MINUTE, step=SECOND / 10)
+        (uid,) = leaving(story)
+        scale(story, 1, "other")
+        story.run(20 * SECOND)
+        story.infrastructure.faults.set(api_latency=SECOND / 100)
+        (node,) = {c["status"]["nodeName"] for c in claims(story) if c["metadata"]["uid"] == uid}
+        assert is_tainted(story, node)
+        began = story.elapsed
+        story.run_while(lambda: is_tainted(story, node), at_most=HOUR, step=10 * SECOND)
+        assert 14 * MINUTE < story.elapsed - began < 20 * MINUTE
+        assert story.count("nodes") == 2
+
+
 @pytest.mark.parametrize("refused", ["claim", "pool"])
 def test_a_write_that_is_refused_stops_no_other_disruption(
     monkeypatch: pytest.MonkeyPatch, refused: str
