@@ -458,6 +458,15 @@ def test_always_deletes_the_claim_whatever_budgets_and_pods_say() -> None:
     assert told.commits.reason == "expired"
 
 
+@pytest.mark.parametrize("on", ["node", "claim"])
+def test_always_deletes_a_protected_node_as_karpenter_does(on: str) -> None:
+    marks = {on: {DO_NOT_DISRUPT: "true"}}
+    claim = a_candidate("Expired", annotations=marks.get("claim", {}))
+    node = a_node(annotations=marks.get("node", {}))
+    told = on_claim(a_pool(disruption=ALWAYS), claim, node)
+    assert isinstance(told.action, Delete)
+
+
 def test_a_window_for_expiration_and_the_switch_hold_it() -> None:
     pool, window = a_pool(disruption=ALWAYS), a_window(actions=["Expiration"])
     told = on_claim(pool, *full("Expired"), window)
