@@ -34,7 +34,7 @@ class Way:
 
     def __getattr__(self, name: str) -> Any:
         given = getattr(self._inner, name)
-        if name not in ("request", "launch", "terminate", "get"):
+        if name not in ("request", "launch", "terminate", "get", "acknowledge"):
             return given
 
         async def call(*args: Any) -> Any:

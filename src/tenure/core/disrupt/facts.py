@@ -10,7 +10,7 @@ from tenure.core.facts import AT, Fact, counted, sentence, some, unreadable
 from tenure.core.gates.gates import Gate
 from tenure.core.protect.protection import Protection
 from tenure.core.provision.facts import CheapestFit, ClaimRefused
-from tenure.model.api.meta import FOR_EVER, format_time
+from tenure.model.api.meta import FOR_EVER, format_time, later
 from tenure.model.values.duration import Duration, compact
 from tenure.model.values.unreadable import UnreadableObject
 
@@ -597,7 +597,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     CapacityNotInitialized(("node-2",)),
     ReservedCapacityTaken(),
     ReservedCapacityTaken(("general-26szh",)),
-    NoCapacityInTime("node-1", AT, AT + timedelta(minutes=15)),
+    NoCapacityInTime("node-1", AT, later(AT, timedelta(minutes=15))),
     NodeIsEmpty("node-1"),
     NodeIsEmpty("node-1", AT),
     CandidateFrom(AT, "10m"),
@@ -640,6 +640,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ReplacementsAwaited((("general-26szh", AT), ("general-9xkq2", None))),
     ReplacementsInitialized(("general-26szh",)),
     ReplacementsInitialized(),
+    CommandTakenOver("Drifted"),
     NodeClosed("node-1"),
     StaysUntilReplaced(),
     RolledBack("node-1"),
