@@ -33,14 +33,14 @@ def test_a_troubled_day_ends_at_rest_and_breaks_no_promise(seed: int) -> None:
     assert outcome.launched > 0
 
 
-@pytest.mark.parametrize("seed", [1, 34, 40])
+@pytest.mark.parametrize("seed", [1, 34, 45])
 def test_a_day_on_which_nodes_need_reboots_ends_at_rest_too(seed: int) -> None:
     outcome = live(seed, LEAKY)
     assert outcome.problems == ()
     assert outcome.reboots > 3
 
 
-@pytest.mark.parametrize("seed", [4, 5, 6, 8])
+@pytest.mark.parametrize("seed", [7, 8, 10, 12])
 def test_a_day_on_which_nodes_are_replaced_gracefully_ends_at_rest_too(seed: int) -> None:
     outcome = live(seed, UNHEALTHY_DAY)
     assert outcome.problems == ()

@@ -179,6 +179,10 @@ class Checkers:
             return ""
         return f"{what}: node class {dig(ref, 'kind')}.{dig(ref, 'group')} is not served here"
 
+    def _is_terminated(self, node: Obj) -> bool:
+        provider_id = dig(node, "spec", "providerID")
+        return all(one.provider_id != provider_id for one in self._cloud.instances())
+
     # -- pods --------------------------------------------------------------------------
 
     def _take_pod(self, method: str, target: Route, body: Any) -> None:
@@ -196,6 +200,8 @@ class Checkers:
         self._check("early eviction", f"{name} is taken: {early}" if early else "")
         if early or node is None:
             return
+        if forced and claim is None and self._is_terminated(node):
+            return  # Nothing runs there any more; the claim went since the pod was looked at.
         if forced:
             self._check(
                 "early force",
