@@ -13,6 +13,7 @@ from tenure.core.health.facts import CircuitBreakerOpen
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
 from tenure.model.api import names
+from tenure.model.snapshot.unreadable import stand_in
 from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import a_claim, a_node, a_pool, about, ago, condition, evaluated, fact_of
 
@@ -95,6 +96,16 @@ def test_a_node_that_has_lost_its_label_counts_in_both_numbers() -> None:
             [a_claim("x", labels={names.NODEPOOL: "other"}), a_broken_node("x")],
             2,
             id="of another pool's claim",
+        ),
+        pytest.param(
+            [stand_in(a_claim("x"), "a decider failed", decoded=True), a_broken_node("x")],
+            2,
+            id="of a claim that a decider fails on",
+        ),
+        pytest.param(
+            [stand_in(a_claim("x"), "broken", field="status"), a_broken_node("x")],
+            2,
+            id="of a claim that cannot be read",
         ),
     ],
 )

@@ -1,9 +1,9 @@
 """The Nodes that the breaker of a pool counts: one set for both of its numbers.
 
 A Node counts by its label, or because its claim belongs to the pool: so a Node that has lost its
-label still counts. The health of a claim's Node comes from ``health``. A Node with no claim or
-several counts, too: as unhealthy if it is registered and has an unhealthy condition. An unreadable
-Node counts as unhealthy: it may be, and counting it disrupts less.
+label still counts. The health of a claim's Node comes from ``health``. A Node with no claim,
+several, or one that cannot be read counts, too: as unhealthy if it is registered and has an unhealthy
+condition. An unreadable Node counts as unhealthy: it may be, and counting it disrupts less.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def count_nodes(pool: str, rules: Rules, snapshot: Snapshot) -> PoolCount:
 
 def _is_stray(node: Node, pool: str, snapshot: Snapshot) -> bool:
     claim = snapshot.claim_of(node)
-    if claim is None or claim.pool_name != pool:
+    if claim is None or is_unreadable(claim) or claim.pool_name != pool:
         return True
     return len(snapshot.nodes_with_provider(claim.provider_id)) > 1
 
