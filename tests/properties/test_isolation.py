@@ -17,6 +17,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
+from tenure.model.api.window import MaintenanceWindow
 from tenure.model.api.workload import PodDisruptionBudget, VolumeAttachment
 from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.model.snapshot.unreadable import is_unreadable, stand_in, type_of
@@ -166,7 +167,7 @@ TAKING = ("Evict", "DeletePod", "Terminate", "Delete", "Reboot")
 
 
 def related(bad: ApiObject, cluster: Cluster) -> set[str]:
-    """What belongs together: a claim, its Nodes, their pods; for a budget all that it may cover."""
+    """What belongs together: a claim, its Nodes, their pods; for a PDB or window all it may cover."""
     nodes = [item for item in cluster.objects if isinstance(item, Node)]
     pods = [item for item in cluster.objects if isinstance(item, Pod)]
     claims = [item for item in cluster.objects if isinstance(item, NodeClaim)]
@@ -175,7 +176,7 @@ def related(bad: ApiObject, cluster: Cluster) -> set[str]:
         instances = {bad.spec.provider_id}
     elif isinstance(bad, NodeClaim):
         instances = {bad.provider_id}
-    elif isinstance(bad, NodePool | PodDisruptionBudget):
+    elif isinstance(bad, NodePool | PodDisruptionBudget | MaintenanceWindow):
         instances = {node.spec.provider_id for node in nodes}
     near = [node for node in nodes if node.spec.provider_id in instances]
     names = {node.name for node in near}
