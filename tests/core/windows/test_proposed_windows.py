@@ -89,7 +89,7 @@ def test_it_blocks_until_its_end(
 ) -> None:
     found = closed_by([PARSED[name]], a_node("n1", labels=labels), DRIFT, now)
     assert found is not None
-    assert found[1] == until
+    assert found.opens_at == until
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,18 @@ from tenure.core.recurrence import Phase, phase_of_any
 from tenure.core.windows import parsed, windows
 from tenure.core.windows.facts import (
     InvalidWindowBlocks,
+    NextChance,
     OutsideAllowWindows,
     WindowBlocks,
     WindowsUnlisted,
 )
 from tenure.core.windows.parsed import ParsedWindow, parse_window
-from tenure.core.windows.windows import REPAIR_ACTIONS, windows_for_commands, windows_naming
+from tenure.core.windows.windows import (
+    REPAIR_ACTIONS,
+    Closed,
+    windows_for_commands,
+    windows_naming,
+)
 from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.resource import MAINTENANCE_WINDOWS
 from tenure.model.api.window import MaintenanceWindow
@@ -39,7 +45,19 @@ def a_window(name: str = "w", cron: str = "0 6 * * 1-5", **spec: Any) -> Mainten
     return msgspec.convert(raw, MaintenanceWindow)
 
 
+def closed(given: Iterable[MaintenanceWindow | ParsedWindow], now: datetime) -> Closed:
+    found = _closed(given, NODE, DRIFT, now)
+    assert found is not None
+    return found
+
+
 def closed_by(given: Iterable[MaintenanceWindow | ParsedWindow], *asked: Any) -> Any:
+    """What forbids it now, and when that may differ."""
+    found = _closed(given, *asked)
+    return None if found is None else (found.facts[0], found.changes_at)
+
+
+def _closed(given: Iterable[MaintenanceWindow | ParsedWindow], *asked: Any) -> Closed | None:
     return windows.closed_by(
         [one if isinstance(one, ParsedWindow) else parse_window(one) for one in given], *asked
     )
@@ -83,6 +101,57 @@ def test_inside_of_an_allow_window_a_block_window_still_counts() -> None:
     found = closed_by([allow, a_window("block")], NODE, DRIFT, NOON)
     assert found is not None
     assert isinstance(found[0], WindowBlocks)
+
+
+NIGHTS = a_window("nights", "0 1 * * *", type="Allow")
+
+
+def a_freeze(until: str, since: str = "2026-01-05T00:00:00Z") -> MaintenanceWindow:
+    return a_window("freeze", schedules=[], dates=[{"from": since, "until": until}])
+
+
+def test_the_chance_of_one_window_is_not_said_twice() -> None:
+    assert [len(closed([one], NOON).facts) for one in (a_window(), NIGHTS)] == [1, 1]
+    assert closed([NIGHTS], NOON).opens_at == NOON + 13 * HOUR
+
+
+def test_after_a_freeze_the_next_night_is_the_chance() -> None:
+    found = closed([NIGHTS, a_freeze("2026-01-08T12:00:00Z")], NOON)
+    at = datetime(2026, 1, 9, 1, tzinfo=UTC)
+    assert found.facts[1:] == (NextChance(at, ("nights",)),)
+    assert found.opens_at == at
+    assert found.changes_at == NOON + 13 * HOUR, "the night begins, and the facts stay the same"
+
+
+def test_a_night_in_a_freeze_is_no_chance() -> None:
+    later = a_freeze("2026-01-08T03:00:00Z", since="2026-01-05T20:00:00Z")
+    found = closed([NIGHTS, later], NOON)
+    assert isinstance(found.facts[0], OutsideAllowWindows)
+    at = datetime(2026, 1, 8, 3, tzinfo=UTC)
+    assert found.facts[1:] == (NextChance(at, ("freeze",)),)
+    assert str(found.facts[1]) == (
+        "the next chance is at 2026-01-08T03:00:00Z, because of MaintenanceWindow freeze"
+    )
+
+
+def test_what_blocks_for_ever_leaves_no_chance_whatever_else_changes() -> None:
+    always = a_window("always", schedules=[])
+    found = closed([NIGHTS, always], NOON)
+    assert (found.opens_at, found.changes_at) == (None, NOON + 13 * HOUR)
+    assert len(found.facts) == 1, "that it is for ever is said already"
+    broken = closed([NIGHTS, a_window("broken", "every morning")], NOON)
+    assert (broken.opens_at, len(broken.facts)) == (None, 1)
+
+
+def test_windows_that_exclude_each_other_leave_no_chance_that_is_known() -> None:
+    days = a_window("days", "0 0 * * *", schedules=[{"cron": "0 0 * * *", "duration": "20h"}])
+    found = closed([NIGHTS, days], NOON)
+    assert found.opens_at is None
+    (chance,) = found.facts[1:]
+    assert isinstance(chance, NextChance)
+    assert chance.at is not None
+    assert not chance.known
+    assert chance.at > NOON + 14 * 24 * HOUR
 
 
 def test_a_window_counts_for_the_actions_and_nodes_that_it_names() -> None:
@@ -143,7 +212,7 @@ def test_a_window_that_cannot_be_understood_fails_safe(broken: dict[str, Any]) -
     assert found is not None
     assert isinstance(found[0], InvalidWindowBlocks)
     assert (found[0].window, found[0].actions, found[1]) == ("w", ("Drift",), None)
-    assert "until it is corrected" in str(found[0])
+    assert "until the window is corrected" in str(found[0])
     allow = closed_by([a_window(**broken, type="Allow")], NODE, DRIFT, NOON)
     assert allow == (OutsideAllowWindows(("w",), ("Drift",), "n1", FOR_EVER), None)
 

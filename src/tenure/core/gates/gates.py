@@ -228,7 +228,7 @@ def first_blocked(
 def _rechecked(blocked: Blocked, operation: Operation, facts: GateFacts, now: datetime) -> Blocked:
     order = tuple(Gate)
     before = ASKED[operation].intersection(order[: order.index(blocked.gate)])
-    instants = (blocked.until, _change_at(before, facts, now))
+    instants = (blocked.until, blocked.recheck_at, _change_at(before, facts, now))
     at = min((at for at in instants if at is not None), default=None)
     return msgspec.structs.replace(blocked, recheck_at=at)
 
@@ -333,8 +333,13 @@ def outside_windows(facts: GateFacts, settings: Settings, now: datetime) -> Bloc
         return None  # Windows select Nodes by their labels.
     if (found := closed_by(windows, node, traits.window_actions, now)) is None:
         return None
-    fact, until = found
-    return Blocked(gate=Gate.WINDOW, reason=Reason.DISRUPTION_BLOCKED, facts=(fact,), until=until)
+    return Blocked(
+        gate=Gate.WINDOW,
+        reason=Reason.DISRUPTION_BLOCKED,
+        facts=found.facts,
+        until=found.opens_at,
+        recheck_at=found.changes_at,
+    )
 
 
 def in_outage(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
@@ -443,9 +448,15 @@ def closes_too_soon(facts: GateFacts, settings: Settings, now: datetime) -> Bloc
     found = closes_by(windows, node, traits.window_actions, now, last.up_at(now))
     if found is None:
         return None
-    why, at = found
-    fact = WindowClosesTooSoon(last.pool, last.takes, at, why)
-    return Blocked(gate=Gate.CLOSING, reason=Reason.DISRUPTION_BLOCKED, facts=(fact,), until=at)
+    closed, at = found
+    why, *more = closed.facts
+    return Blocked(
+        gate=Gate.CLOSING,
+        reason=Reason.DISRUPTION_BLOCKED,
+        facts=(WindowClosesTooSoon(last.pool, last.takes, at, why), *more),
+        until=closed.opens_at,
+        recheck_at=at,
+    )
 
 
 GATES: Final[Mapping[Gate, Callable[[GateFacts, Settings, datetime], Blocked | None]]] = {

@@ -15,7 +15,7 @@ class WindowBlocks(Fact, frozen=True):
     actions: tuple[str, ...]
     node: str
     until: datetime = FOR_EVER
-    #: Other windows that block it now, and not for longer.
+    #: Other windows that block it now, too, and not for longer.
     also: tuple[str, ...] = ()
     #: Whether it ends then: too many periods may follow each other to say.
     exact: bool = True
@@ -23,9 +23,8 @@ class WindowBlocks(Fact, frozen=True):
     def __str__(self) -> str:
         end = "for ever" if self.until == FOR_EVER else f"until {format_time(self.until)}"
         end += "" if self.exact else " at least"
-        also = f" (and {some(self.also)} for a shorter time)" if self.also else ""
         what = f"{', '.join(self.actions)} of Node {self.node}"
-        return f"MaintenanceWindow {self.window}{also} blocks {what} {end}"
+        return f"MaintenanceWindow {self.window} blocks {what} {end}{_as_well(self.also)}"
 
 
 class InvalidWindowBlocks(Fact, frozen=True):
@@ -39,7 +38,8 @@ class InvalidWindowBlocks(Fact, frozen=True):
     def __str__(self) -> str:
         return (
             f"MaintenanceWindow {self.window} is invalid ({self.problem}) and blocks "
-            f"{', '.join(self.actions)} of Node {self.node} until it is corrected or deleted"
+            f"{', '.join(self.actions)} of Node {self.node} until the window is corrected or deleted"
+            f"{_as_well(self.also)}"
         )
 
 
@@ -61,13 +61,40 @@ class OutsideAllowWindows(Fact, frozen=True):
     opens: datetime = FOR_EVER
 
     def __str__(self) -> str:
-        when = f"the first is active at {format_time(self.opens)}"
-        if self.opens == FOR_EVER:
-            when = "none will ever be active"
-        return (
-            f"no MaintenanceWindow that allows {', '.join(self.actions)} of Node {self.node} is active "
-            f"({some(self.windows)}); {when}"
-        )
+        what = f"{', '.join(self.actions)} of Node {self.node}"
+        never, at = self.opens == FOR_EVER, format_time(self.opens)
+        if len(self.windows) == 1:
+            when = "is never active again" if never else f"is not active before {at}"
+            return f"{what} is allowed by MaintenanceWindow {self.windows[0]} only, which {when}"
+        when = "none of them is ever active again" if never else f"the first is active at {at}"
+        return f"{what} is allowed by MaintenanceWindows {some(self.windows)} only; {when}"
+
+
+class NextChance(Fact, frozen=True):
+    """When all windows together allow it."""
+
+    #: None: never.
+    at: datetime | None
+    #: The windows that it waits for last.
+    windows: tuple[str, ...]
+    #: Whether it is allowed then: windows may forbid it in turns for longer than that is looked at.
+    known: bool = True
+
+    def __str__(self) -> str:
+        window = f"MaintenanceWindow{'s' if len(self.windows) > 1 else ''} {some(self.windows)}"
+        if self.at is None:
+            return f"the windows together never allow it, because of {window}"
+        if not self.known:
+            return f"the windows together do not allow it before {format_time(self.at)}"
+        return f"the next chance is at {format_time(self.at)}, because of {window}"
+
+
+def _as_well(also: tuple[str, ...]) -> str:
+    if not also:
+        return ""
+    if len(also) == 1:
+        return f"; MaintenanceWindow {also[0]} blocks it, too"
+    return f"; MaintenanceWindows {some(also)} block it, too"
 
 
 def blocking_windows(fact: Fact) -> tuple[str, ...]:
@@ -134,9 +161,22 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     InvalidWindowBlocks(
         "nights", 'spec.schedules[0].cron: "* *" has 2 fields, and needs 5', ("Repair",), "node-1"
     ),
+    InvalidWindowBlocks(
+        "nights",
+        'spec.schedules[0].cron: "* *" has 2 fields, and needs 5',
+        ("Repair",),
+        "node-1",
+        ("freeze", "year-end"),
+    ),
     WindowsUnlisted("the API server does not have this kind"),
     OutsideAllowWindows(("nights", "weekends"), ("Repair",), "node-1", AT),
     OutsideAllowWindows(("nights",), ("Drift",), "node-1"),
+    OutsideAllowWindows(("nights",), ("Drift",), "node-1", AT),
+    OutsideAllowWindows(("nights", "weekends"), ("Drift",), "node-1"),
+    NextChance(AT, ("nights",)),
+    NextChance(AT, ("nights", "weekends")),
+    NextChance(None, ("freeze",)),
+    NextChance(AT, ("nights",), known=False),
     WindowUnreadable((Problem("spec.schedules[0].cron", "'* *'", "five fields"),)),
     WindowActive(active=True, allows=False, actions=("Drift",), nodes=3, changes_at=AT),
     WindowActive(active=True, allows=False, actions=("Drift", "Repair"), nodes=1),

@@ -9,15 +9,18 @@ cannot be listed, no command begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
+
+import msgspec
 
 from tenure.core.facts import Fact
 from tenure.core.recurrence import Phase
 from tenure.core.windows.facts import (
     InvalidWindowBlocks,
+    NextChance,
     OutsideAllowWindows,
     WindowBlocks,
     WindowsUnlisted,
@@ -30,6 +33,7 @@ from tenure.model.snapshot.snapshot import Snapshot
 
 __all__ = [
     "REPAIR_ACTIONS",
+    "Closed",
     "Windows",
     "closed_by",
     "windows_change_at",
@@ -38,8 +42,11 @@ __all__ = [
 ]
 
 Windows = tuple[ParsedWindow, ...]
+Phases = Sequence[tuple[ParsedWindow, Phase]]
 #: More than the values of labels that windows select by.
 _SELECTIONS_MAX: Final = 1024
+#: Windows that forbid it in turns, so many times, are not followed further: a month of days.
+_STEPS_MAX: Final = 32
 
 
 def windows_naming(actions: frozenset[str], snapshot: Snapshot) -> Windows:
@@ -59,26 +66,89 @@ def windows_for_commands(actions: frozenset[str], snapshot: Snapshot) -> Windows
     return (ParsedWindow(name="", blocks=True, actions=actions, problem=why), *found)
 
 
+class Closed(msgspec.Struct, frozen=True):
+    """Windows forbid it."""
+
+    #: What forbids it now and, where that differs, when all windows together let it pass.
+    facts: tuple[Fact, ...]
+    #: When they let it pass; None: never, as far as that is known.
+    opens_at: datetime | None
+    #: When the facts may differ.
+    changes_at: datetime | None
+
+
 def closed_by(
     windows: Iterable[ParsedWindow], node: Node, actions: frozenset[str], now: datetime
-) -> tuple[Fact, datetime | None] | None:
-    """What forbids it now, and when that may differ; None if nothing does."""
-    concerned = [(one, one.phase(now)) for one in _concerned(tuple(windows), node, actions)]
+) -> Closed | None:
+    """What forbids it now; None if nothing does."""
+    selecting = _concerned(tuple(windows), node, actions)
+    concerned = [(one, one.phase(now)) for one in selecting]
     changes_at = _first(phase for _, phase in concerned)
     blocking = [(window, phase) for window, phase in concerned if window.blocks and phase.on]
     if blocking:
         window, phase = max(blocking, key=_ends_last)
         also = tuple(one.name for one, _ in blocking if one.name and one.name != window.name)
-        return _blocked_by(window, _named(actions, [window]), node, phase, also), changes_at
+        fact = _blocked_by(window, _named(actions, [window]), node, phase, also)
+        return _closed(fact, phase.changes_at, _next_chance(selecting, concerned), changes_at)
     allowing = [(window, phase) for window, phase in concerned if not window.blocks]
     if not allowing or any(phase.on for _, phase in allowing):
         return None
-    opens = min((p.changes_at for _, p in allowing if p.changes_at is not None), default=FOR_EVER)
+    opens = min((p.changes_at for _, p in allowing if p.changes_at is not None), default=None)
     allowed = _named(actions, [window for window, _ in allowing])
-    outside = OutsideAllowWindows(
-        tuple(window.name for window, _ in allowing), allowed, node.name, opens
-    )
-    return outside, changes_at
+    names = tuple(window.name for window, _ in allowing)
+    outside = OutsideAllowWindows(names, allowed, node.name, opens or FOR_EVER)
+    return _closed(outside, opens, _next_chance(selecting, concerned), changes_at)
+
+
+def _closed(
+    fact: Fact, ends_at: datetime | None, chance: NextChance, changes_at: datetime | None
+) -> Closed:
+    opens_at = chance.at if chance.known else None
+    facts = (fact,) if chance.known and chance.at == ends_at else (fact, chance)
+    if ends_at is None and chance.at is None:
+        facts = (fact,)  # It says so itself.
+    return Closed(facts, opens_at, changes_at)
+
+
+def _next_chance(concerned: Windows, phases: Phases) -> NextChance:
+    """When no Block window is active and, where there are Allow windows, one of these is.
+
+    It is forbidden now, and these are the phases of all windows now.
+    """
+    step = _forbidden(phases)
+    assert step is not None, "it is forbidden now"
+    return NextChance(None, step[1]) if step[0] is None else _chance_from(concerned, *step)
+
+
+@lru_cache(maxsize=_SELECTIONS_MAX)
+def _chance_from(concerned: Windows, at: datetime, waits_for: tuple[str, ...]) -> NextChance:
+    """From an instant at which a window changes: the answer is the same in many turns."""
+    for _ in range(_STEPS_MAX):
+        step = _forbidden([(window, window.phase(at)) for window in concerned])
+        if step is None:
+            return NextChance(at, waits_for)
+        next_at, waits_for = step
+        if next_at is None:
+            return NextChance(None, waits_for)
+        at = next_at
+    return NextChance(at, waits_for, known=False)
+
+
+def _forbidden(phases: Phases) -> tuple[datetime | None, tuple[str, ...]] | None:
+    """Until when it is forbidden at least (None: for ever), and by which windows; None: it is not.
+
+    All Block windows that are active have to end, or one Allow window has to begin.
+    """
+    blocking = [(window, phase) for window, phase in phases if window.blocks and phase.on]
+    if blocking:
+        last, phase = max(blocking, key=_ends_last)
+        return phase.changes_at, (last.name,)
+    allowing = [(window, phase) for window, phase in phases if not window.blocks]
+    if not allowing or any(phase.on for _, phase in allowing):
+        return None
+    begins = [phase.changes_at for _, phase in allowing if phase.changes_at is not None]
+    first = min(begins, default=None)
+    return first, tuple(window.name for window, phase in allowing if phase.changes_at == first)
 
 
 def _ends_last(one: tuple[ParsedWindow, Phase]) -> tuple[datetime, str]:
@@ -132,13 +202,13 @@ def closes_by(
     actions: frozenset[str],
     now: datetime,
     by: datetime,
-) -> tuple[Fact, datetime] | None:
+) -> tuple[Closed, datetime] | None:
     """What will forbid it, and from when on, if that is before ``by``; it is allowed now."""
     concerned = _concerned(tuple(windows), node, actions)
     at = windows_change_at(concerned, now)
     while at is not None and at < by:
         if (closed := closed_by(concerned, node, actions, at)) is not None:
-            return closed[0], at
+            return closed, at
         at = windows_change_at(concerned, at)
     return None
 
