@@ -73,7 +73,7 @@ def test_outside_of_an_allow_window_repair_waits_until_it_opens() -> None:
         _, claim = becomes_unhealthy(story)
         story.run(13 * HOUR)
         assert not is_leaving(story, claim)
-        assert warned(story, "the first is active at 2026-01-05T22:00:00Z")
+        assert warned(story, "is not active before 2026-01-05T22:00:00Z")
         story.run(HOUR)
         assert is_gone(story, claim)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta
+
+import msgspec
 
 from tenure.cli.forecast.forecasting import Setting
 from tenure.cli.forecast.timeline import Entry, by_day, timeline
@@ -31,13 +33,23 @@ def _lines(forecast: Forecast, setting: Setting) -> Iterator[str]:
         yield f"  clock     {setting.clock}"
     if setting.leader:
         yield f"  acts      {setting.leader}"
-    for note in (*forecast.notes, *setting.notes):
+    for note in (*forecast.notes, *setting.notes, *_not_listed(forecast)):
         yield f"  note      {note}"
     yield ""
     yield from with_relative(_not_in_time(forecast), forecast.at)
     yield ""
     yield from with_relative(_pools(forecast), forecast.at)
     yield from _days(forecast)
+
+
+def _not_listed(forecast: Forecast) -> Iterator[str]:
+    for window in forecast.windows:
+        if window.known_until < forecast.until:
+            until = format_time(window.known_until)
+            yield (
+                f"changes of MaintenanceWindow {window.name} after {until} are not listed: "
+                "they are too many"
+            )
 
 
 # -- what cannot be done in time -------------------------------------------------------------
@@ -57,12 +69,14 @@ def rotation_words(pool: PoolForecast, rotation: Rotation, until: datetime) -> s
         due += f" and {counted(rotation.again, 'replacement')} of theirs"
     said = f"NodePool {pool.name}: {due}, windows and budgets let {rotation.started} start"
     if rotation.waiting:
-        said += f"; {rotation.waiting} still wait at {format_time(until)}"
+        verb = "waits" if rotation.waiting == 1 else "wait"
+        said += f"; {rotation.waiting} still {verb} at {format_time(until)}"
     if rotation.never:
         said += f", {rotation.never} of them for ever"
     if rotation.late:
+        verb = "becomes" if rotation.late == 1 else "become"
         said += (
-            f"; {rotation.late} become older than expireAfter, by up to {span(rotation.late_by)}"
+            f"; {rotation.late} {verb} older than expireAfter, by up to {span(rotation.late_by)}"
         )
     if rotation.longest >= timedelta(seconds=1):
         said += f"; the longest wait until a start is {span(rotation.longest)}"
@@ -72,7 +86,11 @@ def rotation_words(pool: PoolForecast, rotation: Rotation, until: datetime) -> s
 def _not_in_time(forecast: Forecast) -> Iterator[str]:
     found = list(troubled(forecast))
     if not found:
-        yield "Not in time: nothing; no candidate waits for ever, for days, or until it is too old"
+        end = format_time(forecast.until)
+        yield (
+            f"Not in time: nothing; at {end} no candidate waits for days or for ever, "
+            "and none becomes too old"
+        )
         return
     yield f"Not in time: {len(found)}"
     for pool, rotation in found:
@@ -100,6 +118,8 @@ def reason_words(rotation: Rotation) -> str:
     said = f"{rotation.due} due ({rotation.now} now), {rotation.started} start"
     if rotation.last_start is not None:
         said += f", the last at {format_time(rotation.last_start)}"
+    if rotation.longest >= timedelta(hours=1):
+        said += f", the longest wait until a start is {span(rotation.longest)}"
     return said
 
 
@@ -128,11 +148,37 @@ def _days(forecast: Forecast) -> Iterator[str]:
         yield ""
         yield "Nothing is foreseen."
         return
-    for day, members in by_day(entries):
+    for same in _equal_days(entries):
+        first, last = same[0], same[-1]
         yield ""
-        yield f"{day} (UTC)"
-        width = max(len(clock(one)) for one in members)
-        yield from (f"  {clock(one):<{width}}  {_short(one, one.at)}" for one in members)
+        yield f"{first.name} (UTC)"
+        yield from first.lines
+        if len(same) > 1:
+            yield f"  and the same on the next {counted(len(same) - 1, 'day')}, until {last.name}"
+
+
+class _Day(msgspec.Struct, frozen=True):
+    name: str
+    date: date
+    lines: list[str]
+
+
+def _equal_days(entries: Sequence[Entry]) -> list[list[_Day]]:
+    """Days that follow each other with the same lines."""
+    found: list[list[_Day]] = []
+    for name, members in by_day(entries):
+        day = _Day(name, members[0].at.date(), _day_lines(members))
+        last = found[-1][-1] if found else None
+        if last and last.lines == day.lines and day.date - last.date == timedelta(days=1):
+            found[-1].append(day)
+        else:
+            found.append([day])
+    return found
+
+
+def _day_lines(members: Sequence[Entry]) -> list[str]:
+    width = max(len(clock(one)) for one in members)
+    return [f"  {clock(one):<{width}}  {_short(one, one.at)}" for one in members]
 
 
 def clock(entry: Entry) -> str:

@@ -1,4 +1,4 @@
-"""A forecast as a list of lines that a person reads: what belongs together is one entry.
+"""A forecast as a list of lines that users read: what belongs together is one entry.
 
 Starts of one pool for one reason are one entry while less than an hour lies between two of them; so
 are expiries. A window that changes often has one entry a day.
@@ -24,6 +24,10 @@ PAUSE: Final = timedelta(hours=1)
 EACH_DAY: Final = 6
 #: As many moments of one kind are told one by one.
 ALONE: Final = 3
+#: Becomes active, and no longer is. "Opens" would say of a Block window that work may begin.
+_OPENS: Final = ("opens", "closes")
+_BLOCKS: Final = ("begins to block", "no longer blocks")
+_APPLIES: Final = ("applies", "ends")
 _SEVERAL: Final = {
     Kind.PROTECTION: "protections end",
     Kind.DEADLINE: "nodes must be gone",
@@ -77,31 +81,36 @@ def _windows(windows: Iterable[WindowForecast]) -> Iterator[Entry]:
     for one in windows:
         does = f"{one.type} {', '.join(one.actions)}; {counted(one.nodes, 'Node')}"
         name = f"MaintenanceWindow {one.name}"
-        yield from _changes(one.changes, one.active, name, does, EntryKind.WINDOW)
+        verbs = _OPENS if one.type == "Allow" else _BLOCKS
+        yield from _changes(one.changes, one.active, name, does, EntryKind.WINDOW, verbs)
 
 
 def _budgets(forecast: Forecast) -> Iterator[Entry]:
     for one in forecast.budgets:
-        name = f"budget {one.index} of NodePool {one.pool}"
+        name = f"spec.disruption.budgets[{one.index}] of NodePool {one.pool}"
         does = f"nodes: {one.nodes}"
-        yield from _changes(one.changes, one.active, name, does, EntryKind.BUDGET)
+        yield from _changes(one.changes, one.active, name, does, EntryKind.BUDGET, _APPLIES)
 
 
 def _changes(
-    changes: Sequence[datetime], active: bool, name: str, does: str, kind: EntryKind
+    changes: Sequence[datetime],
+    active: bool,
+    name: str,
+    does: str,
+    kind: EntryKind,
+    verbs: tuple[str, str],
 ) -> Iterator[Entry]:
     """``active``: before the first of them."""
     known = [(at, active ^ (index % 2 == 0)) for index, at in enumerate(changes)]
     for _, members in groupby(known, key=lambda one: one[0].date()):
         day = list(members)
         if len(day) > EACH_DAY:
-            text = f"{name} opens and closes {len(day)} times ({does})"
+            begins = sum(opens for _, opens in day)
+            text = f"{name} {verbs[0]} {begins} times ({does})"
             yield Entry(at=day[0][0], until=day[-1][0], kind=kind, of=name, text=text)
             continue
         for at, opens in day:
-            verb = "opens" if opens else "closes"
-            if kind is EntryKind.BUDGET:
-                verb = "applies" if opens else "ends"
+            verb = verbs[0] if opens else verbs[1]
             yield Entry(at=at, kind=kind, of=name, text=f"{name} {verb} ({does})")
 
 

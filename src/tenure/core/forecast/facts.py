@@ -46,14 +46,16 @@ class TerminatesBy(Fact, frozen=True):
 
 class BootsUntil(Fact, frozen=True):
     claim: str
-    stage: str
+    #: ``Ready`` or ``initialized``.
+    state: str
+    #: The field and its value.
     ttl: str
     at: datetime
 
     def __str__(self) -> str:
         return (
-            f"NodeClaim {self.claim} is terminated at {format_time(self.at)} unless it has completed "
-            f"{self.stage} ({self.ttl})"
+            f"NodeClaim {self.claim} is terminated at {format_time(self.at)} unless its Node is "
+            f"{self.state} by then ({self.ttl})"
         )
 
 
@@ -71,6 +73,6 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     BudgetShare(pool="general", nodes="2", within="1h", limit=2, total=30),
     NotDueLongEnough("general"),
     TerminatesBy("general-4nv74", AT, "terminationGracePeriod 15m"),
-    BootsUntil("general-4nv74", "registration", "15m", AT),
+    BootsUntil("general-4nv74", "Ready", "readinessTTL 15m", AT),
     RepairFallsDue("node-1", "Ready Unknown", AT),
 )

@@ -10,7 +10,7 @@ from tenure.core.facts import Fact
 from tenure.core.forecast.facts import BootsUntil, RepairFallsDue, TerminatesBy
 from tenure.core.forecast.result import Kind, Moment
 from tenure.core.health.health import examine
-from tenure.core.health.readiness import boot_of
+from tenure.core.health.readiness import Stage, boot_of
 from tenure.core.health.rules import rules_of
 from tenure.core.marks.deadline import deadline_of
 from tenure.core.marks.ownership import is_our_node, is_ours
@@ -73,10 +73,12 @@ def _of_claims(snapshot: Snapshot) -> Iterator[Moment]:
         nodes = list(snapshot.nodes_with_provider(claim.provider_id).values())
         boot = boot_of(claim, nodes[0] if len(nodes) == 1 else None)
         if boot is not None:
-            stage = boot.stage.value.removesuffix("_timeout")
-            yield _moment(
-                boot.due_at, Kind.BOOT, subject, BootsUntil(name, stage, boot.ttl, boot.due_at)
+            ready = boot.stage is not Stage.INITIALIZATION
+            state, field = (
+                ("Ready", "readinessTTL") if ready else ("initialized", "initializationTTL")
             )
+            boots = BootsUntil(name, state, f"{field} {boot.ttl}", boot.due_at)
+            yield _moment(boot.due_at, Kind.BOOT, subject, boots)
 
 
 def _repairs(snapshot: Snapshot) -> Iterator[Moment]:

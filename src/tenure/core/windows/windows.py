@@ -96,8 +96,11 @@ def closed_by(
     opens = min((p.changes_at for _, p in allowing if p.changes_at is not None), default=None)
     allowed = _named(actions, [window for window, _ in allowing])
     names = tuple(window.name for window, _ in allowing)
+    chance = _next_chance(selecting, concerned)
+    if chance.at is None and {*chance.windows} <= {*names}:
+        opens = None  # A phase that is not exact names an instant at which no window begins.
     outside = OutsideAllowWindows(names, allowed, node.name, opens or FOR_EVER)
-    return _closed(outside, opens, _next_chance(selecting, concerned), changes_at)
+    return _closed(outside, opens, chance, changes_at)
 
 
 def _closed(
