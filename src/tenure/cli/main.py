@@ -128,7 +128,7 @@ def run(args: Sequence[str]) -> int:
     except SystemExit:
         return BROKEN_PIPE  # Click's answer when the reader of the output has closed it.
     except TenureError as error:
-        return _complain(*_sentences(error))
+        return _complain(*_sentences(error), code=getattr(error, "exit_code", BAD_INPUT))
     except Exception as error:
         if _is_full(error):
             return _no_room(error)
@@ -163,10 +163,10 @@ def _close_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _complain(*sentences: str) -> int:
+def _complain(*sentences: str, code: int = BAD_INPUT) -> int:
     for sentence in sentences:
         click.echo(sentence, err=True)
-    return BAD_INPUT
+    return code
 
 
 def _one_line(error: click.ClickException) -> str:

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tenure.cli.cluster.listing import CannotRead
 from tenure.cli.cluster.question import Question
-from tenure.cli.cluster.read import CannotRead, read
+from tenure.cli.cluster.read import read
 from tenure.cli.explain.explanation import explanation
 from tenure.cli.explain.text import as_text as explained
 from tenure.cli.main import run

@@ -74,14 +74,7 @@ def explain(
 
 
 def _on_cluster(question: Question, cluster: Given, as_json: bool) -> int:
-    from tenure.cli.cluster.read import CannotRead
-
-    try:
-        reached, reading = reached_and_seen(cluster, question)
-    except CannotRead as error:
-        for problem in error.problems:
-            click.echo(problem, err=True)
-        return 1
+    reached, reading = reached_and_seen(cluster, question)
     question = question.in_namespace(reached.access.namespace)
     for note in reading.notes:
         click.echo(f"note: {note}", err=True)

@@ -106,15 +106,9 @@ def forecast(
 
 
 def _on_cluster(cluster: Given, question: _Question, output: _Output) -> int:
-    from tenure.cli.cluster.read import CannotRead
     from tenure.cli.forecast.forecasting import Setting
 
-    try:
-        reached, reading = reached_and_seen(cluster)
-    except CannotRead as error:
-        for problem in error.problems:
-            click.echo(problem, err=True)
-        return 1
+    reached, reading = reached_and_seen(cluster)
     evaluated = reading.evaluated
     setting = Setting(
         where=reached.access.server,

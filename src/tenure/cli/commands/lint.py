@@ -62,7 +62,7 @@ def _on_files(files: tuple[str, ...], cluster: Given, as_json: bool) -> int:
 
 
 def _on_cluster(cluster: Given, as_json: bool) -> int:
-    from tenure.cli.cluster.read import CannotRead
+    from tenure.cli.cluster.listing import CannotRead
     from tenure.cli.lint.cluster import remarks_on_cluster
 
     try:

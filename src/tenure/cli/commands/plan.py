@@ -54,15 +54,9 @@ def plan(
 
 
 def _on_cluster(cluster: Given, as_json: bool) -> int:
-    from tenure.cli.cluster.read import CannotRead
     from tenure.cli.plan.text import Setting
 
-    try:
-        reached, reading = reached_and_seen(cluster)
-    except CannotRead as error:
-        for problem in error.problems:
-            click.echo(problem, err=True)
-        return 1
+    reached, reading = reached_and_seen(cluster)
     setting = Setting(
         where=reached.access.server,
         leader=reading.leader,
