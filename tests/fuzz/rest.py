@@ -63,7 +63,7 @@ def restless(world: Tapped) -> list[str]:
         uid for uid, said in world.controller.observations.instances.drifts.items() if said.silence
     ]
     problems += [f"it is not known whether the claim with UID {uid} has drifted" for uid in silent]
-    problems += [f"instance {name} has no claim" for name in world.checkers.unclaimed()]
+    problems += [f"instance {name} has no claim" for name in world.checkers.instances.unclaimed()]
     wanted = sum(d["spec"]["replicas"] for d in world.store.list(DEPLOYMENTS))
     counts = {
         "pods": (len(pods), wanted),

@@ -143,7 +143,7 @@ def test_a_claim_deleted_while_its_launch_is_under_way_leaves_no_instance_behind
         name = story.delete_claim()
         for _ in range(120):
             story.run(SECOND)
-            assert story.checkers.unclaimed() == ()
+            assert story.checkers.instances.unclaimed() == ()
         assert story.store.find(NODE_CLAIMS, "", name) is None
         assert story.count("instances") == 0
         assert story.cloud.launch_count == 1

@@ -36,7 +36,8 @@ from tenure.sim.apiserver.faulty import FaultyTransport
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.transport import InProcessTransport
-from tenure.sim.check.checkers import Checkers, Violation
+from tenure.sim.check.checkers import Checkers
+from tenure.sim.check.rules import Violation
 from tenure.sim.check.transport import CheckedApi
 from tenure.sim.history import History
 from tenure.sim.infrastructure import Infrastructure, InfrastructureOptions
@@ -157,7 +158,7 @@ class World:
         """Start Tenure, for the first time or again after ``crash``; ``run`` does it unasked."""
         self._down = False
         if self._running is None:
-            self.checkers.tenure_started()
+            self.checkers.instances.tenure_started()
             self._running = self.loop.create_task(self.controller.run())
 
     def start_elected(self, elector: Elector) -> None:
@@ -167,7 +168,7 @@ class World:
 
     async def _term(self) -> None:
         self.controller = self._new_controller()
-        self.checkers.tenure_started()
+        self.checkers.instances.tenure_started()
         await self.controller.run()
 
     def crash(self, *, stay_down: bool = False) -> None:

@@ -169,7 +169,7 @@ def test_a_user_may_remove_a_finalizer_but_then_the_empty_instance_must_go(world
     world.run(MINUTE)
     world.store.delete(NODE_CLAIMS, "", name)
     world.store.patch(NODE_CLAIMS, "", name, {"metadata": {"finalizers": None}})
-    world.run(world.checkers.allowance)
+    world.run(world.checkers.instances.allowance)
     assert not world.checkers.violations
     world.run(SECOND)
     assert [violation.rule for violation in world.checkers.violations] == ["leaked instance"]
@@ -180,10 +180,10 @@ def test_an_instance_without_a_claim_may_wait_for_the_pods_of_its_node(world: Wo
     world.crash(stay_down=True)
     world.store.delete(NODE_CLAIMS, "", name)
     world.store.patch(NODE_CLAIMS, "", name, {"metadata": {"finalizers": None}})
-    world.run(2 * world.checkers.allowance)
+    world.run(2 * world.checkers.instances.allowance)
     assert not world.checkers.violations
     world.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 0}})
-    world.run(2 * world.checkers.allowance)
+    world.run(2 * world.checkers.instances.allowance)
     assert [violation.rule for violation in world.checkers.violations] == ["leaked instance"]
 
 
@@ -196,7 +196,7 @@ def test_time_without_tenure_does_not_count_towards_a_leak(world: World) -> None
     world.start()
     world.run(20 * MINUTE)
     assert not world.checkers.violations
-    assert not world.checkers.unclaimed()
+    assert not world.checkers.instances.unclaimed()
 
 
 def test_two_instances_for_one_claim_are_caught(world: World) -> None:

@@ -19,49 +19,28 @@ from typing import Any, Final
 import msgspec
 
 from tenure.model.api import resource as r
-from tenure.model.api.meta import format_time, later, read_instant
-from tenure.model.api.names import FINALIZER, NODEPOOL
-from tenure.model.api.resource import Resource
-from tenure.model.cloud.instance import Instance, InstanceState
+from tenure.model.api.meta import later, read_instant
+from tenure.model.api.names import FINALIZER
 from tenure.model.settings import Settings
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.routes import Route
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.apiserver.store.watch import ADDED, DELETED
 from tenure.sim.check import read
 from tenure.sim.check.choices import occupies
 from tenure.sim.check.departures import Departure
 from tenure.sim.check.drifts import Drifts
-from tenure.sim.check.promises import (
-    early_force,
-    finalizers,
-    is_meant,
-    is_same_version,
-    is_window_status,
-    not_leaving,
-    uncalled_reboot,
-)
+from tenure.sim.check.instances import InstanceChecks
+from tenure.sim.check.pods import PodChecks
+from tenure.sim.check.promises import finalizers, is_meant, is_same_version, is_window_status
 from tenure.sim.check.recent import Recent
 from tenure.sim.check.replacements import Replacements
-from tenure.sim.check.rules import RULES
+from tenure.sim.check.rules import Violation, Violations
 from tenure.sim.check.starts import Starts
-from tenure.sim.cloud.cloud import CloudEvent, SimulatedCloud
+from tenure.sim.check.truth import Truth
+from tenure.sim.cloud.cloud import SimulatedCloud
 from tenure.sim.virtual.environment import Environment
 
-#: Beyond grace and two periods: the way to the cloud and back, and a failed call or two.
-SLACK: Final = timedelta(minutes=1)
 SECOND: Final = timedelta(seconds=1)
-
-#: After the deadline every pod has been deleted; then the instance goes, whatever is left.
-LAST_MINUTE: Final = timedelta(minutes=1)
-
-
-class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """A promise that was broken, and when."""
-
-    at: datetime
-    rule: str
-    message: str
 
 
 class Checkers:
@@ -77,40 +56,38 @@ class Checkers:
     ) -> None:
         """``clock_offset``: how far the clock of Tenure's machine is ahead of the true time."""
         self._environment, self._store, self._cloud = environment, store, cloud
+        self._truth, self._violations = Truth(store, cloud), Violations(environment, report)
+        self._check = self._violations.check
         #: Of the Tenure that runs now.
         self.settings = settings
-        self._report = report
         self._clock_offset = clock_offset
         #: How far Tenure may have been ahead or behind (negative) in what it does now; no more than
         #: ``--clock-skew-max``.
         self._ahead = self._behind = timedelta(0)
-        self._unclaimed: dict[str, datetime] = {}
-        self._claim_uids: set[str] = set()
         self.recent = Recent(environment, store)
         self._starts = Starts()
         self._drifts = Drifts(environment, store, cloud)
-        self.violations: list[Violation] = []
-        #: How often each rule was asked.
-        self.asked: Counter[str] = Counter()
-        cloud.listen(self._on_instance)
-        cloud.listen_for_reboot_calls(self._on_reboot_call)
-        store.subscribe(r.NODE_CLAIMS, self._on_claim, replay=True)
+        self._pods = PodChecks(self._truth, self._violations)
+        self.instances = InstanceChecks(
+            environment, store, cloud, lambda: self.settings, self.recent, self._violations
+        )
         store.subscribe(r.NODE_POOLS, self._starts.pool_changed)
         Replacements(environment, store, partial(self._check, "idle replacement"))
 
     @property
-    def allowance(self) -> timedelta:
-        """How long an instance may be without a claim: garbage collection at its slowest."""
-        settings = self.settings
-        return settings.garbage_grace + 2 * settings.garbage_period + SLACK
+    def violations(self) -> list[Violation]:
+        return self._violations.found
 
-    def tenure_started(self) -> None:
-        """Garbage collection begins again: an instance is listed twice before it is ended."""
-        now = self._environment.now()
-        for provider_id in self._unclaimed:
-            self._unclaimed[provider_id] = now
-        if self._unclaimed:
-            self._look_again()
+    @property
+    def asked(self) -> Counter[str]:
+        """How often each rule was asked."""
+        return self._violations.asked
+
+    def assert_kept(self) -> None:
+        """For tests: every promise was kept so far."""
+        assert not self.violations, "\n".join(
+            f"{v.at:%H:%M:%S} {v.rule}: {v.message}" for v in self.violations
+        )
 
     # -- Tenure's requests, shown by the API's door ------------------------------------
 
@@ -121,12 +98,13 @@ class Checkers:
         self._ahead = max(self._ahead, min(offset, most))
         self._behind = min(self._behind, max(offset, -most))
         if target.resource == r.PODS:
-            self._take_pod(method, target, body)
+            now = later(self._environment.now(), self._ahead)
+            self._pods.written(method, target, body, self.settings, now)
             return
         self._check("foreign write", self._foreign(method, target, body))
         if target.resource == r.NODE_CLAIMS and method == "POST":
             self._drifts.creating(body, self.recent.past())
-        stored = self._stored(target)
+        stored = self._truth.stored(target)
         if stored is None or method == "POST":
             return
         if method == "DELETE" and is_meant(stored, body):
@@ -141,18 +119,20 @@ class Checkers:
 
     def has_written(self, target: Route, before: Obj | None) -> None:
         """A request of Tenure's has been carried out; ``before`` is what was there."""
-        if (stored := self._stored(target)) is not None and _version(stored) != _version(before):
+        if (stored := self._truth.stored(target)) is not None and _version(stored) != _version(
+            before
+        ):
             self.recent.wrote(target.resource, stored)  # Else it was refused.
         if before is None or target.resource not in (r.NODES, r.NODE_CLAIMS):
             return
         if FINALIZER not in finalizers(before):
             return
-        after = self._store.find(target.resource, target.namespace, target.name)
+        after = self._truth.stored(target)
         if after is not None and target.resource == r.NODE_CLAIMS:
             self._starts.wrote(before, after, self.recent.past(), self._environment.now())
         if after is not None and FINALIZER in finalizers(after):
             return
-        running = self._has_instance(target.resource, before)
+        running = self._truth.has_instance(target.resource, before)
         what = f"the finalizer of {target.resource.kind} {target.name}"
         self._check("early release", f"{what} goes while its instance is there" if running else "")
 
@@ -161,11 +141,11 @@ class Checkers:
         ours = frozenset(kind.group_kind for kind in self._cloud.node_classes)
         if resource in (r.EVENTS, r.LEASES) or is_window_status(target):
             return ""
-        given = body if method == "POST" else self._stored(target)
+        given = body if method == "POST" else self._truth.stored(target)
         if given is None or resource.group_kind in ours:
             return ""  # Nothing is there to write to, or it is a node class.
         what = f"{method} {resource.kind} {target.name or dig(given, 'metadata', 'name')}"
-        claim = self._claim_of(given) if resource == r.NODES else None
+        claim = self._truth.claim_of(given) if resource == r.NODES else None
         if resource == r.NODES and claim is None:
             mine = {f"{group}/{kind.lower()}" for group, kind in ours} & set(read.labels(given))
             return "" if mine else f"{what}: it belongs to no claim of ours"
@@ -178,45 +158,6 @@ class Checkers:
         if (dig(ref, "group"), dig(ref, "kind")) in ours:
             return ""
         return f"{what}: node class {dig(ref, 'kind')}.{dig(ref, 'group')} is not served here"
-
-    def _is_terminated(self, node: Obj) -> bool:
-        provider_id = dig(node, "spec", "providerID")
-        return all(one.provider_id != provider_id for one in self._cloud.instances())
-
-    # -- pods --------------------------------------------------------------------------
-
-    def _take_pod(self, method: str, target: Route, body: Any) -> None:
-        name = f"pod {target.namespace}/{target.name}"
-        taken = method == "DELETE" or target.subresource == "eviction"
-        self._check("pod written", "" if taken else f"{method} {name}")
-        pod = self._stored(target)
-        if not taken or pod is None or not is_meant(pod, body):
-            return
-        node = self._node(dig(pod, "spec", "nodeName") or "")
-        claim = self._claim_of(node) if node is not None else None
-        now = later(self._environment.now(), self._ahead)
-        forced, by = method == "DELETE", read.deadline(claim) if claim is not None else None
-        early = not_leaving(node, claim, forced=forced)
-        self._check("early eviction", f"{name} is taken: {early}" if early else "")
-        if early or node is None:
-            return
-        if forced and claim is None and self._is_terminated(node):
-            return  # Nothing runs there any more; the claim went since the pod was looked at.
-        if forced:
-            self._check(
-                "early force",
-                f"{name} is forced{why}" if (why := early_force(pod, body, by, now)) else "",
-            )
-            return
-        until = read.protected_until(pod, self._cap(node), self.settings.protection_clock)
-        kept = until is not None and now < until
-        at = format_time(until) if until is not None else ""
-        self._check("protected eviction", f"{name} is protected until {at}" if kept else "")
-
-    def _cap(self, node: Obj) -> str | None:
-        pool = self._store.find(r.NODE_POOLS, "", read.labels(node).get(NODEPOOL, ""))
-        cap: str | None = dig(pool or {}, "spec", "disruption", "maxPodProtection")
-        return cap
 
     # -- claims and Nodes that go ------------------------------------------------------
 
@@ -255,20 +196,18 @@ class Checkers:
     def _ask_all(self, departure: Departure, what: str) -> None:
         name = departure.claim["metadata"]["name"]
         for rule, sentence in departure.answers():
-            self.asked[rule] += 1
-            if sentence and not self._was_kept(rule, departure):
-                self._broken(rule, f"claim {name} {what}: {sentence}")
+            broken = sentence and not self._was_kept(rule, departure)
+            self._check(rule, f"claim {name} {what}: {sentence}" if broken else "")
 
     def _departure(self, claim: Obj) -> Departure:
-        pool = self._store.find(r.NODE_POOLS, "", read.labels(claim).get(NODEPOOL, ""))
         return Departure(
             claim=claim,
-            starts=self._starts.of(pool),
+            starts=self._starts.of(self._truth.pool_of(claim)),
             state=self.recent.now(),
             now=self._environment.now(),
             settings=self.settings,
             statements=self._cloud.repair_statements,
-            has_instance=self._has_instance(r.NODE_CLAIMS, claim),
+            has_instance=self._truth.has_instance(r.NODE_CLAIMS, claim),
             interrupted=dig(claim, "status", "providerID") in self._interruptions,
             pods=tuple(self._known_pods(claim)),
             nominated=tuple(self._nominated(claim)),
@@ -277,25 +216,25 @@ class Checkers:
 
     def _known_pods(self, claim: Obj) -> Iterator[Obj]:
         """The pods on its Nodes, but those that came so lately that a watch may not show them."""
-        nodes = {node["metadata"]["name"] for node in self._nodes_of(claim)}
+        nodes = {node["metadata"]["name"] for node in self._truth.nodes_of(claim)}
         now = self._environment.now()
-        for record in self._store.shelf(r.PODS).records.values():
-            came = read.instant(record.obj, "status", "startTime")
+        for pod in self._truth.pods():
+            came = read.instant(pod, "status", "startTime")
             known = came is not None and now - came > self.recent.late
-            if known and dig(record.obj, "spec", "nodeName") in nodes:
-                yield record.obj
+            if known and dig(pod, "spec", "nodeName") in nodes:
+                yield pod
 
     def _nominated(self, claim: Obj) -> Iterator[str]:
         """Pods of Nodes that have been terminating for longer than a watch may be late."""
         uids = set((read.annotation(claim, "karpenter.sh/nominated-pods") or "").split(","))
-        nodes, now = self._store.shelf(r.NODES).records, self._environment.now()
-        for record in self._store.shelf(r.PODS).records.values():
-            if record.obj["metadata"]["uid"] not in uids or not occupies(record.obj):
+        nodes, now = self._truth.nodes(), self._environment.now()
+        for pod in self._truth.pods():
+            if pod["metadata"]["uid"] not in uids or not occupies(pod):
                 continue
-            node = nodes.get(dig(record.obj, "spec", "nodeName") or "")
-            since = read.instant(node.obj if node else {}, "metadata", "deletionTimestamp")
+            node = nodes.get(dig(pod, "spec", "nodeName") or "")
+            since = read.instant(node or {}, "metadata", "deletionTimestamp")
             if since is not None and now - since > self.recent.late:
-                yield record.obj["metadata"]["name"]
+                yield pod["metadata"]["name"]
 
     def _was_kept(self, rule: str, departure: Departure) -> bool:
         """In a state that Tenure may still have seen, and by a clock that it may have had."""
@@ -308,7 +247,7 @@ class Checkers:
         return False
 
     def _early_node(self, node: Obj) -> str:
-        claim = self._claim_of(node)
+        claim = self._truth.claim_of(node)
         if claim is None or read.is_leaving(claim):
             return ""
         name = claim["metadata"]["name"]
@@ -349,176 +288,6 @@ class Checkers:
         if announced is None or written is None or written > announced - SECOND:
             return ""
         return f"the cloud takes the instance at {announced}"
-
-    # -- instances and claims -----------------------------------------------------------
-
-    def _on_instance(self, event: CloudEvent, instance: Instance) -> None:
-        provider_id = instance.provider_id
-        if event is CloudEvent.LAUNCHED:
-            self._check("doubled instance", self._doubled(instance))
-            if self._is_ours(instance) and instance.claim_uid not in self._claim_uids:
-                self._begin_unclaimed(provider_id)
-            return
-        if event is CloudEvent.REBOOTING:
-            return  # It was checked as the call left.
-        claim = self._claim_where(("metadata", "uid"), instance.claim_uid)
-        self._unclaimed.pop(provider_id, None)
-        if event is CloudEvent.TERMINATING and claim is not None:
-            name = claim["metadata"]["name"]
-            stays = "" if read.is_leaving(claim) else f"{provider_id} is ended, claim {name} stays"
-            self._check("live termination", stays)
-            if not stays:
-                self._check("pods lost", self._lost_pods(claim))
-
-    def _on_reboot_call(self, provider_id: str) -> None:
-        """As the call leaves: what changes while it is on its way cannot be known."""
-        called = (one for one in self._cloud.instances() if one.provider_id == provider_id)
-        for instance in called:
-            claim = self._claim_where(("metadata", "uid"), instance.claim_uid)
-            self._check("uncalled reboot", uncalled_reboot(claim, provider_id))
-
-    def _doubled(self, instance: Instance) -> str:
-        live = [
-            one.provider_id
-            for one in self._cloud.instances()
-            if one.claim_uid == instance.claim_uid and one.state is not InstanceState.TERMINATING
-        ]
-        if not instance.claim_uid or len(live) < 2:
-            return ""
-        return f"claim {instance.claim_name} has two instances: {', '.join(sorted(live))}"
-
-    def _lost_pods(self, claim: Obj) -> str:
-        """Pods that a drain has to move first. One that came lately was bound while the taint was on
-        its way, or the watch has not shown it yet."""
-        now, by = self._environment.now(), read.deadline(claim)
-        if by is not None and now >= later(by, -SLACK):
-            return ""
-        nodes = {
-            node["metadata"]["name"]
-            for node in self._nodes_of(claim)
-            if FINALIZER in finalizers(node)
-        }
-        for record in self._store.shelf(r.PODS).records.values():
-            pod = record.obj
-            if dig(pod, "spec", "nodeName") not in nodes or read.is_drained(pod):
-                continue
-            began = read.instant(pod, "status", "startTime")
-            stops = read.instant(pod, "metadata", "deletionTimestamp")
-            stuck = stops is not None and now > stops + LAST_MINUTE - SECOND
-            if not stuck and began is not None and now - began > self.recent.late:
-                return f"pod {pod['metadata']['name']} runs on the instance of claim {claim['metadata']['name']}"
-        return ""
-
-    def _on_claim(self, type_: str, claim: Obj, _old: Obj | None) -> None:
-        uid = claim["metadata"]["uid"]
-        running = [i for i in self._cloud.instances() if self._is_ours(i) and i.claim_uid == uid]
-        if type_ == ADDED:
-            self._claim_uids.add(uid)
-            for instance in running:
-                self._unclaimed.pop(instance.provider_id, None)
-        elif type_ == DELETED:
-            self._claim_uids.discard(uid)
-            for instance in running:
-                self._begin_unclaimed(instance.provider_id)
-
-    def _begin_unclaimed(self, provider_id: str) -> None:
-        self._unclaimed[provider_id] = self._environment.now()
-        self._look_again()
-
-    def _look_again(self) -> None:
-        # A microsecond more: leaked is what stays *longer* than allowed.
-        self._environment.after(self.allowance + timedelta(microseconds=1), self._look_for_leaks)
-
-    def _look_for_leaks(self) -> None:
-        now = self._environment.now()
-        for provider_id in filter(self._runs_pods, sorted(self._unclaimed)):
-            self._unclaimed[provider_id] = now  # Its Node has to be drained first.
-            self._look_again()
-        for provider_id, since in sorted(self._unclaimed.items()):
-            leaked = now - since > self.allowance
-            what = f"instance {provider_id} has had no claim since {format_time(since)}"
-            self._check("leaked instance", what if leaked else "")
-        for provider_id in [p for p, at in self._unclaimed.items() if now - at > self.allowance]:
-            del self._unclaimed[provider_id]  # Said once.
-
-    def _runs_pods(self, provider_id: str) -> bool:
-        """Whether the Node of an instance has pods that a drain waits for."""
-        nodes = {
-            node["metadata"]["name"]
-            for node in self._store.list(r.NODES)
-            if dig(node, "spec", "providerID") == provider_id
-        }
-        return any(
-            dig(pod, "spec", "nodeName") in nodes and dig(pod, "status", "phase") == "Running"
-            for pod in self._store.list(r.PODS)
-        )
-
-    def unclaimed(self) -> tuple[str, ...]:
-        """Provider ids of running instances of ours that no claim stands for."""
-        return tuple(
-            instance.provider_id
-            for instance in self._cloud.instances()
-            if self._is_ours(instance) and instance.claim_uid not in self._claim_uids
-        )
-
-    def _is_ours(self, instance: Instance) -> bool:
-        return (
-            instance.cluster == self.settings.cluster_name
-            and instance.state is InstanceState.RUNNING
-        )
-
-    def assert_kept(self) -> None:
-        """For tests: every promise was kept so far."""
-        assert not self.violations, "\n".join(
-            f"{v.at:%H:%M:%S} {v.rule}: {v.message}" for v in self.violations
-        )
-
-    # -- what is true -------------------------------------------------------------------
-
-    def _stored(self, target: Route) -> Obj | None:
-        return self._store.find(target.resource, target.namespace, target.name)
-
-    def _has_instance(self, resource: Resource, obj: Obj) -> bool:
-        """Whether the cloud still knows an instance of that claim, or of that Node's claim."""
-        uid = obj["metadata"]["uid"]
-        if resource == r.NODES:
-            claim = self._claim_of(obj)
-            if claim is None:
-                return False  # Its instance went with its claim, or was never ours.
-            uid = claim["metadata"]["uid"]
-        return any(instance.claim_uid == uid for instance in self._cloud.instances())
-
-    def _node(self, name: str) -> Obj | None:
-        """The Node; when it is gone, as it was last: it may have gone a moment ago."""
-        shelf = self._store.shelf(r.NODES)
-        record = shelf.records.get(name)
-        if record is None:
-            past = (event.record for event in reversed(shelf.history.since(shelf.history.floor)))
-            record = next((one for one in past if one.obj["metadata"]["name"] == name), None)
-        return record.obj if record is not None else None
-
-    def _nodes_of(self, claim: Obj) -> list[Obj]:
-        records = self._store.shelf(r.NODES).records
-        return list(read.nodes_of(claim, {name: one.obj for name, one in records.items()}))
-
-    def _claim_of(self, node: Obj) -> Obj | None:
-        return self._claim_where(("status", "providerID"), dig(node, "spec", "providerID") or "")
-
-    def _claim_where(self, path: tuple[str, str], value: str) -> Obj | None:
-        records = self._store.shelf(r.NODE_CLAIMS).records.values() if value else ()
-        return next((one.obj for one in records if dig(one.obj, *path) == value), None)
-
-    def _check(self, rule: str, sentence: str) -> None:
-        """Count the rule as asked; a sentence says how it is broken."""
-        self.asked[rule] += 1
-        if sentence:
-            self._broken(rule, sentence)
-
-    def _broken(self, rule: str, sentence: str) -> None:
-        assert rule in RULES, f"{rule} is not in the table"
-        violation = Violation(at=self._environment.now(), rule=rule, message=sentence)
-        self.violations.append(violation)
-        self._report(violation)
 
 
 def _version(obj: Obj | None) -> str:

@@ -1,9 +1,18 @@
-"""What the checkers hold, in one table: the docs print it, and the fuzzer counts by it."""
+"""What the checkers hold, in one table, and what was broken of it.
+
+The docs print the table, and the fuzzer counts by it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Final
+
+import msgspec
+
+from tenure.sim.virtual.environment import Environment
 
 #: What must never happen, by the name that a violation has.
 RULES: Final[Mapping[str, str]] = {
@@ -33,3 +42,28 @@ RULES: Final[Mapping[str, str]] = {
     "pods lost": "an instance terminated while pods run there, before the deadline",
     "leaked instance": "an instance without a claim for longer than garbage collection may take",
 }
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """A promise that was broken, and when."""
+
+    at: datetime
+    rule: str
+    message: str
+
+
+class Violations:
+    def __init__(self, environment: Environment, report: Callable[[Violation], object]) -> None:
+        self._environment, self._report = environment, report
+        self.found: list[Violation] = []
+        #: How often each rule was asked.
+        self.asked: Counter[str] = Counter()
+
+    def check(self, rule: str, sentence: str) -> None:
+        """Count the rule as asked; a sentence says how it is broken."""
+        assert rule in RULES, f"{rule} is not in the table"
+        self.asked[rule] += 1
+        if sentence:
+            violation = Violation(at=self._environment.now(), rule=rule, message=sentence)
+            self.found.append(violation)
+            self._report(violation)

@@ -15,7 +15,7 @@ import msgspec
 
 from tenure.errors import ApiError
 from tenure.model.cloud.offering import MICRO_DOLLARS
-from tenure.sim.check.checkers import Violation
+from tenure.sim.check.rules import Violation
 from tenure.sim.chronicle import Chronicle
 from tenure.sim.scenario.actions import Crash, Start, apply
 from tenure.sim.scenario.context import Missing, ScenarioContext, span

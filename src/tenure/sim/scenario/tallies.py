@@ -73,7 +73,7 @@ def _count(resource: Resource, states: Callable[[Obj], Iterable[str]]) -> Tally:
 
 def _instances(context: ScenarioContext, wanted: Filter) -> Counter[str]:
     """``labels`` here is about what the instance is: its type, zone and capacity type."""
-    unclaimed = set(context.world.checkers.unclaimed())
+    unclaimed = set(context.world.checkers.instances.unclaimed())
     terms = dict(term.partition("=")[::2] for term in wanted.labels.split(",") if term)
     tally: Counter[str] = Counter()
     for instance in context.world.cloud.instances():
