@@ -119,15 +119,13 @@ class Checkers:
 
     def has_written(self, target: Route, before: Obj | None) -> None:
         """A request of Tenure's has been carried out; ``before`` is what was there."""
-        if (stored := self._truth.stored(target)) is not None and _version(stored) != _version(
-            before
-        ):
-            self.recent.wrote(target.resource, stored)  # Else it was refused.
+        after = self._truth.stored(target)
+        if after is not None and _version(after) != _version(before):
+            self.recent.wrote(target.resource, after)  # Else it was refused.
         if before is None or target.resource not in (r.NODES, r.NODE_CLAIMS):
             return
         if FINALIZER not in finalizers(before):
             return
-        after = self._truth.stored(target)
         if after is not None and target.resource == r.NODE_CLAIMS:
             self._starts.wrote(before, after, self.recent.past(), self._environment.now())
         if after is not None and FINALIZER in finalizers(after):
