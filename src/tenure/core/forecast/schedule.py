@@ -15,7 +15,6 @@ What is assumed:
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from itertools import count
@@ -23,24 +22,18 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.disrupt.launchtimes import launch_times
-from tenure.core.disrupt.plan import FIRST, PlanningQuota
-from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.facts import Fact
 from tenure.core.forecast.allowances import PoolAllowance
 from tenure.core.forecast.begun import Begun, Gone, Joins, counted_labels
 from tenure.core.forecast.calendar import ForeseenWindow
 from tenure.core.forecast.candidates import Blockers, Candidacy, blockers_at
 from tenure.core.forecast.facts import NotDueLongEnough
-from tenure.core.forecast.groups import Candidate, CandidateGroup, Queued, SortKey, expires_again
+from tenure.core.forecast.groups import Candidate, CandidateGroup, SortKey, expires_again
 from tenure.core.forecast.launches import usual, usual_launches
+from tenure.core.forecast.queues import CandidateQueue
 from tenure.core.forecast.result import Peak, Start
-from tenure.core.gates.fleet import PoolFleet, fleet_of
-from tenure.core.gates.gates import (
-    GateFacts,
-    LaunchTime,
-    Operation,
-)
+from tenure.core.gates.fleet import fleet_of
+from tenure.core.gates.gates import Operation
 from tenure.core.marks.deadline import grace_period
 from tenure.core.marks.starts import has_velocity
 from tenure.model.api.meta import FOR_EVER, later
@@ -79,14 +72,12 @@ class Schedule:
         self._plan, self._snapshot, self._settings = plan, plan.snapshot, plan.settings
         self._events: list[tuple[datetime, int, object]] = []
         self._count = count()
-        self._groups: dict[object, CandidateGroup] = {}
+        self._queue = CandidateQueue(self._snapshot, plan.windows)
         self._pools = {
             name: PoolAllowance(pool, fleet_of(name, self._snapshot), plan.now)
             for name, pool in sorted(self._snapshot.pools.items())
         }
-        self._keys = sorted({one.key for window in plan.windows for one in window.requirements})
         self._usual = usual_launches(self._snapshot)
-        self._at_most = launch_times(self._snapshot)
         self._begun_before = Begun(
             self._snapshot, self._settings, plan.now, self._usual, plan.drains_for
         )
@@ -94,8 +85,6 @@ class Schedule:
         self._begun: set[tuple[str, int]] = set()
         #: One replacement is planned at a time, of the first few candidates and a few of the others.
         self._planner_free_at = plan.now
-        #: Those that pods block are candidates all the same; sorted.
-        self._blocked: list[SortKey] = []
         self.starts: list[Start] = []
         self.waiting: list[Waiting] = []
         self.peaks: dict[str, Peak] = {}
@@ -156,60 +145,19 @@ class Schedule:
         if not one.generation and found.until is not None:
             self._blocked_by_pods(one, found)
             return
-        if one.was_blocked:
-            del self._blocked[bisect_left(self._blocked, one.sort_key)]
         needs = one.candidacy.traits.needs_replacement and found.reschedulable
         one = msgspec.structs.replace(one, replaced=needs, drains_until=found.drains_until)
-        insort(self._group(one).waiting, (one.sort_key, next(self._count), one))
+        self._queue.add(one)
 
     def _blocked_by_pods(self, one: Candidate, found: Blockers) -> None:
         assert found.why is not None, "what blocks says so"
         assert found.until is not None, "and until when"
-        if not one.was_blocked:
-            insort(self._blocked, one.sort_key)
+        self._queue.block(one)
         if found.until > self._plan.until:
             never = found.until == FOR_EVER
             self.waiting.append(Waiting(one.candidacy, one.generation, found.why, never))
         else:
             self._add(found.until, msgspec.structs.replace(one, was_blocked=True))
-
-    def _group(self, one: Candidate) -> CandidateGroup:
-        candidacy = one.candidacy
-        seen = tuple((key, candidacy.node.labels.get(key)) for key in self._keys)
-        counted = tuple(sorted(one.labels.items()))
-        key = (
-            candidacy.claim.pool_name,
-            candidacy.order,
-            candidacy.operation,
-            seen,
-            counted,
-            one.replaced,
-        )
-        if key not in self._groups:
-            self._groups[key] = CandidateGroup(one, self._facts(one))
-        return self._groups[key]
-
-    def _facts(self, one: Candidate) -> GateFacts:
-        candidacy, pool = one.candidacy, self._snapshot.pools[one.candidacy.claim.pool_name]
-        takes, launches = self._at_most.get(pool.name), tuple[LaunchTime, ...]()
-        if one.replaced and takes is not None:
-            launches = (LaunchTime(pool.name, takes),)
-        return GateFacts(
-            claim=candidacy.claim,
-            node=candidacy.node,
-            pool=pool,
-            windows=self._windows(candidacy),
-            pauses=tuple(pauses_of(self._snapshot.claims_of_pool(pool.name))),
-            traits=candidacy.traits,
-            fleet=PoolFleet(),
-            launches=launches,
-        )
-
-    def _windows(self, candidacy: Candidacy) -> tuple[ForeseenWindow, ...]:
-        """Those that concern it; the gates would leave out the others each time."""
-        actions, labels = candidacy.traits.window_actions, candidacy.node.labels
-        found = (one for one in self._plan.windows if one.actions & actions)
-        return tuple(one for one in found if one.covers(labels))
 
     # -- starts --------------------------------------------------------------------------
 
@@ -218,7 +166,7 @@ class Schedule:
         while True:
             wakes: list[datetime | None] = []
             ready: list[tuple[SortKey, CandidateGroup, int]] = []
-            for group in self._groups.values():
+            for group in self._queue.groups:
                 at = self._may_start(group, now, wakes) if self._has_waiting(group) else None
                 if at is not None:
                     ready.append((group.waiting[at][0], group, at))
@@ -258,30 +206,8 @@ class Schedule:
         if self._planner_free_at > now:
             wakes.append(self._planner_free_at)
             return None
-        at = self._planned(group, now, wakes)
+        at = self._queue.planned(group, now, wakes)
         return None if at is None or group.closes_too_soon(self._settings, now) else at
-
-    def _planned(
-        self, group: CandidateGroup, now: datetime, wakes: list[datetime | None]
-    ) -> int | None:
-        """Whose replacement is planned now: with many candidates, a few have their turn each minute."""
-        total = len(self._blocked) + sum(len(one.waiting) for one in self._groups.values())
-        if total <= FIRST:
-            return 0
-        quota = PlanningQuota(total, now)
-        if quota.has(self._index(group.waiting[0])):
-            return 0
-        at = bisect_left(group.waiting, quota.turn, key=self._index)
-        if at < len(group.waiting) and quota.has(self._index(group.waiting[at])):
-            return at
-        wakes.append(quota.next_at)
-        return None
-
-    def _index(self, queued: Queued) -> int:
-        """In the order of all candidates."""
-        key = queued[0]
-        before = bisect_left(self._blocked, key)
-        return before + sum(bisect_left(one.waiting, (key,)) for one in self._groups.values())
 
     def _start(self, one: Candidate, group: CandidateGroup, now: datetime) -> None:
         candidacy, pool, allowance = one.candidacy, group.pool, self._pools[group.pool]
@@ -347,7 +273,7 @@ class Schedule:
             for one in self.waiting
             if (one.candidacy.claim.name, one.generation) not in self._begun
         ]
-        for group in self._groups.values():
+        for group in self._queue.groups:
             for _, _, one in group.waiting:
                 if self._has_begun(one):
                     continue
