@@ -18,12 +18,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
 
 from tenure.core.conditions import Wanted
-from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.drift.facts import (
     CountsFrom,
     DriftRecorded,
@@ -44,9 +45,15 @@ from tenure.core.marks.ownership import claim_status, is_ours
 from tenure.core.marks.templatehash import HASH_VERSION, hash_annotations
 from tenure.core.pool.lookup import node_class_key
 from tenure.core.reasons import Reason
-from tenure.core.writes import patch, subject_of
+from tenure.core.verdicts import say
+from tenure.core.writes import patch
 from tenure.model.api.meta import later
-from tenure.model.api.names import FINALIZER, NODEPOOL_HASH, NODEPOOL_HASH_VERSION
+from tenure.model.api.names import (
+    DRIFTED_CONDITION,
+    FINALIZER,
+    NODEPOOL_HASH,
+    NODEPOOL_HASH_VERSION,
+)
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS
 from tenure.model.settings import Settings
@@ -54,12 +61,13 @@ from tenure.model.snapshot.observations import DriftAnswer
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 
-CONDITION: Final = "Drifted"
 #: Lists of types are wrong at times, and a new claim was made from one. As in Karpenter.
 TYPE_GONE_AFTER: Final = timedelta(hours=1)
 
+_say = partial(say, Concern.DRIFT)
 
-class Kind(StrEnum):
+
+class DriftReason(StrEnum):
     """Reasons of the condition, in Karpenter's words; a provider has its own beside them."""
 
     TEMPLATE = "NodePoolDrifted"
@@ -156,8 +164,8 @@ def _renew(view: DriftView) -> Verdict:
     drifted; as in Karpenter."""
     claim = view.claim
     version = claim.annotations.get(NODEPOOL_HASH_VERSION, "")
-    condition = claim.condition(CONDITION)
-    kept = claim.drifted and condition is not None and condition.reason == Kind.TEMPLATE
+    condition = claim.condition(DRIFTED_CONDITION)
+    kept = claim.drifted and condition is not None and condition.reason == DriftReason.TEMPLATE
     old = HashVersionOld(version, HASH_VERSION, kept)
     renewed = {NODEPOOL_HASH_VERSION: HASH_VERSION}
     if not kept:
@@ -175,11 +183,15 @@ def _compare(view: DriftView, now: datetime) -> Verdict:
     if found := tuple(_differences(view, type_counts=not waits)):
         facts = tuple(one.fact for one in found)
         message = "; ".join(map(str, facts))
-        said = claim_status(claim, Wanted(CONDITION, "True", found[0].reason, message))
+        said = claim_status(claim, Wanted(DRIFTED_CONDITION, "True", found[0].reason, message))
         return _say(claim, Reason.DRIFTED, *facts, *extra, action=said, recheck_at=recheck_at)
     if (recorded := _unconfirmed(view)) is not None:
         return _say(claim, Reason.DRIFTED, recorded, *extra, recheck_at=recheck_at)
-    said = claim_status(claim, Wanted(CONDITION, "False", "NotDrifted")) if claim.drifted else None
+    said = (
+        claim_status(claim, Wanted(DRIFTED_CONDITION, "False", "NotDrifted"))
+        if claim.drifted
+        else None
+    )
     if waits:
         facts = (_gone(view), CountsFrom(counts_from))
         return _say(claim, Reason.NOT_DRIFTED, *facts, *extra, action=said, recheck_at=recheck_at)
@@ -194,11 +206,11 @@ def _differences(view: DriftView, *, type_counts: bool) -> Iterator[Difference]:
         fields = changed_fields(claim, template.template, template.fields)
         made_from = claim.annotations[NODEPOOL_HASH]
         changed = TemplateChanged(claim.pool_name, fields, made_from, template.hash)
-        yield Difference(Kind.TEMPLATE, changed)
+        yield Difference(DriftReason.TEMPLATE, changed)
     if clashes := tuple(drifted_requirements(template.requirements, claim)):
-        yield Difference(Kind.REQUIREMENTS, RequirementsUnmet(claim.pool_name, clashes))
+        yield Difference(DriftReason.REQUIREMENTS, RequirementsUnmet(claim.pool_name, clashes))
     if view.type_gone and type_counts:
-        yield Difference(Kind.TYPE, _gone(view))
+        yield Difference(DriftReason.TYPE, _gone(view))
     if view.answer is not None and view.answer.drift is not None:
         drift = view.answer.drift
         yield Difference(drift.reason, ProviderSaysDrifted(drift.reason, drift.message))
@@ -206,12 +218,12 @@ def _differences(view: DriftView, *, type_counts: bool) -> Iterator[Difference]:
 
 def _unconfirmed(view: DriftView) -> DriftRecorded | None:
     """What the condition says, where that cannot be checked now."""
-    condition = view.claim.condition(CONDITION)
+    condition = view.claim.condition(DRIFTED_CONDITION)
     if condition is None or condition.status != "True":
         return None
-    if condition.reason in (Kind.TEMPLATE, Kind.REQUIREMENTS):
+    if condition.reason in (DriftReason.TEMPLATE, DriftReason.REQUIREMENTS):
         return None
-    if condition.reason == Kind.TYPE:
+    if condition.reason == DriftReason.TYPE:
         unknown = view.offered is Offered.UNKNOWN
     else:
         unknown = view.answer is None or view.answer.silence is not None
@@ -226,20 +238,3 @@ def _gone(view: DriftView) -> InstanceTypeGone:
     if view.offered is Offered.TYPE_GONE:
         return InstanceTypeGone(node_class, claim.instance_type)
     return InstanceTypeGone(node_class, claim.instance_type, claim.zone, claim.capacity_type)
-
-
-def _say(
-    claim: NodeClaim,
-    reason: Reason,
-    *facts: Fact,
-    action: Patch | None = None,
-    recheck_at: datetime | None = None,
-) -> Verdict:
-    return Verdict(
-        concern=Concern.DRIFT,
-        subject=subject_of(claim),
-        reason=reason,
-        facts=facts,
-        action=action,
-        recheck_at=recheck_at,
-    )

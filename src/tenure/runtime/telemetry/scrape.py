@@ -18,7 +18,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from tenure.core.decision import Concern, Verdict
-from tenure.core.drift.decider import CONDITION as DRIFTED
 from tenure.core.gates.budgets import consuming, fleet_of, limit
 from tenure.core.gates.reasons import TRAITS
 from tenure.core.gates.remaining import by_reason
@@ -31,7 +30,7 @@ from tenure.core.pool.lookup import usage_of
 from tenure.core.provision.demand import is_provisionable
 from tenure.core.reasons import Reason
 from tenure.kube.cache.informer import Informer
-from tenure.model.api.names import NODEPOOL
+from tenure.model.api.names import DRIFTED_CONDITION, NODEPOOL
 from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
@@ -239,7 +238,7 @@ def _drifts(snapshot: Snapshot) -> Iterator[tuple[Named, list[Row]]]:
     drifted: Counter[tuple[str, str]] = Counter()
     unknown: Counter[tuple[str]] = Counter()
     for claim in snapshot.claims.values():
-        if (said := claim.condition(DRIFTED)) is not None and said.status == "True":
+        if (said := claim.condition(DRIFTED_CONDITION)) is not None and said.status == "True":
             drifted[claim.pool_name, said.reason] += 1
         answer = snapshot.observations.drifts.get(claim.uid)
         if answer is not None and answer.silence is not None:
