@@ -14,7 +14,7 @@ import pytest
 
 from tenure.cli.cluster.embedded import scene_of
 from tenure.cli.forecast.forecasting import forecast_of
-from tenure.core.forecast.result import Forecast, Kind
+from tenure.core.forecast.result import Forecast, MomentKind
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import read_instant
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS
@@ -91,7 +91,7 @@ def assert_calendar_came_true(found: Forecast, played: Played, now: datetime) ->
         assert played.windows.get(window.name, []) == expected
     expiries = {one.claim: one.at for one in found.expiries if one.at < now}
     assert {name: played.expired.get(name) for name in expiries} == expiries
-    ends = [one.at for one in found.moments if one.kind is Kind.PROTECTION and one.at < now]
+    ends = [one.at for one in found.moments if one.kind is MomentKind.PROTECTION and one.at < now]
     assert played.protections_ended() == ends
 
 
@@ -139,7 +139,7 @@ def test_the_shipped_example_comes_true() -> None:
         found, started = assert_came_true(world, 43 * HOUR, days=7)
     assert started == 12
     assert len(found.expiries) == 4
-    assert len([one for one in found.moments if one.kind is Kind.PROTECTION]) == 4
+    assert len([one for one in found.moments if one.kind is MomentKind.PROTECTION]) == 4
     (late,) = [pool.rotations[0] for pool in found.pools if pool.name == "batch"]
     assert (late.started, late.waiting, late.late) == (2, 4, 4)
 

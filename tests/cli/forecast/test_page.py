@@ -13,8 +13,8 @@ from tenure.core.forecast.result import (
     BudgetForecast,
     Expiry,
     Forecast,
-    Kind,
     Moment,
+    MomentKind,
     Peak,
     PoolForecast,
     Rotation,
@@ -47,7 +47,9 @@ def a_forecast(name: str = "general", *, days: int = 14, active: bool = False) -
             BudgetForecast(pool=name, index=0, nodes=name, active=True, changes=(ahead(60),)),
         ),
         expiries=(Expiry(at=ahead(300), pool=name, claim=name),),
-        moments=(Moment(at=ahead(30), kind=Kind.PROTECTION, subject=name, what=Quoted(name)),),
+        moments=(
+            Moment(at=ahead(30), kind=MomentKind.PROTECTION, subject=name, what=Quoted(name)),
+        ),
         starts=(
             Start(
                 at=ahead(3600),

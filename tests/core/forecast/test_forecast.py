@@ -10,7 +10,7 @@ import pytest
 
 from tenure.core.disrupt.expiration import spread_of
 from tenure.core.forecast.forecast import Horizon, forecast
-from tenure.core.forecast.result import Forecast, Kind, Rotation
+from tenure.core.forecast.result import Forecast, MomentKind, Rotation
 from tenure.core.gates.facts import BudgetUnreadable, VoluntaryDisruptionOff
 from tenure.core.protect.protection import Protection
 from tenure.core.windows.facts import OutsideAllowWindows, WindowBlocks
@@ -301,7 +301,7 @@ def protected(value: str, **spec: Any) -> list[Any]:
 
 def test_a_protected_pod_delays_the_start_until_its_end_is_reached() -> None:
     found = foretold(*protected("5h"))
-    (end,) = [one.at for one in found.moments if one.kind is Kind.PROTECTION]
+    (end,) = [one.at for one in found.moments if one.kind is MomentKind.PROTECTION]
     assert end == NOW + 4 * HOUR
     assert starts(found) == [end]
 

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from tenure.core.facts import counted, some
-from tenure.core.forecast.result import Expiry, Forecast, Kind, Moment, Start, WindowForecast
+from tenure.core.forecast.result import Expiry, Forecast, Moment, MomentKind, Start, WindowForecast
 from tenure.model.api.meta import format_time
 
 #: A longer pause begins a new entry.
@@ -29,10 +29,10 @@ _OPENS: Final = ("opens", "closes")
 _BLOCKS: Final = ("begins to block", "no longer blocks")
 _APPLIES: Final = ("applies", "ends")
 _SEVERAL: Final = {
-    Kind.PROTECTION: "protections end",
-    Kind.DEADLINE: "nodes must be gone",
-    Kind.BOOT: "new nodes must be up",
-    Kind.REPAIR: "repairs fall due",
+    MomentKind.PROTECTION: "protections end",
+    MomentKind.DEADLINE: "nodes must be gone",
+    MomentKind.BOOT: "new nodes must be up",
+    MomentKind.REPAIR: "repairs fall due",
 }
 
 D = TypeVar("D", Start, Expiry, Moment)
@@ -177,7 +177,7 @@ def most_at_once(starts: Iterable[Start]) -> int:
 
 
 def _moments(moments: Iterable[Moment]) -> Iterator[Entry]:
-    groups: dict[tuple[Kind, object], list[Moment]] = {}
+    groups: dict[tuple[MomentKind, object], list[Moment]] = {}
     for one in moments:
         groups.setdefault((one.kind, one.at.date()), []).append(one)
     for (kind, _), members in groups.items():

@@ -26,7 +26,7 @@ class BudgetShare(Fact, frozen=True, kw_only=True):
         return f"a budget of NodePool {self.pool} ({of}) allows {self.limit}{span}"
 
 
-class NotDueLongEnough(Fact, frozen=True):
+class OthersComeFirst(Fact, frozen=True):
     """It would start after the horizon, though nothing blocks it for long."""
 
     pool: str
@@ -71,7 +71,7 @@ class RepairFallsDue(Fact, frozen=True):
 EXAMPLES: Final[tuple[Fact, ...]] = (
     BudgetShare(pool="general", nodes="10%", limit=3, total=30),
     BudgetShare(pool="general", nodes="2", within="1h", limit=2, total=30),
-    NotDueLongEnough("general"),
+    OthersComeFirst("general"),
     TerminatesBy("general-4nv74", AT, "terminationGracePeriod 15m"),
     BootsUntil("general-4nv74", "Ready", "readinessTTL 15m", AT),
     RepairFallsDue("node-1", "Ready Unknown", AT),

@@ -8,7 +8,7 @@ from datetime import datetime
 from tenure.core.decision import Subject
 from tenure.core.facts import Fact
 from tenure.core.forecast.facts import BootsUntil, RepairFallsDue, TerminatesBy
-from tenure.core.forecast.result import Kind, Moment
+from tenure.core.forecast.result import Moment, MomentKind
 from tenure.core.health.health import examine
 from tenure.core.health.readiness import Stage, boot_of
 from tenure.core.health.rules import rules_of
@@ -38,7 +38,7 @@ def moments_in(
     return tuple(sorted(within, key=lambda one: (one.at, one.kind, one.subject)))
 
 
-def _moment(at: datetime, kind: Kind, subject: Subject, what: Fact) -> Moment:
+def _moment(at: datetime, kind: MomentKind, subject: Subject, what: Fact) -> Moment:
     return Moment(at=at, kind=kind, subject=str(subject), what=what)
 
 
@@ -50,14 +50,14 @@ def _protections(snapshot: Snapshot, settings: Settings) -> Iterator[Moment]:
         cap, clock = protection_cap(node, snapshot), settings.protection_clock
         found = protection_of(pod, cap=cap, clock=clock)
         if found is not None and found.ends_at is not None:
-            yield _moment(found.ends_at, Kind.PROTECTION, Subject.of(PODS.kind, pod), found)
+            yield _moment(found.ends_at, MomentKind.PROTECTION, Subject.of(PODS.kind, pod), found)
     things: list[Node | NodeClaim] = []
     things += [one for one in snapshot.claims.values() if is_ours(one, snapshot)]
     things += [one for one in snapshot.nodes.values() if is_our_node(one, snapshot)]
     for thing in things:
         found = protection_on(thing) if DO_NOT_DISRUPT in thing.annotations else None
         if found is not None and found.ends_at is not None:
-            yield _moment(found.ends_at, Kind.PROTECTION, subject_of(thing), found)
+            yield _moment(found.ends_at, MomentKind.PROTECTION, subject_of(thing), found)
 
 
 def _of_claims(snapshot: Snapshot) -> Iterator[Moment]:
@@ -68,7 +68,7 @@ def _of_claims(snapshot: Snapshot) -> Iterator[Moment]:
         if claim.deleting:
             if (deadline := deadline_of(claim)) is not None:
                 what = TerminatesBy(name, deadline.at, deadline.why)
-                yield _moment(deadline.at, Kind.DEADLINE, subject, what)
+                yield _moment(deadline.at, MomentKind.DEADLINE, subject, what)
             continue
         nodes = list(snapshot.nodes_with_provider(claim.provider_id).values())
         boot = boot_of(claim, nodes[0] if len(nodes) == 1 else None)
@@ -78,7 +78,7 @@ def _of_claims(snapshot: Snapshot) -> Iterator[Moment]:
                 ("Ready", "readinessTTL") if ready else ("initialized", "initializationTTL")
             )
             boots = BootsUntil(name, state, f"{field} {boot.ttl}", boot.due_at)
-            yield _moment(boot.due_at, Kind.BOOT, subject, boots)
+            yield _moment(boot.due_at, MomentKind.BOOT, subject, boots)
 
 
 def _repairs(snapshot: Snapshot) -> Iterator[Moment]:
@@ -90,4 +90,4 @@ def _repairs(snapshot: Snapshot) -> Iterator[Moment]:
             if one.counts and one.due_at is not None:
                 said = f"{one.condition.type} {one.condition.status}"
                 what = RepairFallsDue(node.name, said, one.due_at)
-                yield _moment(one.due_at, Kind.REPAIR, Subject.of(NODES.kind, node), what)
+                yield _moment(one.due_at, MomentKind.REPAIR, Subject.of(NODES.kind, node), what)

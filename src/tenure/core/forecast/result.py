@@ -69,7 +69,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     approximate: bool = False
 
 
-class Kind(StrEnum):
+class MomentKind(StrEnum):
     PROTECTION = "protection ends"
     DEADLINE = "deadline"
     BOOT = "boot time-out"
@@ -80,7 +80,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     """Something that ends or falls due at an instant."""
 
     at: datetime
-    kind: Kind
+    kind: MomentKind
     #: As in messages: ``Pod/default/web-1``.
     subject: str
     what: Fact

@@ -27,7 +27,7 @@ from tenure.core.forecast.allowances import PoolAllowance
 from tenure.core.forecast.begun import Begun, Gone, Joins, counted_labels
 from tenure.core.forecast.calendar import ForeseenWindow
 from tenure.core.forecast.candidates import Blockers, Candidacy, blockers_at
-from tenure.core.forecast.facts import NotDueLongEnough
+from tenure.core.forecast.facts import OthersComeFirst
 from tenure.core.forecast.groups import Candidate, CandidateGroup, SortKey, expires_again
 from tenure.core.forecast.launches import usual, usual_launches
 from tenure.core.forecast.queues import CandidateQueue
@@ -277,7 +277,7 @@ class Schedule:
             for _, _, one in group.waiting:
                 if self._has_begun(one):
                     continue
-                why = group.why or NotDueLongEnough(group.pool)
+                why = group.why or OthersComeFirst(group.pool)
                 self.waiting.append(Waiting(one.candidacy, one.generation, why, self._never(group)))
 
     def _never(self, group: CandidateGroup) -> bool:
