@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,14 @@ def test_a_link_into_a_page_leads_to_one_of_its_headings(page: Path) -> None:
         target = page.parent / name if name else page
         headings = re.findall(r"^#+ (.*)$", target.read_text(), re.M)
         assert anchor in {anchor_of(heading) for heading in headings}, f"{name}#{anchor}"
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
+def test_no_heading_stands_twice_on_a_page(page: Path) -> None:
+    """A link leads to the first of them, and what the second says is not found."""
+    outside = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    headings = Counter(re.findall(r"^#+ (.*)$", outside, re.M))
+    assert [heading for heading, count in headings.items() if count > 1] == []
 
 
 def anchor_of(heading: str) -> str:
