@@ -6,7 +6,7 @@ module is its only owner. The rules:
 * A command or a reboot is recorded before it is committed, and is committed only while its record
   is fresh (``COMMITTED_WITHIN``). A crash in between counts one start too many, never one too few.
 * So a start counts for its span and this little longer. After that it is recorded anew.
-* A departure that no budget holds (forceful repair, a deletion by a user) is recorded when it is
+* A departure that no budget blocks (forceful repair, a deletion by a user) is recorded when it is
   seen, under the instant when it began.
 * A start without a readable instant, or with one ahead of every clock, closes the budgets with
   ``within``. It is rewritten to begin now: its effect ends with the span.

@@ -91,7 +91,7 @@ class PoolView(msgspec.Struct, frozen=True, kw_only=True):
     back_off: BackOff
     #: Its nodes as budgets count them (``Budgets``).
     fleet: Any = None
-    #: Departures that no budget holds, as the pool records them.
+    #: Departures that no budget blocks, as the pool records them.
     departures: tuple[DisruptionStart, ...] = ()
     #: Why the API server does not list maintenance windows; empty if it does.
     windows_unlisted: str = ""

@@ -1,6 +1,6 @@
 """The images that there are: a list that users keep in a ConfigMap, the newest last.
 
-There is nothing behind a Node of kwok, so nobody publishes images for it. To show how a fleet follows a
+There is nothing behind a Node of kwok, so there are no released images of it. To show how a fleet follows a
 release, the list is a ConfigMap in the provider's namespace, one version on each line. Without it no
 image is recorded on an instance, and nothing drifts.
 """

@@ -1,6 +1,6 @@
 """What the embedded cloud has announced, until it is acknowledged.
 
-A queue for each cluster, as public clouds offer it: a notice that nobody acknowledges is delivered
+A queue for each cluster, as public clouds offer it: a notice that is not acknowledged is delivered
 again whenever a stream is opened. So it is lost neither with the reader nor with the connection.
 """
 
