@@ -29,6 +29,13 @@ def test_a_command_that_was_rolled_back_is_not_why() -> None:
     assert said.startswith("its termination began with Replacing at 08:02:00: GpuBroken=True; ")
 
 
+def test_an_interruption_says_more_than_the_deletion_that_it_causes() -> None:
+    taken_back = Said("08:02:00", "Interrupted", "provider acme takes back instance i-1")
+    assert last_words([taken_back, DELETED, RELEASING]).startswith(
+        "its termination began with Interrupted at 08:02:00: provider acme takes back instance i-1"
+    )
+
+
 @pytest.mark.parametrize(
     ("said", "expected"),
     [

@@ -11,6 +11,7 @@ from tenure.core.reasons import Reason
 
 #: The reasons with which a termination begins, the one that says most first.
 _CAUSES: Final[tuple[Reason, ...]] = (
+    Reason.INTERRUPTED,
     Reason.REPAIRING,
     Reason.LAUNCH_TIMEOUT,
     Reason.REGISTRATION_TIMEOUT,
