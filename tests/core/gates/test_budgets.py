@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.core.gates.budgets import UNLIMITED, Allowance, allowance, consuming, fleet_of, limit
+from tenure.core.gates.budgets import UNLIMITED, Allowance, allowance, consuming, limit
 from tenure.core.gates.facts import BudgetUnreadable, BudgetUse, NoBudget
+from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.reasons import TRAITS, Disruption
 from tenure.core.recurrence import Recurrence
 from tenure.model.api.meta import ApiObject

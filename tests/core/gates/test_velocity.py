@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.core.gates.budgets import UNLIMITED, Allowance, allowance, fleet_of, limit
+from tenure.core.gates.budgets import UNLIMITED, Allowance, allowance, limit
 from tenure.core.gates.facts import StartsUnreadable, VelocityUse
+from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.reasons import TRAITS, Disruption
 from tenure.core.gates.remaining import Remaining, remaining
 from tenure.core.marks.starts import COMMITTED_WITHIN

@@ -16,7 +16,8 @@ import msgspec
 
 from tenure.cli.lint.remarks import Remark
 from tenure.core.facts import some
-from tenure.core.gates.budgets import fleet_of, limit
+from tenure.core.gates.budgets import limit
+from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.reasons import TRAITS, Disruption
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.ownership import is_our_pool

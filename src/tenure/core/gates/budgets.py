@@ -25,7 +25,7 @@ import msgspec
 
 from tenure.core.facts import Fact
 from tenure.core.gates.facts import BudgetUnreadable, BudgetUse, NoBudget, VelocityUse
-from tenure.core.gates.fleet import EMPTY, Group, PoolFleet, fleet_of, group_of, selects
+from tenure.core.gates.fleet import EMPTY, Group, PoolFleet, group_of, selects
 from tenure.core.gates.traits import Traits
 from tenure.core.gates.velocity import (
     Counted,
@@ -43,21 +43,6 @@ from tenure.model.values.cron import Cron, parse_zone
 from tenure.model.values.duration import parse_duration
 from tenure.model.values.problem import Problem, problems_from
 from tenure.schema.semantics.disruption import budget_problems
-
-__all__ = [
-    "UNLIMITED",
-    "Allowance",
-    "PoolFleet",
-    "allowance",
-    "applies",
-    "broken_budget",
-    "concerns",
-    "consuming",
-    "fleet_of",
-    "limit",
-    "share",
-    "taken",
-]
 
 #: What Karpenter counts with where nothing limits.
 UNLIMITED: Final = 2**31 - 1

@@ -18,7 +18,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from tenure.core.decision import Concern, Verdict
-from tenure.core.gates.budgets import consuming, fleet_of, limit
+from tenure.core.gates.budgets import consuming, limit
+from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.reasons import TRAITS
 from tenure.core.gates.remaining import by_reason
 from tenure.core.health.outage import domains_in, pool_health_of
