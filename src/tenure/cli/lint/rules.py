@@ -75,16 +75,8 @@ def remarks_on(
         try:
             if (custom := _typed(source, known)) is not None:
                 pools.append(custom)
-                if isinstance(custom, NodePool):
-                    found[id(source)] += foreign_class(custom, known.ours)
-                if wrong:
-                    found[id(source)] += missing_statuses(custom, known.watched_by(custom))
-                else:
-                    found[id(source)] += advice_for(custom, now, known.watched_by(custom))
-                    if isinstance(custom, MaintenanceWindow):
-                        found[id(source)] += calendar_findings(custom, now)
-                        found[id(source)] += selector_findings(custom, _labels(sources), ())
-                    found[id(source)] += _as_written(source)
+                found[id(source)] += _on_custom(custom, sources, now, known, valid=not wrong)
+                found[id(source)] += () if wrong else _as_written(source)
             elif (workload := workload_in(source)) is not None:
                 workloads.append((source, workload))
             elif (pdb := pdb_in(source)) is not None:
@@ -103,6 +95,22 @@ def remarks_on(
             key=lambda remark: remark.line,
         )
     ]
+
+
+def _on_custom(
+    custom: ApiObject, sources: Sequence[Source], now: datetime, known: Known, *, valid: bool
+) -> Iterator[Finding]:
+    """``valid``: the API server takes it, so that it means something."""
+    watched = known.watched_by(custom)
+    if isinstance(custom, NodePool):
+        yield from foreign_class(custom, known.ours)
+    if not valid:
+        yield from missing_statuses(custom, watched)
+        return
+    yield from advice_for(custom, now, watched)
+    if isinstance(custom, MaintenanceWindow):
+        yield from calendar_findings(custom, now)
+        yield from selector_findings(custom, _labels(sources), ())
 
 
 def _remark(source: Source, finding: Finding) -> Remark:
