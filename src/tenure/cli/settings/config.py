@@ -101,13 +101,17 @@ def configured(
             provider_options=options, **{s.field: values[s.flag] for s in TABLE if s.field}
         ),
         chosen={s.flag: s.form.show(values[s.flag]) for s in TABLE if values[s.flag] != s.default},
-        notes=(
-            *_repair_notes(values["node-repair"], by),
-            *_voluntary_notes(values["voluntary-disruption"], places["voluntary-disruption"]),
-            *_gate_notes(values["feature-gates"]),
-            *_karpenter_notes(environment),
-        ),
+        notes=(*_switch_notes(values, places, by), *_karpenter_notes(environment)),
     )
+
+
+def _switch_notes(
+    values: Mapping[str, Any], places: Mapping[str, str], repair_by: str
+) -> Iterator[str]:
+    """What is switched off, and where."""
+    yield from _repair_notes(values["node-repair"], repair_by)
+    yield from _voluntary_notes(values["voluntary-disruption"], places["voluntary-disruption"])
+    yield from _gate_notes(values["feature-gates"])
 
 
 def _given(
