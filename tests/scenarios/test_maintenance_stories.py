@@ -26,7 +26,7 @@ from tests.scenarios.test_voluntary import (
     the_claim,
     uids,
 )
-from tests.scenarios.test_windows import a_window
+from tests.scenarios.test_windows import a_window, warned
 
 
 def nights(duration: str) -> Manifest:
@@ -71,6 +71,8 @@ def test_a_bad_window_blocks_says_so_everywhere_and_lets_go_once_it_is_corrected
         label_template(story, "two")
         story.run(3 * HOUR)
         assert not is_leaving(story, claim)
+        assert story.cloud.launch_count == 1
+        assert warned(story, "MaintenanceWindow nights is invalid")
         assert "MaintenanceWindow nights" in blocked(story, claim)
         valid = {
             c["type"]: (c["status"], c["message"])

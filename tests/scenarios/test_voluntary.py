@@ -18,7 +18,6 @@ from tenure.model.api.resource import (
     MAINTENANCE_WINDOWS,
     NODE_CLAIMS,
     NODE_POOLS,
-    NODES,
     PODS,
 )
 from tenure.model.settings import Settings
@@ -371,95 +370,6 @@ def test_a_window_that_closes_during_a_drain_does_not_stop_it() -> None:
         story.store.create(MAINTENANCE_WINDOWS, a_window(actions=["Drift"], schedules=[]))
         story.run(15 * MINUTE)
         assert is_gone(story, claim)
-
-
-def test_a_window_that_closes_before_the_drain_rolls_it_back_and_removes_the_replacement() -> None:
-    with Story(*a_cluster(a_fleet(1))) as story:
-        story.run(5 * MINUTE)
-        node, claim = the_claim(story)
-        label_template(story, "two")
-        story.run_while(lambda: not is_tainted(story, node), at_most=MINUTE, step=SECOND)
-        story.store.create(MAINTENANCE_WINDOWS, a_window(actions=["Drift"], schedules=[]))
-        story.run(10 * MINUTE)
-        assert names(story) == {claim}
-        assert not is_tainted(story, node)
-        assert "DisruptionCancelled" in story.reasons(f"NodeClaim/{claim}")
-        story.checkers.assert_kept()
-
-
-def test_a_pod_that_is_protected_meanwhile_stops_it() -> None:
-    with Story(*a_cluster(a_fleet(1))) as story:
-        story.run(5 * MINUTE)
-        node, claim = the_claim(story)
-        label_template(story, "two")
-        story.run_while(lambda: replacement_of(story, claim) is None, at_most=MINUTE, step=SECOND)
-        (pod,) = [p for p in story.all(PODS) if p["spec"].get("nodeName") == node]
-        mark = {"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}}
-        story.store.patch(PODS, "default", pod["metadata"]["name"], mark)
-        story.run(10 * MINUTE)
-        assert names(story) == {claim}
-        assert not is_tainted(story, node)
-        assert story.running("web") == 1
-        story.checkers.assert_kept()
-
-
-def test_a_failing_image_costs_no_pod_and_the_other_pool_rolls_on() -> None:
-    """New nodes of the red pool never become Ready."""
-
-    def on_node(type_: str, node: Obj, _old: Obj | None) -> None:
-        if type_ == "ADDED" and node["metadata"]["labels"].get("karpenter.sh/nodepool") == "red":
-            story.environment.soon(story.kubelets.silence, node["metadata"]["name"])
-
-    pools = [
-        a_pool(
-            name,
-            requirements=[SMALL],
-            disruption={"budgets": ANY},
-            template={"readinessTTL": "2m", "taints": [{"key": name, "effect": "NoSchedule"}]},
-        )
-        for name in ("red", "blue")
-    ]
-    apps = [
-        a_deployment(
-            name, replicas=2, cpu="1500m", tolerations=[{"key": name, "operator": "Exists"}]
-        )
-        for name in ("red", "blue")
-    ]
-    with Story(a_node_class(), *pools, *apps) as story:
-        story.run(5 * MINUTE)
-        first = {pool: set(story_claims(story, pool)) for pool in ("red", "blue")}
-        story.store.subscribe(NODES, on_node)
-        for pool in ("red", "blue"):
-            label_template(story, "two", pool)
-        for _ in range(60):
-            story.run(30 * SECOND)
-            assert story.running("red") == 2
-        assert not set(story_claims(story, "blue")) & first["blue"], "it has rolled"
-        assert set(story_claims(story, "red")) >= first["red"], "it stays as it was"
-        assert story.running("blue") == 2
-        reasons = {r for name in names(story) for r in story.reasons(f"NodeClaim/{name}")}
-        assert "ReplacementFailed" in reasons
-        assert story.cloud.launch_count < 16, "the pool backs off"
-        story.checkers.assert_kept()
-
-
-def story_claims(story: Story, pool: str) -> list[str]:
-    label = "karpenter.sh/nodepool"
-    return [c["metadata"]["uid"] for c in claims(story) if c["metadata"]["labels"][label] == pool]
-
-
-def test_a_window_that_cannot_be_understood_blocks_and_says_so() -> None:
-    zone = {"cron": "0 0 * * *", "duration": "1h", "timeZone": "Mars/Olympus"}
-    with Story(*a_cluster(a_fleet(1)), a_window(actions=["Drift"], schedules=[zone])) as story:
-        story.run(5 * MINUTE)
-        _, claim = the_claim(story)
-        label_template(story, "two")
-        story.run(2 * HOUR)
-        assert not is_leaving(story, claim)
-        assert story.cloud.launch_count == 1
-        assert warned(story, "MaintenanceWindow freeze is invalid")
-        status = story.the(MAINTENANCE_WINDOWS)["status"]["conditions"]
-        assert {c["type"]: c["status"] for c in status}["Valid"] == "False"
 
 
 def test_no_replacement_is_launched_that_would_come_up_after_the_window() -> None:
