@@ -15,6 +15,7 @@ from tenure.core.gates.facts import BlockedUntil, PoolPauses
 from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.gates import (
     ASKED,
+    COUNTS_STARTED,
     GATES,
     NEEDS,
     PLAN_ONLY,
@@ -151,6 +152,29 @@ def test_there_is_a_row_for_every_operation_and_a_function_for_every_gate() -> N
     assert set(ASKED) == set(Operation)
     assert set(GATES) == set(NEEDS) == set(Gate)
     assert not PLAN_ONLY & ROLLS_BACK
+
+
+class ReadFacts:
+    """Facts, and which of them were read."""
+
+    def __init__(self, facts: GateFacts) -> None:
+        self._facts = facts
+        self.names: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        self.names.add(name)
+        return getattr(self._facts, name)
+
+
+@pytest.mark.parametrize("gate", Gate)
+def test_only_gates_that_say_so_depend_on_what_was_started_in_the_same_pass(gate: Gate) -> None:
+    """The others are not asked again once something is started."""
+    read: set[str] = set()
+    for more in ({}, LETS_PASS.get(gate, {})):
+        facts: Any = ReadFacts(everything(**more))
+        GATES[gate](facts, SETTINGS, NOW)
+        read |= facts.names
+    assert bool(read & {"started", "recorded"}) == (gate in COUNTS_STARTED)
 
 
 @pytest.mark.parametrize(("gate", "name"), [(gate, name) for gate in Gate for name in NEEDS[gate]])

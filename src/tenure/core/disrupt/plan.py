@@ -51,6 +51,7 @@ from tenure.core.facts import Fact, RetriedAt, sentence
 from tenure.core.gates.facts import StartsUnreadable
 from tenure.core.gates.gates import (
     ASKED,
+    COUNTS_STARTED,
     LAST,
     Blocked,
     Gate,
@@ -64,6 +65,7 @@ from tenure.core.marks.command import begin, reason_of, take_over
 from tenure.core.marks.deadline import grace_period
 from tenure.core.marks.reboot import commit
 from tenure.core.marks.starts import has_velocity, new_start, recorded_at, room_for
+from tenure.core.provision.demand import is_reschedulable
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, no_later, say
 from tenure.core.writes import as_evaluated, delete_claim, subject_of
@@ -76,6 +78,9 @@ _TAKE_OVER: Final = frozenset(
     {Operation.EXPIRATION, Operation.GRACEFUL_REPAIR, Operation.GRACEFUL_TIMEOUT}
 )
 _REBOOTS: Final = frozenset({Operation.REBOOT, Operation.FORCEFUL_REBOOT})
+
+#: Asked of every candidate, so that its verdict says what blocks it.
+_BEFORE_PLAN: Final = frozenset(Gate) - LAST
 
 #: So many of the most urgent are planned in each pass, and as many of the others.
 FIRST: Final = 8
@@ -151,22 +156,32 @@ class Planner:
         Those that a gate blocks take no share of the quota: a pool that is blocked must not delay
         another. A gate that blocks before anything is started still does so afterwards.
         """
-        free: list[Wanted] = []
+        free: list[tuple[Wanted, Wanted, Sequence[Verdict]]] = []
         for one in sorted(wanted, key=lambda one: one.sort_key):
             way, blocked = self._first_way(one)
             if way is None:
                 yield one, tuple(self._all_blocked(one, blocked))
             else:
-                free.append(one)
-        quota = PlanningQuota(len(free), self._now)
-        for index, one in enumerate(free):
-            yield one, tuple(self._of_free(one, quota, index))
+                free.append((one, way, blocked))
+        quota, before = PlanningQuota(len(free), self._now), self._started.copy()
+        for index, (one, way, blocked) in enumerate(free):
+            found: tuple[Wanted | None, Sequence[Verdict]] = way, blocked
+            if self._started[one.pool.pool.name] != before[one.pool.pool.name]:
+                found = self._first_way(one, passed=way)
+            yield one, tuple(self._of_free(one, *found, quota, index))
 
-    def _first_way(self, one: Wanted) -> tuple[Wanted | None, list[Verdict]]:
-        """The first method that no gate blocks, and what blocks those before it."""
+    def _first_way(
+        self, one: Wanted, passed: Wanted | None = None
+    ) -> tuple[Wanted | None, Sequence[Verdict]]:
+        """The first method that no gate blocks, and what blocks those before it.
+
+        ``passed``: no gate blocked it before something was started in its pool.
+        """
         blocked: list[Verdict] = []
         for way in (one, *one.others):
-            verdict = self._gated(way)
+            verdict = self._gated(
+                way, _BEFORE_PLAN & COUNTS_STARTED if way is passed else _BEFORE_PLAN
+            )
             if verdict is None:
                 return way, blocked
             blocked.append(verdict)
@@ -176,8 +191,14 @@ class Planner:
         verdict = no_later(blocked[0], *(other.recheck_at for other in blocked))
         yield from (verdict, also_of(one.candidate.node, verdict))
 
-    def _of_free(self, one: Wanted, quota: PlanningQuota, index: int) -> Iterator[Verdict]:
-        way, blocked = self._first_way(one)
+    def _of_free(
+        self,
+        one: Wanted,
+        way: Wanted | None,
+        blocked: Sequence[Verdict],
+        quota: PlanningQuota,
+        index: int,
+    ) -> Iterator[Verdict]:
         if way is None:
             yield from self._all_blocked(one, blocked)
             return
@@ -187,24 +208,26 @@ class Planner:
 
     def _unblocked(self, one: Wanted, quota: PlanningQuota, index: int) -> Iterator[Verdict]:
         candidate, verdict = one.candidate, self._refused(one) or self._record_full(one)
-        leaving, came = self._leaving(one)
         if verdict is not None:
             pass  # Its plan would keep others waiting, and come to nothing.
         elif candidate.operation in _REBOOTS:
             verdict = self._reboot(one)
         elif candidate.operation is Operation.EXPIRATION:
             verdict = self._expire(one)
-        elif leaving.pods and self._planned:
+        elif self._planned and self._has_to_move_pods(one):
             facts = (*candidate.why, PlannedFirst(self._planned))
             verdict = _say(one.claim, Reason.DISRUPTION_WAITS, *facts)
-        elif leaving.pods and not quota.has(index):
+        elif not quota.has(index) and self._has_to_move_pods(one):
             at = quota.next_at
             later_ = (*candidate.why, PlannedLater(at))
             verdict = _say(one.claim, Reason.DISRUPTION_WAITS, *later_, recheck_at=at)
         if verdict is not None:
             yield from (verdict, also_of(candidate.node, verdict))
             return
-        yield from self._command(one, leaving, came)
+        yield from self._command(one, *self._leaving(one))
+
+    def _has_to_move_pods(self, one: Wanted) -> bool:
+        return any(is_reschedulable(item.pod) for item in one.facts.drain.pods)
 
     def _leaving(self, one: Wanted) -> tuple[LeavingNode, list[NodeClaim]]:
         """With its replacements that exist, and come up."""
@@ -239,8 +262,8 @@ class Planner:
         facts = self._facts(one)
         fleet = one.pool.fleet.before_terminating(candidate.node.name)
         facts = msgspec.structs.replace(facts, fleet=fleet)
-        only = frozenset(Gate) - LAST
-        if first_blocked(candidate.operation, facts, self._settings, self._now, only=only):
+        operation, only = candidate.operation, _BEFORE_PLAN
+        if first_blocked(operation, facts, self._settings, self._now, only=only):
             return None
         if candidate.operation is Operation.EXPIRATION:
             return self._expire(one)
@@ -250,9 +273,8 @@ class Planner:
 
     # -- the gates, for the first time -------------------------------------------------
 
-    def _gated(self, one: Wanted) -> Verdict | None:
-        """All but the last."""
-        return self._first_blocked(one, self._facts(one), frozenset(Gate) - LAST)
+    def _gated(self, one: Wanted, only: frozenset[Gate]) -> Verdict | None:
+        return self._first_blocked(one, self._facts(one), only)
 
     def _first_blocked(
         self, one: Wanted, facts: GateFacts, only: frozenset[Gate]

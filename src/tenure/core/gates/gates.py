@@ -130,6 +130,9 @@ PLAN_ONLY: Final = frozenset({Gate.PAUSE, Gate.CLOSING})
 #: Asked once the plan is made, after all others.
 LAST: Final = frozenset(_PLANNED)
 
+#: Those whose answer depends on what was started in the same pass (``GateFacts.started``, ``recorded``).
+COUNTS_STARTED: Final = frozenset({Gate.BUDGET})
+
 #: Those that repair itself has the facts for; the pipeline asks the others.
 OF_REPAIR: Final = frozenset(_REPAIR)
 
