@@ -24,7 +24,7 @@ from tenure.model.api.workload import DaemonSetStatus
 from tenure.model.snapshot.snapshot import Change, Snapshot, Tables
 from tenure.model.snapshot.unreadable import stand_in
 from tenure.model.values.quantity import parse_resources
-from tenure.packing.demand.requests import HostPort, host_ports, spec_requests
+from tenure.packing.demand.requests import HostPort, Resources, host_ports, spec_requests
 from tests.core.build import a_daemon_set, a_limit_range, a_node, a_pod, ago, condition
 from tests.snapshots import snapshot_with
 
@@ -57,7 +57,7 @@ def a_daemon_pod(name: str, cpu: str, *, ports: tuple[int, ...] = (), **metadata
     )
 
 
-def kept(*objects: Any) -> dict[str, int] | None:
+def kept(*objects: Any) -> Resources | None:
     """What is kept for the one DaemonSet; None when it is not counted on."""
     found = daemons(snapshot_with(*objects))
     return spec_requests(found[0].spec) if found else None
@@ -117,7 +117,7 @@ def test_a_created_or_removed_pod_is_noticed() -> None:
     tables.put(DAEMON_SETS, a_daemon_set(spec=spec(requests={"cpu": "1"})))
     snapshot = Snapshot(tables)
 
-    def now() -> dict[str, int]:
+    def now() -> Resources:
         (found,) = daemons(snapshot)
         return spec_requests(found.spec)
 

@@ -47,7 +47,6 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
 from tenure.model.settings import Settings
-from tenure.model.snapshot.derived import Derived
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.packing.demand.problem import ExistingNode, PoolTemplate
 from tenure.packing.facts import Why
@@ -186,7 +185,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         return [pod for pod in other.pods if pod.uid not in assigned]
 
     def empty_bins(self, now: datetime) -> _Bins:
-        bins = _Bins(self.capacity.nodes, self.capacity.derived)
+        bins = _Bins(self.capacity.nodes)
         bins.close(*(name for name, at in self.late_at.items() if at <= now))
         return bins
 
@@ -312,12 +311,11 @@ def _concerned(leaving: LeavingNode) -> set[str]:
 class _Bins:
     """All nodes, while pods are assigned to them."""
 
-    def __init__(self, nodes: Iterable[ExistingNode], derived: Derived) -> None:
-        self._derived = derived
+    def __init__(self, nodes: Iterable[ExistingNode]) -> None:
         self._nodes = {node.name: node for node in nodes}
 
     def copy(self) -> _Bins:
-        return _Bins(self._nodes.values(), self._derived)
+        return _Bins(self._nodes.values())
 
     def restore(self, names: Iterable[str], former: _Bins) -> None:
         """These nodes are again as they were in other bins."""
@@ -342,7 +340,7 @@ class _Bins:
             if pod.uid in placed:
                 self._leave(pod)
                 name = placed[pod.uid]
-                self._nodes[name] = self._nodes[name].with_pod(pod, self._derived)
+                self._nodes[name] = self._nodes[name].with_pod(pod)
 
     def _leave(self, pod: Pod) -> None:
         old = self._nodes.get(pod.spec.node_name)

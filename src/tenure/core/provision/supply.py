@@ -86,7 +86,6 @@ def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
             labels=node.labels,
             taints=node.spec.taints,
             closed=True,
-            derived=snapshot.derived,
         )
         for name, node in sorted(snapshot.nodes.items())
         if _takes_none(node, snapshot.claim_of(node), snapshot)
@@ -157,7 +156,6 @@ def _existing(
         labels=labels,
         taints=taints,
         initialized=initialized,
-        derived=derived,
     )
 
 

@@ -18,7 +18,7 @@ from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.matching.requirements import Requirements
 from tenure.model.snapshot.derived import NOTHING_KEPT, Derived
 from tenure.model.values.quantity import subtract, total
-from tenure.packing.demand.requests import REQUESTS, HostPort, Resources, host_ports
+from tenure.packing.demand.requests import HostPort, Resources, host_ports, pod_requests
 
 #: The pseudo-resource by which a pool's limits bound its number of nodes.
 NODES: Final = "nodes"
@@ -86,11 +86,10 @@ class ExistingNode(msgspec.Struct, frozen=True, kw_only=True):
         taints: tuple[Taint, ...] = (),
         initialized: bool = True,
         closed: bool = False,
-        derived: Derived = NOTHING_KEPT,
     ) -> ExistingNode:
         """The node with what these pods, daemons included, leave of it."""
         pods = tuple(pods)
-        requests = [derived.of(REQUESTS, pod) for pod in pods]
+        requests = [pod_requests(pod) for pod in pods]
         of_daemons = (asked for pod, asked in zip(pods, requests, strict=True) if pod.daemon)
         return cls(
             name=name,
@@ -104,11 +103,11 @@ class ExistingNode(msgspec.Struct, frozen=True, kw_only=True):
             closed=closed,
         )
 
-    def with_pod(self, pod: Pod, derived: Derived = NOTHING_KEPT) -> ExistingNode:
+    def with_pod(self, pod: Pod) -> ExistingNode:
         """The node with one pod more that is not there yet, but has its place."""
         return msgspec.structs.replace(
             self,
-            available=subtract(self.available, derived.of(REQUESTS, pod)),
+            available=subtract(self.available, pod_requests(pod)),
             host_ports=(*self.host_ports, *host_ports(pod.spec)),
             pods=(*self.pods, pod),
         )

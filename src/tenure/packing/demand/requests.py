@@ -16,6 +16,7 @@ not into the pod template of a DaemonSet, which we read too.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -29,6 +30,13 @@ Resources = Mapping[str, int]
 
 #: The resource that every pod takes one unit of.
 PODS: Final = "pods"
+
+#: Amounts by resource name, as they are written.
+_Amounts = tuple[tuple[str, str], ...]
+#: Requests and limits.
+_Written = tuple[_Amounts, _Amounts]
+#: More than the workloads of a cluster.
+_SPECS_MAX: Final = 8192
 
 _ANY_ADDRESS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, never bound
 
@@ -55,38 +63,56 @@ class HostPort(msgspec.Struct, frozen=True, order=True):
         )
 
 
-def pod_requests(pod: Pod) -> dict[str, int]:
+def pod_requests(pod: Pod) -> Resources:
     """What the scheduler reserves for the pod, one place among ``pods`` included."""
     return spec_requests(pod.spec)
 
 
-#: Every placement asks for it again.
+#: Every scrape asks for it again.
 REQUESTS: Final = Derivation("requests", pod_requests)
 
 
-def spec_requests(spec: PodSpec) -> dict[str, int]:
+def spec_requests(spec: PodSpec) -> Resources:
     """The same for a pod template."""
     if len(spec.containers) == 1 and not (spec.init_containers or spec.resources or spec.overhead):
-        needed = _requests(spec.containers[0].resources)  # Most pods, and there are many.
-        needed[PODS] = needed.get(PODS, 0) + UNIT
-        return needed
+        return _reserved((_written(spec.containers[0].resources),))  # Most pods.
+    return _reserved(
+        tuple(_written(one.resources) for one in spec.containers),
+        tuple((_written(one.resources), one.restart_policy) for one in spec.init_containers),
+        _written(spec.resources) if spec.resources is not None else None,
+        tuple(spec.overhead.items()),
+    )
+
+
+def _written(resources: ResourceRequirements) -> _Written:
+    return tuple(resources.requests.items()), tuple(resources.limits.items())
+
+
+@lru_cache(maxsize=_SPECS_MAX)
+def _reserved(
+    containers: tuple[_Written, ...],
+    init_containers: tuple[tuple[_Written, str], ...] = (),
+    pod_level: _Written | None = None,
+    overhead: _Amounts = (),
+) -> Resources:
+    """There may be a hundred thousand pods, and all pods of a workload ask for the same."""
     running: dict[str, int] = {}
-    for container in spec.containers:
-        running = add(running, _requests(container.resources))
+    for written in containers:
+        running = add(running, _requests(written))
     starting: dict[str, int] = {}
     sidecars: dict[str, int] = {}
-    for container in spec.init_containers:
-        own = _requests(container.resources)
-        if container.restart_policy == "Always":
+    for written, restart_policy in init_containers:
+        own = _requests(written)
+        if restart_policy == "Always":
             running, sidecars = add(running, own), add(sidecars, own)
             starting = maximum(starting, sidecars)
         else:
             starting = maximum(starting, add(own, sidecars))
     needed = maximum(running, starting)
-    if spec.resources is not None:
-        needed |= _pod_level(spec.resources, needed)
-    if spec.overhead:
-        needed = add(needed, parse_resources(spec.overhead))
+    if pod_level is not None:
+        needed |= _pod_level(pod_level, needed)
+    if overhead:
+        needed = add(needed, parse_resources(dict(overhead)))
     needed[PODS] = needed.get(PODS, 0) + UNIT
     return needed
 
@@ -130,14 +156,14 @@ def _sidecars(spec: PodSpec) -> list[Container]:
     return [c for c in spec.init_containers if c.restart_policy == "Always"]
 
 
-def _requests(resources: ResourceRequirements) -> dict[str, int]:
-    if not resources.limits:
-        return parse_resources(resources.requests)
-    return parse_resources({**resources.limits, **resources.requests})
+def _requests(written: _Written) -> dict[str, int]:
+    requests, limits = written
+    return parse_resources(dict((*limits, *requests)))
 
 
-def _pod_level(resources: ResourceRequirements, summed: Resources) -> dict[str, int]:
+def _pod_level(written: _Written, summed: Resources) -> dict[str, int]:
     """A pod-level limit stands in for a request only where no container asks for anything."""
-    limits = parse_resources(resources.limits)
-    unasked = {name: nano for name, nano in limits.items() if name not in summed}
-    return unasked | parse_resources(resources.requests)
+    requests, limits = written
+    instead = parse_resources(dict(limits))
+    unasked = {name: nano for name, nano in instead.items() if name not in summed}
+    return unasked | parse_resources(dict(requests))
