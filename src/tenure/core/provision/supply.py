@@ -63,22 +63,35 @@ _WHILE_REBOOTING = frozenset({names.REBOOTING_TAINT, names.UNREACHABLE_TAINT})
 
 def nodes_with_capacity(snapshot: Snapshot) -> list[ExistingNode]:
     derived = snapshot.derived
+    coming = (claim for _, claim in sorted(snapshot.claims.items()))
+    return [
+        *snapshot.once(_open_nodes),
+        *(
+            derived.of(_IN_FLIGHT, claim, Same(types_of(claim, snapshot)))
+            for claim in coming
+            if _is_in_flight(claim, snapshot)
+        ),
+    ]
+
+
+def closed_nodes(snapshot: Snapshot) -> tuple[ExistingNode, ...]:
+    """Nodes that accept no pods, as they are."""
+    return snapshot.once(_closed_nodes)
+
+
+def _open_nodes(snapshot: Snapshot) -> tuple[ExistingNode, ...]:
+    """Nodes that exist and accept pods."""
+    derived = snapshot.derived
     found: list[ExistingNode] = []
     for name, node in sorted(snapshot.nodes.items()):
         claim, pods = snapshot.claim_of(node), snapshot.pods_on(name).values()
         if not _takes_none(node, claim, snapshot):
             found.append(derived.of(_EXISTING, node, claim, tuple(pods), derived))
-    coming = (claim for _, claim in sorted(snapshot.claims.items()))
-    return found + [
-        derived.of(_IN_FLIGHT, claim, Same(types_of(claim, snapshot)))
-        for claim in coming
-        if _is_in_flight(claim, snapshot)
-    ]
+    return tuple(found)
 
 
-def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
-    """Nodes that accept no pods, as they are."""
-    return [
+def _closed_nodes(snapshot: Snapshot) -> tuple[ExistingNode, ...]:
+    return tuple(
         ExistingNode.holding(
             _unfinished(snapshot.pods_on(name).values()),
             name=name,
@@ -89,7 +102,7 @@ def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
         )
         for name, node in sorted(snapshot.nodes.items())
         if _takes_none(node, snapshot.claim_of(node), snapshot)
-    ]
+    )
 
 
 def in_service_since(snapshot: Snapshot) -> dict[str, datetime]:
