@@ -122,14 +122,17 @@ def _decide(claim: NodeClaim, findings: Sequence[tuple[str, Found]]) -> Verdict:
 def _findings(claim: NodeClaim, node: Node, snapshot: Snapshot) -> Iterable[tuple[str, Found]]:
     cap = protection_cap(node, snapshot)
     ground = Ground(f"NodeClaim {claim.name}", claim.spec.termination_grace_period, cap)
+    never, span = snapshot.once(_never_allowing), ground.span
+    if not never and span is None:
+        return ()  # The usual case, and there are many nodes.
     pods = snapshot.pods_on(node.name)
-    stuck = {name: _stuck(snapshot, name) for name in {pod.namespace for pod in pods.values()}}
+    stuck = {name: never[name] for name in {pod.namespace for pod in pods.values()} & never.keys()}
     # Most pods have neither a long grace period nor protection, and pods change all the time.
-    span = ground.span
     relevant = {
         key: pod
         for key, pod in pods.items()
-        if stuck[pod.namespace] or (span is not None and (_protection(pod) or grace_of(pod) > span))
+        if pod.namespace in stuck
+        or (span is not None and (_protection(pod) or grace_of(pod) > span))
     }
     workloads = living_workloads(relevant, ground)
     found = [(one.name, finding) for one in workloads for finding in workload_findings(one)]
@@ -144,10 +147,13 @@ def _findings(claim: NodeClaim, node: Node, snapshot: Snapshot) -> Iterable[tupl
     )
 
 
-def _stuck(snapshot: Snapshot, namespace: str) -> list[PodDisruptionBudget]:
-    """The PDBs that can never allow an eviction."""
-    pdbs = snapshot.pdbs_in(namespace)
-    return [pdbs[name] for name in sorted(pdbs) if never_allows(pdbs[name])]
+def _never_allowing(snapshot: Snapshot) -> dict[str, list[PodDisruptionBudget]]:
+    """The PDBs that can never allow an eviction, by namespace."""
+    found: dict[str, list[PodDisruptionBudget]] = {}
+    for _, pdb in sorted(snapshot.objects(POD_DISRUPTION_BUDGETS).items()):
+        if never_allows(pdb):
+            found.setdefault(pdb.namespace, []).append(pdb)
+    return found
 
 
 def living_workloads(pods: Mapping[str, Pod], ground: Ground) -> list[Workload]:
