@@ -81,7 +81,8 @@ class KeyEvaluation:
         if old is not None and view == old.view and not (force or old.is_due(now)):
             return None
         if view is None:
-            return None, ()
+            # Most keys have nothing to decide, before and now.
+            return None if old is None else (None, ())
         return view, fail_closed(tuple(decider.decide(view, self._settings, now)), snapshot)
 
     def _evaluate_again(self, work: Work, snapshot: Snapshot, now: datetime) -> object:
