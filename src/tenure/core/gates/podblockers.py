@@ -9,7 +9,7 @@ from tenure.core.decision import Blocker, Subject
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.deadline import grace_period
 from tenure.core.protect.protection import protection_of, protection_on
-from tenure.core.terminate.pdb import Allowances, blocks
+from tenure.core.terminate.pdb import allows_one, blocks
 from tenure.core.terminate.pods import DrainView, left_alone
 from tenure.core.writes import subject_of
 from tenure.model.api.nodeclaim import NodeClaim
@@ -65,7 +65,7 @@ def _of_pods(drain: DrainView, settings: Settings, now: datetime) -> Iterator[Bl
             subject = Subject.of(PODS.kind, pod)
             yield Blocker(subject=subject, fact=protection, until=protection.ends_at)
         # Each pod by itself: whether all can be evicted at once is the drain's business.
-        elif not Allowances().grants(pod, item.pdbs):
+        elif not allows_one(pod, item.pdbs):
             yield from map(blocks, item.pdbs)
 
 

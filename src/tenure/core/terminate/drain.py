@@ -170,14 +170,12 @@ def _pod_view(pod: Pod, snapshot: Snapshot) -> PodView:
 
 def _pdbs_of(pod: Pod, snapshot: Snapshot) -> Pdbs:
     """A thousand candidates may have the pods of a few workloads, which all have the same labels."""
-    in_namespace = snapshot.pdbs_in(pod.namespace)
-    if not in_namespace:
-        return ()
     known, key = snapshot.once(_no_pdbs_known), (pod.namespace, frozenset(pod.labels.items()))
-    if key not in known:
-        pdbs = (in_namespace[name] for name in sorted(in_namespace))
-        known[key] = tuple(b for b in pdbs if matches(b.spec.selector, pod.labels))
-    return known[key]
+    found = known.get(key)
+    if found is None:
+        pdbs = (pdb for _, pdb in sorted(snapshot.pdbs_in(pod.namespace).items()))
+        found = known[key] = tuple(b for b in pdbs if matches(b.spec.selector, pod.labels))
+    return found
 
 
 def _no_pdbs_known(_: Snapshot) -> dict[tuple[str, frozenset[tuple[str, str]]], Pdbs]:

@@ -42,15 +42,9 @@ class Allowances:
 
     def grants(self, pod: Pod, pdbs: Sequence[PodDisruptionBudget]) -> bool:
         """Whether the API server will probably allow the eviction; counts the pod if so."""
-        if any(is_unreadable(pdb) for pdb in pdbs):
-            return False
-        if not pdbs or pod.status.phase == "Pending":
-            return True
-        if len(pdbs) > 1:
-            return False
+        if (granted := _whatever_is_left(pod, pdbs)) is not None:
+            return granted
         (pdb,) = pdbs
-        if not pod.ready and _spares_unready(pdb):
-            return True
         taken = self._taken.setdefault(pdb.uid, [])
         if len(taken) >= pdb.status.disruptions_allowed:
             return False
@@ -60,6 +54,24 @@ class Allowances:
     def taken_by(self, pdb: PodDisruptionBudget) -> Sequence[str]:
         """The pods that were granted a disruption in this evaluation."""
         return self._taken.get(pdb.uid, ())
+
+
+def allows_one(pod: Pod, pdbs: Sequence[PodDisruptionBudget]) -> bool:
+    """Whether the API server will probably allow the eviction of this pod, if of no other."""
+    granted = _whatever_is_left(pod, pdbs)
+    return pdbs[0].status.disruptions_allowed > 0 if granted is None else granted
+
+
+def _whatever_is_left(pod: Pod, pdbs: Sequence[PodDisruptionBudget]) -> bool | None:
+    """The answer that does not depend on what the PDB still allows; None: the one PDB decides."""
+    for pdb in pdbs:
+        if is_unreadable(pdb):
+            return False
+    if not pdbs or pod.status.phase == "Pending":
+        return True
+    if len(pdbs) > 1:
+        return False
+    return True if not pod.ready and _spares_unready(pdbs[0]) else None
 
 
 def _spares_unready(pdb: PodDisruptionBudget) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tenure.model.api.meta import ApiObject, Condition, Instant, Wire, controller_of, find_condition
+from tenure.model.api.meta import ApiObject, Condition, Instant, Wire, find_condition
 from tenure.model.api.names import DISRUPTED_TAINT
 from tenure.model.api.node import Taint
 from tenure.model.api.taints import tolerates
@@ -176,8 +176,10 @@ class Pod(ApiObject, frozen=True, kw_only=True):
 
     @property
     def owner_kind(self) -> str:
-        owner = controller_of(self.metadata)
-        return owner.kind if owner else ""
+        for owner in self.metadata.owner_references:  # As ``controller_of``: all pods are asked.
+            if owner.controller:
+                return owner.kind
+        return ""
 
     @property
     def daemon(self) -> bool:
