@@ -74,6 +74,27 @@ async def test_pods_are_selected_by_field(api: Backend, selector: str, expected:
     assert names(await api.list(PODS, fieldSelector=selector)) == expected
 
 
+async def test_the_pods_of_a_node_are_listed_as_they_are_in_all_namespaces(api: Backend) -> None:
+    """Without a limit or a version, right after the writes."""
+
+    async def listed() -> dict[str, str]:
+        answer = await api.send("GET", PODS.path(), fieldSelector=f"spec.nodeName={node}")
+        assert "continue" not in answer.body["metadata"]
+        found = [item["metadata"] for item in answer.body["items"]]
+        return {meta["name"]: meta["resourceVersion"] for meta in found}
+
+    node = f"node-of-{api.namespace}"
+    made = await api.created(PODS, a_pod("a", nodeName=node))
+    await api.created(PODS, a_pod("b", schedulerName="missing"))
+    assert await listed() == {"a": made["metadata"]["resourceVersion"]}
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "b"}, "target": target}
+    assert (await api.send("POST", api.path(PODS, "b", "binding"), body)).status == 201
+    assert set(await listed()) == {"a", "b"}
+    answer = await api.patch(PODS, "a", {"metadata": {"annotations": {"kept": "true"}}})
+    assert (await listed())["a"] == answer.body["metadata"]["resourceVersion"]
+
+
 @pytest.mark.parametrize("selector", ["a b", "tier in web", "tier in (web", "=web"])
 async def test_a_label_selector_that_cannot_be_read_is_a_bad_request(
     api: Backend, selector: str

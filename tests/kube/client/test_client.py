@@ -157,6 +157,30 @@ def test_who_stops_reading_leaves_no_question_behind() -> None:
     assert run_virtually(read()) == set()
 
 
+async def pods_of_a_node(transport: Scripted | Silent) -> list[bytes]:
+    items = await Client(transport).list_now(PODS, field_selector="spec.nodeName=node-1")
+    return [bytes(item) for item in items]
+
+
+def test_what_is_listed_now_is_no_cached_state_and_no_page() -> None:
+    transport = Scripted(answered({"items": [{"a": 1}, {"b": 2}]}))
+    assert run_virtually(pods_of_a_node(transport)) == [b'{"a":1}', b'{"b":2}']
+    (request,) = transport.requests
+    assert request.path == "/api/v1/pods"
+    assert dict(request.query) == {"fieldSelector": "spec.nodeName=node-1"}
+
+
+def test_what_is_listed_now_is_whole_or_an_outage() -> None:
+    part = answered({"metadata": {"continue": "abc"}, "items": [{"a": 1}]})
+    with pytest.raises(errors.Unavailable, match="not complete"):
+        run_virtually(pods_of_a_node(Scripted(part)))
+
+
+def test_what_is_listed_now_comes_within_five_seconds() -> None:
+    with pytest.raises(errors.Unavailable, match="no answer to GET /api/v1/pods within 5 s"):
+        run_virtually(pods_of_a_node(Silent()))
+
+
 @pytest.mark.parametrize("body", [b"<html>sorry</html>", b'{"items": 5}', b"\xff"])
 def test_a_list_that_cannot_be_read_is_an_outage(body: bytes) -> None:
     with pytest.raises(errors.Unavailable, match="cannot be read"):
