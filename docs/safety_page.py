@@ -26,6 +26,22 @@ holds. A disruption whose first write is refused waits from 1m to 30m, so that o
 NodeClaim/general-26szh Replaced Delete vetoed: NodeClaim general-26szh must not be deleted: NodePool general: budget 1 allows 1 of 5 Nodes, 1 of them unavailable already (general-4nv74)
 ```
 
+## What is read again right before the call
+
+| before | Tenure reads | if it differs from what was evaluated, or cannot be read |
+|---|---|---|
+| a deletion of a claim, or its deadline, for a repair, a time-out or a command | the Node | nothing is sent; evaluated again |
+| the deletion of a claim by a command (voluntary disruption, graceful repair), and of a replacement that is left over | its pods too: one list by `spec.nodeName`, answered by the newest state of the API server within 5s | nothing is sent; evaluated again, with these pods |
+
+A watch may be late: a pod that was bound before the Node was tainted may not be known yet. So a node that only seems to be empty
+is rolled back, and a pod that must not be evicted holds a drifted or expired one. The action ends as `held`:
+
+```text
+NodeClaim/general-26szh Replaced Delete held: Pod default/web-7d4b of Node node-general-26szh has changed since it was evaluated: evaluating again; again at 08:12:49Z
+```
+
+A change of the pod's status alone holds nothing. No right beyond `list` of pods is needed, which Tenure has anyway.
+
 ## Deleting a NodeClaim, or setting its deadline
 
 Each deletion of a claim states its ground. Without one, or without the version that was evaluated,

@@ -8,7 +8,7 @@ from typing import Any
 from tenure.core.decider import AnyDecider
 from tenure.core.policy.deciders import deciders
 from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR, HOSTNAME
-from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.sim.virtual.faults import Faults
 from tenure.sim.world import World
@@ -20,9 +20,11 @@ from tests.builders import (
     a_deployment,
     a_node_class,
     a_pdb,
+    a_pod,
     a_pool,
 )
 from tests.core.disrupt.retired import BOTH, RETIRE
+from tests.runtime.worlds import Tapped
 
 Scene = Callable[[World], bool]
 
@@ -115,6 +117,18 @@ def occupied(world: World) -> bool:
     first, second = _begin(world, nodes=2, disruption={"consolidateAfter": "2m"})
     world.run(15 * MINUTE)
     return not (_is_gone(world, first) or _is_gone(world, second))
+
+
+def empty_until_a_pod_came_unheard(world: World) -> bool:
+    """The watch of pods is late, and a pod was bound to an empty node meanwhile: the node stays."""
+    assert isinstance(world, Tapped)
+    (name,) = _begin(world, disruption={"consolidateAfter": "1m"})
+    world.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 0}})
+    world.run(20 * SECOND)
+    world.api_tap.lag[PODS] = 120.0
+    world.apply(a_pod("late", nodeName=name))
+    world.run(100 * SECOND)
+    return not _is_gone(world, name)
 
 
 def not_expired(world: World) -> bool:

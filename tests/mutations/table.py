@@ -27,6 +27,7 @@ from tenure.model.snapshot.kinds import decode
 from tenure.sim.world import World
 from tests.mutations import scenes
 from tests.mutations.scenes import Scene
+from tests.runtime.worlds import Tapped
 
 
 class Mutation(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +57,21 @@ def _every_budget_open(original: Any, world: World) -> Any:
 
 def _not_tolerated(original: Any, world: World) -> Any:
     return lambda *args, **more: (timedelta(), *original(*args, **more)[1:])
+
+
+def _none_changed(original: Any, world: World) -> Any:
+    async def changed(*args: Any) -> list[str]:
+        return []
+
+    return changed
+
+
+def _listed_for_nothing(original: Any, world: World) -> Any:
+    async def changed(*args: Any) -> str:
+        await original(*args)
+        return ""
+
+    return changed
 
 
 def _of_every_claim(original: Any, world: World) -> Any:
@@ -176,6 +192,23 @@ MUTATIONS: Final = (
         scene=scenes.occupied,
         guard="which is not empty",
         checker="unfounded deletion",
+    ),
+    Mutation(
+        name="pods not listed before the deletion",
+        point="tenure.runtime.executor.handlers:Verbs.changed_pods",
+        breaks=_none_changed,
+        scene=scenes.empty_until_a_pod_came_unheard,
+        world=Tapped,
+        # The guard goes by what the watch has shown.
+        checker="unfounded deletion",
+    ),
+    Mutation(
+        name="changed pods do not count",
+        point="tenure.runtime.executor.executor:Executor._other_pods",
+        breaks=_listed_for_nothing,
+        scene=scenes.empty_until_a_pod_came_unheard,
+        world=Tapped,
+        guard="which is not empty",
     ),
     Mutation(
         name="expired at once",

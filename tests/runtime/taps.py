@@ -98,11 +98,14 @@ class ApiTap(Tap):
         self.slow: Callable[[str, str], float] = lambda verb, target: 0.0
         #: Seconds by which each kind's watch is late; None: it says nothing at all.
         self.lag: dict[Resource, float | None] = {}
+        #: What was read, watches left out.
+        self.reads: list[Request] = []
 
     async def request(self, request: Request) -> Response:
         await self._gate()
         verb = "EVICT" if request.path.endswith("/eviction") else request.method
         if verb == "GET":
+            self.reads.append(request)
             return await self._answer(verb, request)
         body: Any = msgspec.json.decode(request.body) if request.body else {}
         target = request.path.removesuffix("/status")

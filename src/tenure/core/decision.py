@@ -172,6 +172,9 @@ class Delete(msgspec.Struct, frozen=True, kw_only=True, tag="Delete"):
     namespace: str = ""
     resource_version: str = ""
     precondition: Precondition | None = None
+    #: Only for a claim that pods hold back: its Node. The pods there are listed right before the call, because
+    #: a watch may be late. If one is not as it was evaluated, nothing is done.
+    pods_of: str = ""
     #: Only for a claim; a Node is deleted because its claim is.
     ground: Ground | None = None
 

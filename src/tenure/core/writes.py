@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from tenure.core.decision import Delete, Ground, Patch, Precondition, Subject
 from tenure.model.api import names
 from tenure.model.api.node import Node
@@ -78,6 +80,13 @@ def delete_claim(claim: NodeClaim, ground: Ground) -> Delete:
         uid=claim.uid,
         resource_version=claim.metadata.resource_version,
         ground=ground,
+    )
+
+
+def delete_unless_pods_came(claim: NodeClaim, ground: Ground, node: Node) -> Delete:
+    """If the Node is still as it was evaluated, and so are the pods there."""
+    return msgspec.structs.replace(
+        delete_claim(claim, ground), precondition=as_evaluated(node), pods_of=node.name
     )
 
 

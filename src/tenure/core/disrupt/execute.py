@@ -12,7 +12,8 @@ replacements are all initialized and whose marks are all written, the first of t
                terminates; only where the pool's limits forbid that they are created here, because
                the terminating node frees its share of the limits, and marked as the others;
 5. terminated  stamped with the deadline where its drain is bounded, then deleted on that version,
-               and only if the Node is still as it was evaluated.
+               and only if the Node is still as it was evaluated, and so are the pods there: those are
+               listed right before the deletion, because a watch may be late.
 
 A stamp that was not written just now for this is taken off, or written anew: it would cut the
 drain short.
@@ -75,7 +76,7 @@ from tenure.core.marks.stamp import stamp_claim, take_off_stamp
 from tenure.core.provision.demand import is_reschedulable
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, no_later, say
-from tenure.core.writes import as_evaluated, delete_claim
+from tenure.core.writes import as_evaluated, delete_unless_pods_came
 from tenure.model.api.meta import later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -306,7 +307,7 @@ class Execution:
             started[claim.pool_name] = started.get(claim.pool_name, 0) + 1
         spans = [one for one in (bound, grace_period(claim)) if one is not None]
         span = min(spans) if bound is not None else None
-        action: Delete | Patch = delete_claim(claim, Ground.REPLACED)
+        action: Delete | Patch = delete_unless_pods_came(claim, Ground.REPLACED, node)
         recheck_at = None
         if span is None and claim.termination_stamp is not None:
             action = take_off_stamp(claim)
@@ -320,11 +321,12 @@ class Execution:
             Reason.REPLACED,
             self._initialized(),
             TerminatingWithin(min(spans, default=None)),
-            action=msgspec.structs.replace(action, precondition=as_evaluated(node)),
+            action=action,
             recheck_at=recheck_at,
         )
         if isinstance(action, Patch):
-            return verdict
+            action = msgspec.structs.replace(action, precondition=as_evaluated(node))
+            return msgspec.structs.replace(verdict, action=action)
         return msgspec.structs.replace(verdict, commits=self._validation.commits)
 
     def _initialized(self) -> Fact:

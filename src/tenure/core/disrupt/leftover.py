@@ -35,7 +35,7 @@ from tenure.core.marks.ownership import is_ours, room_of
 from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import no_later, say
-from tenure.core.writes import as_evaluated, delete_claim
+from tenure.core.writes import delete_claim, delete_unless_pods_came
 from tenure.model.api.meta import later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -87,7 +87,7 @@ def left_over_verdict(one: LeftOver, shared: Pass) -> Verdict:
         return no_later(_stays(claim, protected, plan.changes_at), protection.ends_at)
     action = delete_claim(claim, Ground.LEFT_OVER)
     if len(one.nodes) == 1:
-        action = msgspec.structs.replace(action, precondition=as_evaluated(one.nodes[0]))
+        action = delete_unless_pods_came(claim, Ground.LEFT_OVER, one.nodes[0])
     removed = LeftOverRemoved(claim.name, one.replaced)
     return _say(
         claim, Reason.REPLACEMENT_LEFT_OVER, removed, action=action, recheck_at=plan.changes_at

@@ -11,7 +11,9 @@ The executor owns the in-flight set. In the order in which the rules bite:
    or, after a while, a read has;
 5. as long as something is being created, the loop does not ask anew what else should be, and
    what has been created meanwhile is not created again;
-6. every action needs an open fence, and the guard's consent; what takes something away
+6. what an action depends on beside its object is read right before it: the Node, and of a
+   claim that pods hold back, the pods there. If that is not as it was evaluated, nothing is sent;
+7. every action needs an open fence, and the guard's consent; what takes something away
    needs a fresh view, and a clock that agrees with the API server's, too. All of them are
    asked right before the call leaves, and the fence once more as it does. What the clock held is
    tried at once when the clocks agree again: a force delete would else come too late.
@@ -196,17 +198,29 @@ class Executor:
         return self._ended(target, action, outcome)
 
     async def _changed(self, action: Action) -> Outcome | None:
-        """Whether what the action depends on is still as it was evaluated, by a read of its own."""
+        """Whether what the action depends on is no longer as it was evaluated, by reads of its own."""
+        what = await self._other_version(action) or await self._other_pods(action)
+        if not what:
+            return None
+        return Outcome(Ended.HELD, f"{what} changed since it was evaluated: evaluating again")
+
+    async def _other_version(self, action: Action) -> str:
         precondition = precondition_of(action)
         if precondition is None:
-            return None
+            return ""
         version = await self._verbs.version_of(
             precondition.resource, precondition.name, uid=precondition.uid
         )
         if version == precondition.resource_version:
-            return None
-        what = f"{precondition.resource.kind} {precondition.name}"
-        return Outcome(Ended.HELD, f"{what} has changed since it was evaluated: evaluating again")
+            return ""
+        return f"{precondition.resource.kind} {precondition.name} has"
+
+    async def _other_pods(self, action: Action) -> str:
+        """A list that fails fails the action: its pods are not known."""
+        if not isinstance(action, Delete) or not action.pods_of:
+            return ""
+        changed = await self._verbs.changed_pods(action.pods_of)
+        return f"Pod {changed[0]} of Node {action.pods_of} has" if changed else ""
 
     def _refusal(self, verdict: Verdict, action: Action, target: str) -> Outcome | None:
         """The last look before the call leaves."""

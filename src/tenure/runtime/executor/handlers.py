@@ -45,6 +45,7 @@ from tenure.model.snapshot.observations import (
 from tenure.ports.clock import Clock
 from tenure.ports.outcome import NO_EFFECT, OK, Ended, Outcome
 from tenure.runtime.executor.instances import Instances
+from tenure.runtime.executor.nodepods import changed_pods
 from tenure.runtime.observe.store import ObservationStore
 
 #: Lists of a status, and the field of their entries that the instant of the write is set in.
@@ -131,6 +132,10 @@ class Verbs:
         await self.look(resource, name, uid=uid)
         known = self._known(resource, name, "")
         return known.metadata.resource_version if known is not None else ""
+
+    async def changed_pods(self, node: str) -> list[str]:
+        """Takes in the pods of the Node as they are now; which of them are not as they were here."""
+        return await changed_pods(node, self._client, self._cache)
 
     # -- the API -----------------------------------------------------------------------
 

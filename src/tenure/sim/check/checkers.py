@@ -41,6 +41,9 @@ from tenure.sim.cloud.cloud import SimulatedCloud
 from tenure.sim.virtual.environment import Environment
 
 SECOND: Final = timedelta(seconds=1)
+#: Pods that have run for longer are in the list that Tenure makes right before it deletes a claim, however
+#: late its watches are: the deletion leaves after the list, and takes no longer than this.
+LISTED: Final = timedelta(seconds=15)
 
 
 class Checkers:
@@ -163,7 +166,9 @@ class Checkers:
         """A rule is broken that no state keeps which Tenure may still see."""
         if read.is_leaving(claim):
             return
-        self._ask_all(self._departure(claim), "is deleted")
+        departure = self._departure(claim)
+        pods = tuple(self._known_pods(claim, min(LISTED, self.recent.late)))
+        self._ask_all(msgspec.structs.replace(departure, pods=pods), "is deleted")
 
     def _begin_command(self, claim: Obj, body: Any) -> None:
         annotations = dig(body, "metadata", "annotations") or {}
@@ -207,18 +212,18 @@ class Checkers:
             statements=self._cloud.repair_statements,
             has_instance=self._truth.has_instance(r.NODE_CLAIMS, claim),
             interrupted=dig(claim, "status", "providerID") in self._interruptions,
-            pods=tuple(self._known_pods(claim)),
+            pods=tuple(self._known_pods(claim, self.recent.late)),
             nominated=tuple(self._nominated(claim)),
             differs=self._drifts.differs,
         )
 
-    def _known_pods(self, claim: Obj) -> Iterator[Obj]:
-        """The pods on its Nodes, but those that came so lately that a watch may not show them."""
+    def _known_pods(self, claim: Obj, lately: timedelta) -> Iterator[Obj]:
+        """The pods on its Nodes, but those that came so lately that Tenure may not know of them."""
         nodes = {node["metadata"]["name"] for node in self._truth.nodes_of(claim)}
         now = self._environment.now()
         for pod in self._truth.pods():
             came = read.instant(pod, "status", "startTime")
-            known = came is not None and now - came > self.recent.late
+            known = came is not None and now - came > lately
             if known and dig(pod, "spec", "nodeName") in nodes:
                 yield pod
 
