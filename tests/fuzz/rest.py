@@ -84,12 +84,8 @@ def unfinished(world: Tapped) -> list[str]:
     problems = []
     for claim in claims:
         name, annotations = claim["metadata"]["name"], claim["metadata"].get("annotations", {})
-        said = {
-            c["type"]
-            for c in claim.get("status", {}).get("conditions", ())
-            if c["status"] == "True"
-        }
-        problems += [f"claim {name} is still there: {one}" for one in sorted(said & CHOSEN)]
+        chosen = sorted(_said(claim) & CHOSEN)
+        problems += [f"claim {name} is still there: {one}" for one in chosen]
         if uids & set(annotations.get(REPLACES, "").split(",")):
             problems.append(f"claim {name} is the replacement of one that is still there")
     return problems
@@ -136,9 +132,11 @@ def overdue(world: Tapped, calm_since: datetime) -> list[str]:
 
 
 def settled(world: Tapped) -> dict[str, Any]:
-    """What must not change any more."""
+    """What must not change any more, and which claims are candidates to be taken away by choice."""
+    claims = world.store.list(NODE_CLAIMS)
     return {
-        "claims": sorted(claim["metadata"]["name"] for claim in world.store.list(NODE_CLAIMS)),
+        "claims": sorted(claim["metadata"]["name"] for claim in claims),
+        "candidates": {claim["metadata"]["name"] for claim in claims if _said(claim) & CHOSEN},
         "launches": world.cloud.launch_count,
         "ends": world.cloud.termination_count,
         "verdicts": _verdicts(world.controller.evaluator),
@@ -164,13 +162,20 @@ def unsettled(
 ) -> list[str]:
     """What changed although nothing happened, and what is remembered wrongly.
 
-    A subject whose verdict announced a change by now (``recheck_at``) may have changed.
+    A subject whose verdict announced a change by now (``recheck_at``) may have changed. A node that is
+    a candidate, and waited for a budget, a window or a protection to end, may have gone.
     """
     after = settled(world)
     may_change = [subject for subject, at in announced_for.items() if at <= world.now]
+    gone = before["candidates"] - {*after["claims"]}
+    gone &= {one.name for one in may_change if one.kind == NODE_CLAIMS.kind}
+    before = before | {
+        "claims": [name for name in before["claims"] if name not in gone],
+        "ends": before["ends"] + len(gone),
+    }
     problems = [
         f"{what} changed although nothing happened: {changed}"
-        for what in before
+        for what in sorted(before.keys() - {"candidates"})
         if (changed := _difference(before[what], after[what], may_change))
     ]
     fresh = Evaluator(deciders(), world.options.settings)
@@ -243,6 +248,12 @@ def _is_closed(node: dict[str, Any]) -> bool:
 def _reboots(meta: dict[str, Any]) -> bool:
     """It goes with the end of one, good or bad."""
     return REBOOT_PRE_BOOT_ID in meta.get("annotations", {})
+
+
+def _said(claim: dict[str, Any]) -> set[str]:
+    """The types of its conditions that are True."""
+    conditions = claim.get("status", {}).get("conditions", ())
+    return {c["type"] for c in conditions if c["status"] == "True"}
 
 
 def _ready(thing: dict[str, Any]) -> bool:
