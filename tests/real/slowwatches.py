@@ -16,6 +16,7 @@ from aiohttp import web
 from tenure.kube.client.credentials import credentials_for
 from tenure.kube.client.http import HttpStream, HttpTransport, Limits
 from tenure.kube.client.kubeconfig import load_access
+from tenure.model.api.resource import Resource
 from tenure.ports.transport import JSON, Request
 from tenure.runtime.clock.system import SystemClock
 from tests.real.cluster import ANSWER
@@ -29,13 +30,16 @@ class SlowWatches:
         self._server = server
         self._flows = asyncio.Event()
         self._flows.set()
+        #: Paths of the watches that are held back; empty: all of them.
+        self._held: frozenset[str] = frozenset()
         #: Seconds by which everything that a watch tells is late.
         self.late_by = 0.0
         #: Lines that watches have passed on.
         self.lines = 0
 
-    def stop_watches(self) -> None:
-        """Nothing comes through any watch, and none of them ends."""
+    def stop_watches(self, *only: Resource) -> None:
+        """Nothing comes through any watch, or through those of these kinds, and none of them ends."""
+        self._held = frozenset(resource.path() for resource in only)
         self._flows.clear()
 
     def let_go(self) -> None:
@@ -68,7 +72,8 @@ class SlowWatches:
             while True:
                 heard_at, line = await queue.get()
                 await asyncio.sleep(heard_at + self.late_by - loop.time())
-                await self._flows.wait()
+                if not self._held or asked.path in self._held:
+                    await self._flows.wait()
                 if not line:
                     return response
                 self.lines += 1
