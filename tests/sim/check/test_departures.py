@@ -179,6 +179,42 @@ def test_a_reason_that_is_not_known_is_voluntary(
     assert delete_claim(world) == rules
 
 
+EMPTY = {names.REPLACED_BY: "", names.DISRUPTION_REASON: "Empty"}
+ALWAYS: list[Any] = [
+    pytest.param(lambda w: None, [], id="nothing"),
+    pytest.param(lambda w: annotate(w, NODE_CLAIMS, EMPTY), [], id="a command has just begun"),
+    pytest.param(lambda w: annotate(w, NODES, {names.DO_NOT_DISRUPT: "true"}), [], id="no veto"),
+    pytest.param(
+        lambda w: window(w, actions=["Expiration"]), ["inside a window"], id="a window for it"
+    ),
+    pytest.param(
+        lambda w: pool(w, disruption={"expirationPolicy": "WhenAllowed"}),
+        ["unfounded deletion"],
+        id="another policy",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "rules"), ALWAYS)
+def test_a_claim_whose_time_is_over_goes_whatever_command_is_under_way(
+    change: Change, rules: list[str]
+) -> None:
+    """With the policy Always its Node need not even be closed."""
+    world = World()
+    try:
+        disruption = {"expirationPolicy": "Always", "budgets": [{"nodes": "0"}]}
+        made = a_pool(template={"expireAfter": "8m"}, disruption=disruption)
+        for manifest in (a_node_class(), made, a_deployment()):
+            world.apply(manifest)
+        world.run(5 * MINUTE)
+        world.crash(stay_down=True)
+        change(world)
+        world.run(5 * MINUTE)
+        assert delete_claim(world) == rules
+    finally:
+        world.close()
+
+
 def test_a_repair_that_is_switched_off_is_caught() -> None:
     world = a_world(OFF)
     try:

@@ -76,14 +76,17 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
             unheard = "the cloud has not announced that it takes the instance back"
             yield "unfounded deletion", "" if self.interrupted else unheard
             return
+        by_age = tuple(self._expired())
+        if by_age and not any(sentence for _, sentence in by_age):
+            yield from by_age  # Whatever command is under way.
+            return
         reason = read.annotation(self.claim, "karpenter.sh/disruption-reason")
         replaced = read.annotation(self.claim, "karpenter.sh/replaced-by") is not None
         yield "past a veto", self._veto(nodes, reason or "Unhealthy")
         if replaced and reason is not None and not self._is_forced():
             yield from self._replaced(nodes, reason)
-        elif self._expires_always():
-            yield "past a switch", self._off("Expired")
-            yield "inside a window", self._window(nodes, "Expired")
+        elif by_age:
+            yield from by_age
         elif self._is_left_over(nodes):
             yield "unfounded deletion", ""
         elif not (self._timed_out() or self._lost(nodes) or self._reboot_failed()):
@@ -124,6 +127,13 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
             yield "unfounded deletion", self._healthy(nodes)
         if repair:
             yield "past a breaker", self._breaker()
+
+    def _expired(self) -> Iterator[Answer]:
+        """Nothing, where its age alone does not end it."""
+        if self._expires_always():
+            nodes = list(read.nodes_of(self.claim, self.state[r.NODES]))
+            yield "past a switch", self._off("Expired")
+            yield "inside a window", self._window(nodes, "Expired")
 
     def _unfounded(self, reason: str) -> str:
         if reason == "Drifted" and not self.differs(self.claim, self.state):
