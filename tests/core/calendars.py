@@ -1,6 +1,6 @@
 """Random calendars, as windows and as budgets, against the oracle that reads them by the minute.
 
-Each is read for two years: every change, a second before and after it, and instants between.
+Each is read for two years, unless it says otherwise: every change, a second before and after it, and instants between.
 ``tests/fuzz/calendars.py`` tries more of them than the tests do.
 """
 
@@ -62,10 +62,11 @@ class Calendar(msgspec.Struct, frozen=True):
     schedules: tuple[Recurring, ...]
     start: datetime
     dates: tuple[tuple[datetime, datetime], ...] = ()
+    span: timedelta = SPAN
 
     @property
     def end(self) -> datetime:
-        return self.start + SPAN
+        return self.start + self.span
 
     def window(self) -> MaintenanceWindow:
         spec = {
@@ -236,7 +237,7 @@ def _compare(ask: Ask, expected: Periods, at: datetime, end: datetime, done: Cou
 
 def _instants(calendar: Calendar, random: Random, count: int) -> Iterator[datetime]:
     for _ in range(count):
-        yield calendar.start + random.randrange(SPAN // SECOND) * SECOND
+        yield calendar.start + random.randrange(calendar.span // SECOND) * SECOND
 
 
 def _as_guard_and_checkers_read_it(calendar: Calendar, expected: Periods, at: datetime) -> None:

@@ -1,6 +1,6 @@
 """An oracle for calendars: reads schedules minute by minute, and shares no code with them.
 
-It walks over every minute of a span with the local clock in its hand. Slow, and hard to get wrong.
+It goes through every hit of a span with the local clock in its hand. Slow, and hard to get wrong.
 Minutes are whole numbers, counted from the first day of the calendar: of UTC (``at``), or as the
 wall clock shows them (``wall``). Seconds are counted from there, too.
 """
@@ -17,7 +17,7 @@ import msgspec
 
 HOUR, DAY = 60, 24 * 60
 #: The local clock is asked so often; where it was set in between, in each minute.
-QUARTER = 15
+OFTEN = 6 * HOUR
 WRITTEN_OUT = {
     "@yearly": "0 0 1 1 *",
     "@monthly": "0 0 1 * *",
@@ -83,10 +83,16 @@ def periods(
         lasts, schedule = int(one.lasts.total_seconds()), Schedule(one.cron)
         first = _second(start) // 60 - lasts // 60 - 1
         clocks = clocks_of(one.zone, first, _second(end) // 60)
-        found += [(at * 60, at * 60 + lasts) for at in schedule.hits(clocks)]
+        each = _merged((at * 60, at * 60 + lasts) for at in schedule.hits(clocks))
+        found += zip(each.begins, each.ends, strict=True)
+    return _merged(sorted(found))
+
+
+def _merged(each: Iterable[tuple[int, int]]) -> Periods:
+    """Of periods in the order in which they begin: one for those that touch or overlap."""
     begins: list[int] = []
     ends: list[int] = []
-    for begin, finish in sorted(found):
+    for begin, finish in each:
         if ends and begin <= ends[-1]:
             ends[-1] = max(ends[-1], finish)
         else:
@@ -113,10 +119,10 @@ def _clock_changes(zone: str, year: int) -> Sequence[tuple[int, int]]:
     place, found = ZoneInfo(zone), []
     start, end = (_second(datetime(each, 1, 1, tzinfo=UTC)) // 60 for each in (year, year + 1))
     before = _ahead(start - 1, place)
-    for quarter in range(start - 1, end, QUARTER):
-        if _ahead(min(quarter + QUARTER, end - 1), place) == before:
+    for since in range(start - 1, end, OFTEN):
+        if _ahead(min(since + OFTEN, end - 1), place) == before:
             continue
-        for at in range(quarter, min(quarter + QUARTER, end)):
+        for at in range(since, min(since + OFTEN, end)):
             if (ahead := _ahead(at, place)) != before:
                 found.append((at, ahead))
                 before = ahead
@@ -143,7 +149,7 @@ class Schedule:
     def __init__(self, cron: str) -> None:
         minute, hour, day, month, weekday = WRITTEN_OUT.get(cron, cron).split()
         minutes, hours = _numbers(minute, 0, 59), _numbers(hour, 0, 23)
-        self._is_time = [at % HOUR in minutes and at // HOUR in hours for at in range(DAY)]
+        self._times = [at for at in range(DAY) if at % HOUR in minutes and at // HOUR in hours]
         self._days, self._months = _numbers(day, 1, 31), _numbers(month, 1, 12)
         self._weekdays = {number % 7 for number in _numbers(weekday, 0, 6)}
         self._either_day = not (_is_any(day) or _is_any(weekday))
@@ -166,12 +172,12 @@ class Schedule:
             shown = max(shown, end + ahead)
 
     def _walls(self, start: int, end: int) -> Iterator[int]:
-        """The matching minutes of the wall clock, each of which is looked at."""
+        """The matching minutes of the wall clock, day by day."""
         for day in range(start // DAY, end // DAY + 1):
             if self._is_day(date.fromordinal(day + 1)):
-                for wall in range(max(start, day * DAY), min(end, (day + 1) * DAY)):
-                    if self._is_time[wall % DAY]:
-                        yield wall
+                for time in self._times:
+                    if start <= day * DAY + time < end:
+                        yield day * DAY + time
 
     def _is_day(self, day: date) -> bool:
         if day.month not in self._months:
