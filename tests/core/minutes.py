@@ -153,16 +153,17 @@ class Schedule:
         self._days, self._months = _numbers(day, 1, 31), _numbers(month, 1, 12)
         self._weekdays = {number % 7 for number in _numbers(weekday, 0, 6)}
         self._either_day = not (_is_any(day) or _is_any(weekday))
-        self._every_hour = hour[0] in "*?" or len(hours) == 24
+        self._by_the_clock = minute.startswith(("*", "?")) or hour.startswith(("*", "?"))
 
     def hits(self, clocks: Sequence[Clock]) -> Iterator[int]:
         """The minutes in which it fires.
 
-        Where the clock jumps ahead, it shows in that minute all that it leaves out.
+        Where the clock jumps ahead, it shows in that minute all that it leaves out, and what it
+        shows again counts once; but not for a schedule with a minute or an hour of `*`.
         """
         shown = clocks[0][0] + clocks[0][2]
         for start, end, ahead in clocks:
-            if self._every_hour:
+            if self._by_the_clock:
                 yield from (wall - ahead for wall in self._walls(start + ahead, end + ahead))
                 continue
             if next(self._walls(shown, start + ahead), None) is not None:

@@ -87,6 +87,51 @@ def test_edges_of_days_months_and_clock_changes(cron: str, hours: int, zone: str
     check(calendar, Random(SEED))
 
 
+#: A local time of each form: listed, or with a rhythm in the minutes, in the hours, or in both.
+FORMS = [
+    "30 2 * * *",
+    "*/10 2 * * *",
+    "0,30 */2 * * *",
+    "* */12 * * *",
+    "0 0-23 * * *",
+    "*/20 0,1,23 * * *",
+    "* 0-5,22 * * *",
+    "*/10 2 * * 0",
+    "15 */12 * * 5-7",
+    "* * 6,30 * *",
+]
+
+
+@pytest.mark.parametrize("cron", FORMS)
+@pytest.mark.parametrize(
+    ("zone", "change"),
+    [
+        ("Europe/Berlin", "2026-03-29"),
+        ("Europe/Berlin", "2026-10-25"),
+        ("Australia/Lord_Howe", "2026-04-04"),
+        ("Australia/Lord_Howe", "2026-10-03"),
+        ("America/Havana", "2026-03-08"),
+        ("America/Havana", "2026-11-01"),
+        ("Asia/Beirut", "2027-03-27"),
+        ("Africa/Cairo", "2026-04-23"),
+        ("America/Nuuk", "2027-10-31"),
+        ("America/St_Johns", "2010-11-07"),
+        ("Pacific/Apia", "2011-12-30"),
+    ],
+)
+def test_a_rhythm_and_a_list_where_clocks_change(zone: str, change: str, cron: str) -> None:
+    start = datetime.fromisoformat(change).replace(tzinfo=UTC) - timedelta(days=3)
+    for hours in (0.25, 3, 19, 26, 12 * 24):
+        schedule = Recurring(cron, timedelta(hours=hours), zone)
+        check(Calendar((schedule,), start, span=timedelta(days=18)), Random(SEED), between=10)
+
+
+def test_a_jump_that_leaves_out_a_hit_of_the_rhythm_ends_the_period() -> None:
+    """Havana's clocks jump over midnight on 8 March: from noon to noon there is no hit."""
+    (half_days,) = recurrences([("0 */12 * * *", timedelta(hours=16))], "America/Havana")
+    assert half_days.phase(START) == Phase(True, datetime(2026, 3, 8, 9, tzinfo=UTC))
+
+
 def test_the_next_leap_day_is_found_over_eight_years() -> None:
     (leap_days,) = recurrences([("0 0 29 2 *", timedelta(hours=24))], "UTC")
     found = leap_days.phase(datetime(2096, 3, 1, tzinfo=UTC))
@@ -229,6 +274,18 @@ def test_the_oracle_itself_on_a_night_with_a_clock_change() -> None:
         end = day + timedelta(hours=6)
         found = periods([half_past_two], day, end).changes(day, end)
         assert [(at.hour, at.minute) for at in found] == expected
+
+
+def test_the_oracle_itself_while_minutes_keep_their_rhythm() -> None:
+    """By hand, on the same nights: none at the jump, and both passes when the clocks are set back."""
+    every_half_hour = Recurring("*/30 2 * * *", timedelta(minutes=10), "Europe/Berlin")
+    for day, expected in (
+        (datetime(2026, 3, 29, tzinfo=UTC), []),
+        (datetime(2026, 10, 25, tzinfo=UTC), [(0, 0), (0, 30), (1, 0), (1, 30)]),
+    ):
+        begin, end = day - timedelta(minutes=30), day + timedelta(hours=6)
+        found = periods([every_half_hour], begin, end).changes(begin, end)
+        assert [(at.hour, at.minute) for at in found[::2]] == expected
 
 
 def test_the_oracle_itself_on_a_day_that_was_left_out() -> None:

@@ -11,8 +11,9 @@ through hit by hit; a period that cannot end on another day is looked at on thos
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from itertools import pairwise
@@ -22,13 +23,11 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from tenure.model.api.meta import earlier, later
-from tenure.model.values.cron import Cron, start_of_day
+from tenure.model.values.cron import CLOCK_CHANGE_MAX, Cron, start_of_day
 
 _DAY: Final = timedelta(days=1)
 _MINUTE: Final = timedelta(minutes=1)
 _MOMENT: Final = timedelta(microseconds=1)
-#: Clocks are set by less.
-_CLOCK_CHANGE_MAX: Final = timedelta(hours=3)
 #: How far ahead an end is searched: so many years, and so many days of the schedule, which may have
 #: few in a year. A period that goes on for longer is looked at again then.
 _YEARS: Final = 2
@@ -170,7 +169,7 @@ class _End(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=_SCHEDULES_MAX)
 def _end(recurrence: Recurrence, hit: datetime) -> _End:
     """Of the active period with this hit."""
-    if _plainly_endless(recurrence):
+    if _plainly_endless(recurrence) and not _leaves_out_a_day(recurrence.zone, hit.year):
         return _End(None)
     lasts = recurrence.lasts
     shape = _shape(recurrence.cron, lasts)
@@ -215,14 +214,16 @@ class _Shape(msgspec.Struct, frozen=True):
     every_day: bool
     #: From one such day to the next the period does not end.
     goes_on: bool
-    #: Between two hits of one day, and from the last of one day to the first of the next.
+    #: Between two hits of one day, the same where the clocks change on it, and from the last of
+    #: one day to the first of the next.
     gap_of_day: timedelta
+    gap_of_changed_day: timedelta
     gap_of_night: timedelta
 
 
 @lru_cache(maxsize=_SCHEDULES_MAX)
 def _shape(cron: Cron, lasts: timedelta) -> _Shape:
-    hits = [hour * 60 + minute for hour in cron.hours for minute in cron.minutes]
+    hits = _minutes_of_day(cron)
     runs = [(hits[0], hits[0])]
     for hit in hits[1:]:
         first, last = runs[-1]
@@ -230,7 +231,6 @@ def _shape(cron: Cron, lasts: timedelta) -> _Shape:
             runs[-1] = (first, hit)
         else:
             runs.append((hit, hit))
-    gap_of_day = max((after - before for before, after in pairwise(hits)), default=0)
     gap_of_night = _DAY + (hits[0] - hits[-1]) * _MINUTE
     all_days, all_weekdays = len(cron.days) == 31, len(cron.weekdays) == 7
     matching = (all_days or all_weekdays) if cron.either_day else (all_days and all_weekdays)
@@ -239,9 +239,39 @@ def _shape(cron: Cron, lasts: timedelta) -> _Shape:
         runs=tuple(runs),
         every_day=every_day,
         goes_on=every_day and len(runs) == 1 and gap_of_night <= lasts,
-        gap_of_day=gap_of_day * _MINUTE,
+        gap_of_day=_widest_gap(hits),
+        gap_of_changed_day=_widest_gap(hits, left_out=_left_out(cron)) + CLOCK_CHANGE_MAX,
         gap_of_night=gap_of_night,
     )
+
+
+def _minutes_of_day(cron: Cron) -> list[int]:
+    return [hour * 60 + minute for hour in cron.hours for minute in cron.minutes]
+
+
+def _left_out(cron: Cron) -> timedelta:
+    """A clock that jumps may leave out all hits within that time. Other schedules fire at the jump."""
+    return CLOCK_CHANGE_MAX if cron.rhythmic else timedelta()
+
+
+def _widest_gap(hits: Sequence[int], *, left_out: timedelta = timedelta()) -> timedelta:
+    """Between two hits, also when hits between them are left out."""
+    skip = left_out // _MINUTE
+    gaps = (
+        hits[min(bisect_left(hits, after + skip), len(hits) - 1)] - before
+        for before, after in pairwise(hits)
+    )
+    return max(gaps, default=0) * _MINUTE
+
+
+@lru_cache(maxsize=_SCHEDULES_MAX)
+def _widest_gap_of_all(cron: Cron, left_out: timedelta) -> timedelta:
+    """However weekdays and leap days fall."""
+    at_midnight = msgspec.structs.replace(cron, text="", minutes=(0,), hours=(0,), rhythmic=False)
+    apart = _widest_days(at_midnight) * (_DAY // _MINUTE)
+    # From one day to the one after the next: all hits of the day between may be left out.
+    days = [number * apart + hit for number in range(3) for hit in _minutes_of_day(cron)]
+    return _widest_gap(days, left_out=left_out)
 
 
 @lru_cache(maxsize=_SCHEDULES_MAX)
@@ -251,27 +281,57 @@ def _widest_days(at_midnight: Cron) -> int:
     return max(((after - before).days for before, after in pairwise(matching)), default=0)
 
 
-def _runs(recurrence: Recurrence, shape: _Shape, day: date) -> Iterator[tuple[datetime, datetime]]:
-    """First and last hit of each run of that day, in order."""
-    zone = recurrence.zone
-    start, end, steady = _day(zone, day)
-    if steady:
-        for first, last in shape.runs:
-            yield later(start, first * _MINUTE), later(start, last * _MINUTE)
-        return
-    hit = recurrence.cron.next_after(earlier(start, _MOMENT), zone)
-    # Between them the clock may be set: with so long a period that makes no gap.
-    if recurrence.lasts >= shape.gap_of_day + _CLOCK_CHANGE_MAX and hit is not None and hit < end:
-        begins = ends = hit
-        about = later(start, shape.runs[-1][1] * _MINUTE)
-        hit = recurrence.cron.next_after(max(begins, earlier(about, _CLOCK_CHANGE_MAX)), zone)
-        while hit is not None and hit < end:
-            ends, hit = hit, recurrence.cron.next_after(hit, zone)
-        yield begins, ends
+#: First and last hit, which are not further apart than the period lasts.
+_Run = tuple[datetime, datetime]
+
+
+def _runs(recurrence: Recurrence, shape: _Shape, day: date) -> Iterable[_Run]:
+    """Of that day, in order."""
+    start, _, steady = _day(recurrence.zone, day)
+    if not steady:
+        return _runs_of_changed_day(recurrence, day)
+    return (
+        (later(start, first * _MINUTE), later(start, last * _MINUTE)) for first, last in shape.runs
+    )
+
+
+@lru_cache(maxsize=_DAYS_MAX)
+def _runs_of_changed_day(recurrence: Recurrence, day: date) -> tuple[_Run, ...]:
+    """Hit by hit, and of each day only once."""
+    lasts, runs = recurrence.lasts, list[_Run]()
+    for first, last in _hits_of_changed_day(recurrence, day):
+        if runs and first <= later(runs[-1][1], lasts):
+            runs[-1] = runs[-1][0], last
+        else:
+            runs.append((first, last))
+    return tuple(runs)
+
+
+def _hits_of_changed_day(recurrence: Recurrence, day: date) -> Iterator[_Run]:
+    cron, zone = recurrence.cron, recurrence.zone
+    start, end, _ = _day(zone, day)
+    hit = cron.next_after(earlier(start, _MOMENT), zone)
+    # With so long a period no hit that is left out makes a gap, and no clock that is set back.
+    long = recurrence.lasts >= _shape(cron, recurrence.lasts).gap_of_changed_day
+    if long and hit is not None and hit < end:
+        last_hit = _last_hit(recurrence, hit, end)
+        yield hit, last_hit
+        hit = cron.next_after(last_hit, zone)
     # A clock that is set back over midnight shows a time of this day again.
-    while hit is not None and hit <= later(end, _CLOCK_CHANGE_MAX):
+    while hit is not None and hit <= later(end, CLOCK_CHANGE_MAX):
         yield hit, hit
-        hit = recurrence.cron.next_after(hit, zone)
+        hit = cron.next_after(hit, zone)
+
+
+def _last_hit(recurrence: Recurrence, first: datetime, end: datetime) -> datetime:
+    """The last one before the end, which the first is, too; looked for from the end on."""
+    last, searched, back = first, end, CLOCK_CHANGE_MAX
+    while last == first < searched:
+        searched, back = earlier(end, back), 2 * back
+        hit = recurrence.cron.next_after(searched, recurrence.zone)
+        while hit is not None and hit < end:
+            last, hit = max(last, hit), recurrence.cron.next_after(hit, recurrence.zone)
+    return last
 
 
 @lru_cache(maxsize=_DAYS_MAX)
@@ -279,7 +339,7 @@ def _day(zone: ZoneInfo, day: date) -> tuple[datetime, datetime, bool]:
     """When it begins and ends, and whether the clocks stay as they are, also shortly before and after."""
     start = start_of_day(day, zone)
     end = start_of_day(day + _DAY, zone) if day < date.max else later(start, _DAY)
-    before, after = earlier(start, _CLOCK_CHANGE_MAX), later(end, _CLOCK_CHANGE_MAX)
+    before, after = earlier(start, CLOCK_CHANGE_MAX), later(end, CLOCK_CHANGE_MAX)
     same = before.astimezone(zone).utcoffset() == after.astimezone(zone).utcoffset()
     return start, end, same and end - start == _DAY
 
@@ -300,16 +360,22 @@ def _clock_changes(zone: ZoneInfo, year: int) -> tuple[date, ...]:
     return tuple(sorted(near))
 
 
+def _leaves_out_a_day(zone: ZoneInfo, year: int) -> bool:
+    """Whether the clocks change sides of the date line: by more than they are set otherwise."""
+    years = range(year, min(year + _YEARS + 1, date.max.year) + 1)
+    begins = [datetime(one, 1, 3, tzinfo=UTC).astimezone(zone) for one in years]
+    offsets = [begin.utcoffset() or timedelta() for begin in begins]
+    return max(offsets) - min(offsets) > CLOCK_CHANGE_MAX
+
+
 def _plainly_endless(recurrence: Recurrence) -> bool:
     """Whether that is plain without looking at the calendar."""
     cron, lasts = recurrence.cron, recurrence.lasts
     shape = _shape(cron, lasts)
     if lasts < max(shape.gap_of_day, shape.gap_of_night):
         return False
-    at_midnight = msgspec.structs.replace(cron, text="", minutes=(0,), hours=(0,), rhythmic=False)
-    nights = (_widest_days(at_midnight) - 1) * _DAY + shape.gap_of_night
-    widest_gap = max(shape.gap_of_day, nights)
+    steady = recurrence.zone.key in _WITHOUT_CLOCK_CHANGES
     every_minute = shape.every_day and len(cron.hours) == 24 and len(cron.minutes) == 60
-    if every_minute or recurrence.zone.key in _WITHOUT_CLOCK_CHANGES:
-        return widest_gap <= lasts
-    return widest_gap + _CLOCK_CHANGE_MAX <= lasts
+    if steady or (every_minute and cron.rhythmic):
+        return _widest_gap_of_all(cron, timedelta()) <= lasts
+    return _widest_gap_of_all(cron, _left_out(cron)) + CLOCK_CHANGE_MAX <= lasts

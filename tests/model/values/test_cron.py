@@ -135,6 +135,37 @@ def test_a_schedule_for_every_hour_keeps_its_rhythm_when_clocks_are_set_forward(
     ]
 
 
+EVERY_TEN = [":00", ":10", ":20", ":30", ":40", ":50"]
+
+
+def test_a_schedule_for_every_tenth_minute_keeps_its_rhythm_in_both_passes() -> None:
+    twice = [f"2026-10-25T02{at}{zone}" for zone in ("+02:00", "+01:00") for at in EVERY_TEN]
+    found = hits("*/10 2 * * *", BERLIN, "2026-10-25T00:00", 13)
+    assert found == [*twice, "2026-10-26T02:00+01:00"]
+
+
+def test_a_schedule_for_every_tenth_minute_makes_up_for_nothing_at_a_jump() -> None:
+    found = hits("*/10 2 * * *", BERLIN, "2026-03-29T00:00", 1)
+    assert found == ["2026-03-30T02:00+02:00"]
+
+
+@pytest.mark.parametrize("text", ["0 0-23 * * *", "0-50/10 2 * * *", "0,10,20,30,40,50 2 * * *"])
+def test_a_schedule_that_lists_its_times_fires_once_for_each(text: str) -> None:
+    """As in Vixie cron: how the fields are written decides, not which times they come to."""
+    listed = [
+        *hits(text, BERLIN, "2026-03-29T01:59", 1),
+        *hits(text, BERLIN, "2026-10-25T02:50", 1),
+    ]
+    assert listed[0] == "2026-03-29T03:00+02:00"
+    assert not listed[1].startswith("2026-10-25T02")
+
+
+@pytest.mark.parametrize("text", ["0 * * * *", "0 */1 * * *", "? 2 * * *", "*,5 2 * * *"])
+def test_either_field_with_a_star_keeps_the_rhythm(text: str) -> None:
+    second = hits(text, BERLIN, "2026-10-25T02:59", 1)
+    assert second == ["2026-10-25T02:00+01:00"]
+
+
 def test_half_an_hour_is_set_back_on_lord_howe() -> None:
     assert hits("15,45 * * * *", ZoneInfo("Australia/Lord_Howe"), "2026-04-05T01:00", 4) == [
         "2026-04-05T01:15+11:00",
@@ -142,6 +173,27 @@ def test_half_an_hour_is_set_back_on_lord_howe() -> None:
         "2026-04-05T01:45+10:30",
         "2026-04-05T02:15+10:30",
     ]
+
+
+def test_half_an_hour_is_left_out_on_lord_howe() -> None:
+    found = hits("*/15 2 * * *", ZoneInfo("Australia/Lord_Howe"), "2026-10-04T00:00", 3)
+    assert found == ["2026-10-04T02:30+11:00", "2026-10-04T02:45+11:00", "2026-10-05T02:00+11:00"]
+
+
+@pytest.mark.parametrize(
+    ("zone", "before", "jump", "after"),
+    [
+        ("America/Havana", "2026-03-07", "2026-03-08", "2026-03-09"),
+        ("Asia/Beirut", "2026-03-28", "2026-03-29", "2026-03-30"),
+        ("Africa/Cairo", "2026-04-23", "2026-04-24", "2026-04-25"),
+    ],
+)
+def test_a_midnight_that_is_left_out(zone: str, before: str, jump: str, after: str) -> None:
+    by_list, by_rhythm = (
+        hits(text, ZoneInfo(zone), f"{before}T23:59", 1)[0][:16]
+        for text in ("0-30/30 0 * * *", "*/30 0 * * *")
+    )
+    assert (by_list, by_rhythm) == (f"{jump}T01:00", f"{after}T00:00")
 
 
 def test_midnight_that_does_not_exist_is_one_o_clock() -> None:
@@ -165,6 +217,20 @@ def test_a_clock_set_back_over_midnight_does_not_confuse_the_rhythm() -> None:
         "2010-11-07T00:00-03:30",
         "2010-11-07T00:30-03:30",
     ]
+
+
+def test_the_rhythm_of_a_day_goes_on_when_the_clock_returns_to_it() -> None:
+    found = hits("*/30 * 6 * *", ZoneInfo("America/St_Johns"), "2010-11-06T23:15", 3)
+    assert found == [
+        "2010-11-06T23:30-02:30",
+        "2010-11-06T23:30-03:30",
+        "2010-12-06T00:00-03:30",
+    ]
+
+
+def test_the_rhythm_of_a_day_that_was_left_out_goes_on_a_month_later() -> None:
+    found = hits("*/10 2 30 * *", ZoneInfo("Pacific/Apia"), "2011-12-29T12:00", 1)
+    assert found == ["2012-01-30T02:00+14:00"]
 
 
 @settings(max_examples=25, deadline=None)

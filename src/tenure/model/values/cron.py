@@ -8,9 +8,10 @@ a range. A day matches by these rules, the first that applies:
 1. one of the two day fields is ``*``   the other one decides;
 2. otherwise                            either one is enough, as in every cron.
 
-``*/2`` is not ``*`` for days. Clocks that change: a local time that is skipped fires at the jump,
-one that is repeated fires once, the first time. A schedule whose hour is ``*`` or ``*/n`` names no
-local hour, so it keeps its rhythm: it fires whenever the local clock shows a matching time.
+``*/2`` is not ``*`` for days. Clocks that change are handled as in Vixie cron: a local time that
+is skipped fires at the jump, one that is repeated fires once, the first time. A schedule whose
+minute or hour begins with ``*`` keeps its rhythm instead: it fires in each real minute that the
+local clock matches, in both passes of a repeated hour, and at a jump it makes up for nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +48,11 @@ _MONTHS: Final = {
 }
 _WEEKDAYS: Final = {"sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6}
 _ITEM: Final = re.compile(r"(?:(?P<all>[*?])|(?P<low>\w+)(?:-(?P<high>\w+))?)(?:/(?P<step>\w+))?")
+_DAY: Final = timedelta(days=1)
+_HOUR: Final = timedelta(hours=1)
 _MINUTE: Final = timedelta(minutes=1)
+#: Clocks are set by less, but for a country that leaves out a day to change sides of the date line.
+CLOCK_CHANGE_MAX: Final = timedelta(hours=3)
 _TOO_LONG: Final = f"It may have {PARSED_MAX} characters."
 
 #: Between these the local clock of every zone shows a date that the calendar has.
@@ -94,7 +99,7 @@ class Cron(msgspec.Struct, frozen=True, cache_hash=True):
     weekdays: frozenset[int]
     #: Both day fields are restricted, so that either is enough.
     either_day: bool
-    #: The hour is ``*`` or ``*/n``.
+    #: The minute or the hour begins with ``*``.
     rhythmic: bool
 
     @classmethod
@@ -123,20 +128,29 @@ class Cron(msgspec.Struct, frozen=True, cache_hash=True):
         return None
 
     def _next_by_rhythm(self, instant: datetime, zone: ZoneInfo) -> datetime | None:
-        """For schedules without a local hour: the next real minute that the local clock matches."""
+        """The next real minute that the local clock matches."""
         candidate = instant.astimezone(UTC).replace(second=0, microsecond=0) + _MINUTE
         while True:
             local = candidate.astimezone(zone)
-            if not self.matches_day(local.date()):
+            if not self.matches_day(local.date()) and not self._may_return_to_the_day_before(local):
                 day = next(self._days(local.date()), None)
                 if day is None:
                     return None
                 # A clock set back over midnight shows a day that has begun before.
                 candidate = max(candidate + _MINUTE, start_of_day(day, zone))
-            elif local.minute in self.minutes and local.hour in self.hours:
+            elif self._matches(local):
                 return candidate
             else:
                 candidate = self._towards_next_minute(candidate, local)
+
+    def _matches(self, local: datetime) -> bool:
+        at_time = local.minute in self.minutes and local.hour in self.hours
+        return at_time and self.matches_day(local.date())
+
+    def _may_return_to_the_day_before(self, local: datetime) -> bool:
+        """Whether the clock may yet be set back over midnight, to a day that matches."""
+        shortly_after_midnight = local.hour < CLOCK_CHANGE_MAX // _HOUR
+        return shortly_after_midnight and self.matches_day(local.date() - _DAY)
 
     def _towards_next_minute(self, candidate: datetime, local: datetime) -> datetime:
         """On to the next minute listed, but never across a change of the clocks."""
@@ -227,7 +241,7 @@ def _parse(text: str) -> Cron | str:
     except _Unclear as unclear:
         return str(unclear)
     minutes, hours, days, months, weekdays = (frozenset(found) for found, _ in numbers)
-    every_hour = re.fullmatch(r"[*?](/[0-9]+)?", fields[1]) is not None or len(hours) == 24
+    rhythmic = any(field[0] in "*?" for field in fields[:2])
     either_day = not (numbers[2][1] or numbers[4][1])
     return Cron(
         text=text,
@@ -237,7 +251,7 @@ def _parse(text: str) -> Cron | str:
         months=months,
         weekdays=frozenset(day % 7 for day in weekdays),
         either_day=either_day,
-        rhythmic=every_hour,
+        rhythmic=rhythmic,
     )
 
 
