@@ -432,18 +432,29 @@ def test_a_command_whose_capacity_is_taken_and_never_comes_is_rolled_back() -> N
         assert story.count("nodes") == 2
 
 
-@pytest.mark.parametrize("refused", ["claim", "pool"])
+def begins(obj: Obj, refused: str) -> bool:
+    """Whether it has what a disruption begins with."""
+    status, spec = obj.get("status") or {}, obj.get("spec") or {}
+    conditions, taints = status.get("conditions") or (), spec.get("taints") or ()
+    found = {
+        "claim": "karpenter.sh/replaced-by" in (obj["metadata"].get("annotations") or {}),
+        "status": any(one["type"] == "DisruptionReason" for one in conditions),
+        "node": any(one["key"] == "karpenter.sh/disrupted" for one in taints),
+        "pool": "disruptionStarts" in status,
+    }
+    return found[refused]
+
+
+@pytest.mark.parametrize("refused", ["claim", "status", "node", "pool"])
 def test_a_write_that_is_refused_stops_no_other_disruption(
     monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
-    """A policy of the cluster denies the mark of one claim, or the status of one pool."""
+    """A policy of the cluster denies a mark of one claim or its Node, or the status of one pool."""
     denied: set[str] = set()
     known = Gatekeeper.update
 
     def update(self: Gatekeeper, kind: Any, obj: Obj, old: Obj) -> Any:
-        begins = "karpenter.sh/replaced-by" in (obj["metadata"].get("annotations") or {})
-        begins |= "disruptionStarts" in (obj.get("status") or {})
-        if begins and obj["metadata"]["uid"] in denied:
+        if obj["metadata"]["uid"] in denied and begins(obj, refused):
             cause = Cause("FieldValueInvalid", "denied by a policy", "metadata")
             raise invalid(kind.resource, obj["metadata"]["name"], [cause])
         return known(self, kind, obj, old)
@@ -451,7 +462,7 @@ def test_a_write_that_is_refused_stops_no_other_disruption(
     monkeypatch.setattr(Gatekeeper, "update", update)
     objects = [a_node_class()]
     for name in ("aaa", "bbb"):
-        budgets = [{"nodes": "100%", "within": "1h"}]
+        budgets = [{"nodes": "1"}, {"nodes": "9", "within": "1h"}]
         pool = a_pool(name, requirements=[SMALL], disruption={"budgets": budgets})
         pool["spec"]["template"]["metadata"] = {"labels": {"team": name}}
         fleet = a_deployment(name, replicas=2, cpu="1500m")
@@ -467,11 +478,16 @@ def test_a_write_that_is_refused_stops_no_other_disruption(
         pools = {
             pool["metadata"]["name"]: pool["metadata"]["uid"] for pool in story.all(NODE_POOLS)
         }
-        denied.add(first if refused == "claim" else pools["aaa"])
-        watched = Watched(story)
+        node = next(
+            node["metadata"]["uid"]
+            for node in story.all(NODES)
+            if node["metadata"]["ownerReferences"][0]["uid"] == first
+        )
+        denied.add({"pool": pools["aaa"], "node": node}.get(refused, first))
         for name in ("aaa", "bbb"):
             label_template(story, "2", name)
         story.run(25 * MINUTE)
-        gone = sorted(pool for uid, pool in of_pool.items() if uid in watched.started)
-        assert gone == (["aaa", "bbb", "bbb"] if refused == "claim" else ["bbb", "bbb"])
+        gone = sorted(pool for uid, pool in of_pool.items() if uid not in uids(story))
+        assert gone == (["bbb", "bbb"] if refused == "pool" else ["aaa", "bbb", "bbb"])
         assert story.count("nodes") == 4, "no replacement runs idle"
+        assert not story.count("nodes", "cordoned")

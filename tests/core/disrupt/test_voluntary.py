@@ -261,7 +261,12 @@ WITHIN = {"budgets": [{"nodes": "100%", "within": "1h"}]}
 
 
 @pytest.mark.parametrize(
-    ("refused", "subject"), [("uid-a", "NodeClaim a"), ("uid-aaa", "NodePool aaa")]
+    ("refused", "subject"),
+    [
+        ("uid-a", "NodeClaim a"),
+        ("uid-node-a", "Node node-a"),
+        ("uid-aaa", "NodePool aaa"),
+    ],
 )
 def test_a_candidate_whose_write_was_refused_waits_and_others_go_on(
     refused: str, subject: str
@@ -280,6 +285,30 @@ def test_a_candidate_whose_write_was_refused_waits_and_others_go_on(
     other = full("Drifted", "b", labels={NODEPOOL: "bbb"})
     assert on_claim(*objects, *other, name="b", **known).reason is Reason.REPLACING
     assert on_claim(*objects, now=ahead(50), **known).reason is Reason.REPLACING
+
+
+@pytest.mark.parametrize(
+    ("refused", "part", "taints", "cancelled"),
+    [
+        pytest.param("uid-node-a", "", [], True, id="the taint"),
+        pytest.param("uid-a", "status", [DISRUPTED], True, id="the condition"),
+        pytest.param("uid-a", "", [DISRUPTED], False, id="the command, before"),
+    ],
+)
+def test_a_command_whose_mark_is_refused_is_rolled_back(
+    refused: str, part: str, taints: list[Any], cancelled: bool
+) -> None:
+    """Else it would use the budget of its pool for ever."""
+    denied = WriteRefusal(message="denied", at=ago(10), retry_at=ahead(50), subresource=part)
+    marks = {REPLACED_BY: "", DISRUPTION_REASON: "Drifted"}
+    claim = a_candidate("Drifted", annotations=marks)
+    objects = [a_class(), a_pool(disruption=ANY), claim, a_node(claim="a", taints=taints)]
+    known: dict[str, Any] = {"refused_starts": {refused: denied}}
+    told = about(evaluated(ReplacementDecider(), *objects, **known), "NodeClaim/a")
+    expected = Reason.DISRUPTION_CANCELLED if cancelled else Reason.REPLACING
+    assert (told.reason, told.recheck_at) == (expected, ahead(50))
+    again = about(evaluated(ReplacementDecider(), *objects, now=ahead(50), **known), "NodeClaim/a")
+    assert (again.reason, again.recheck_at) == (Reason.REPLACING, None), "it is tried once more"
 
 
 @pytest.mark.parametrize(

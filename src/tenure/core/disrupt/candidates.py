@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from itertools import chain
 
 import msgspec
 
@@ -48,7 +49,7 @@ class PoolCandidates(msgspec.Struct, frozen=True, kw_only=True):
     windows: Windows = ()
     #: Until when nothing is replaced, and after whose failed replacement.
     pauses: tuple[tuple[datetime, str], ...] = ()
-    #: By UID: of its claims and of itself, whose last write for a disruption was refused.
+    #: By UID: of its claims, their Nodes and itself, whose last write for a disruption was refused.
     refused: Mapping[str, WriteRefusal] = {}
 
 
@@ -76,16 +77,10 @@ def candidates_in(
             watches=tuple((method.traits.reason, watch) for method, watch in watched[name]),
             windows=windows_for_commands(frozenset(ACTIONS), snapshot),
             pauses=tuple(pauses_of(snapshot.claims_of_pool(name))),
-            refused=_refused(name, by_name, snapshot),
+            refused=snapshot.observations.refusals_of(
+                (snapshot.pools[name], *chain.from_iterable(by_name.values()))
+            ),
         )
-
-
-def _refused(pool: str, claims: Iterable[str], snapshot: Snapshot) -> dict[str, WriteRefusal]:
-    refused = snapshot.observations.refused_starts
-    if not refused:
-        return {}
-    uids = {snapshot.pools[pool].uid, *(snapshot.claims[name].uid for name in claims)}
-    return {uid: refused[uid] for uid in sorted(uids & refused.keys())}
 
 
 def _may_begin(claim: NodeClaim, method: Method, watch: Watch) -> bool:

@@ -45,6 +45,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
+from tenure.model.snapshot.observations import WriteRefusal
 from tenure.model.snapshot.snapshot import Snapshot
 
 
@@ -153,6 +154,8 @@ class UnderWay(msgspec.Struct, frozen=True, kw_only=True):
     #: Its pool and its pods, where these may end it.
     pool: NodePool | None = None
     drain: DrainView | None = None
+    #: By UID: of its claim and its Node, whose last mark was refused.
+    refused: Mapping[str, WriteRefusal] = {}
 
 
 def is_readable(command: Command, snapshot: Snapshot) -> bool:
@@ -185,6 +188,7 @@ class Methods:
             command=command,
             facts=method.facts(command, snapshot),
             windows=windows_for_commands(method.traits.window_actions, snapshot),
+            refused=snapshot.observations.refusals_of((command.claim, *command.nodes)),
         )
         if command.node is None or not method.traits.voluntary:
             return found

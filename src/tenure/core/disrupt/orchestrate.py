@@ -2,7 +2,8 @@
 
 Of each claim with a command, the first of these that applies:
 
-1. rolled back  its method no longer wants it, or a user has closed a gate: the marks are taken off;
+1. rolled back  its method no longer wants it, a user has closed a gate, or its Node or claim cannot be
+                marked, because the API server refuses that: the marks are taken off;
 2. failed       a replacement does not come up (``replacements``): the marks are taken off, and the
                 failure is noted, in one write;
 3. stale        a deadline is stamped on it: taken off, because it is not being deleted yet. The
@@ -24,12 +25,21 @@ from typing import Any
 
 import msgspec
 
-from tenure.core.decision import Action, CommandCount, Concern, Decision, Subject, Verdict
+from tenure.core.decision import (
+    Action,
+    CommandCount,
+    Concern,
+    Decision,
+    Patch,
+    Subject,
+    Verdict,
+)
 from tenure.core.disrupt.facts import (
     NodeClosed,
     ReplacementsAwaited,
     ReplacementsInitialized,
     RolledBack,
+    StartRefused,
     StaysUntilReplaced,
 )
 from tenure.core.disrupt.method import Methods, UnderWay, is_readable
@@ -53,6 +63,7 @@ from tenure.core.marks.command import (
 )
 from tenure.core.marks.ownership import claims_touched, is_ours
 from tenure.core.marks.stamp import stale_stamp, take_off_stamp
+from tenure.core.provision.placement import BATCH
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, say
 from tenure.model.api.nodeclaim import NodeClaim
@@ -99,7 +110,7 @@ class ReplacementDecider:
             yield from _commands_on(change.versions(), snapshot)
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
-        return ()
+        return snapshot.replaced_claims() if subject == BATCH else ()
 
     def view(self, snapshot: Snapshot, key: str) -> UnderWay | None:
         claim = snapshot.claims.get(key)
@@ -146,10 +157,12 @@ class _Progress:
 
     def __init__(self, view: UnderWay, methods: Methods, settings: Settings, now: datetime) -> None:
         self._command, self._claim = view.command, view.command.claim
-        self._now = now
+        self._refused, self._now = view.refused, now
         self._validation = methods.validate(view, settings, now)
         gates_change_at = self._validation.gates_change_at
-        instants = (*fail_instants(self._command), *methods.instants(view), gates_change_at)
+        retried = (one.retry_at for one in view.refused.values())
+        waits = (*fail_instants(self._command), *methods.instants(view))
+        instants = (*waits, *retried, gates_change_at)
         self._recheck_at = min((at for at in instants if at and at > now), default=None)
 
     def next_step(self) -> Verdict:
@@ -162,7 +175,20 @@ class _Progress:
         if claim.termination_stamp is not None and not command.complete:
             stale, stays = stale_stamp(claim), StaysUntilReplaced()
             return self._say(Reason.STALE_DEADLINE, stale, stays, action=take_off_stamp(claim))
-        return self._say(Reason.REPLACING, *self._progress(), action=mark_next(command))
+        mark = mark_next(command)
+        if (refused := self._refusal(mark)) is not None:
+            facts, action = (refused, self._rolled_back()), roll_back(claim)
+            return self._say(Reason.DISRUPTION_CANCELLED, *facts, action=action)
+        return self._say(Reason.REPLACING, *self._progress(), action=mark)
+
+    def _refusal(self, mark: Patch | None) -> Fact | None:
+        """Of a mark without which it cannot go on; the plan waits before it is tried again."""
+        refusal = self._refused.get(mark.uid) if mark is not None else None
+        if mark is None or refusal is None or refusal.retry_at <= self._now:
+            return None
+        if refusal.subresource != mark.subresource:
+            return None
+        return StartRefused(mark.resource.kind, mark.name, refusal.message)
 
     def _failed(self, why: Fact) -> Verdict:
         forgotten_at = failures_of(self._claim).forgotten_at

@@ -194,12 +194,13 @@ def add_replacements(command: Command, more: Iterable[str]) -> Patch:
     return patch(command.claim, {"annotations": mark})
 
 
-def mark_next(command: Command) -> Action | None:
+def mark_next(command: Command) -> Patch | None:
     """The next mark that is missing: the taint, then the condition; None: all are there."""
     assert command.node is not None, "a command without a Node is rolled back"
-    if not is_closed(command.node):
-        return taint_disrupted(command.node)
-    return claim_status(command.claim, says_reason(command.reason))
+    mark: Patch | None = taint_disrupted(command.node)
+    if is_closed(command.node):
+        mark = claim_status(command.claim, says_reason(command.reason))
+    return msgspec.structs.replace(mark, begins=True) if mark is not None else None
 
 
 def says_reason(reason: str, message: str = "") -> Wanted:

@@ -8,12 +8,13 @@ restart learns it again from the cluster and the cloud.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
+from tenure.model.api.meta import ApiObject
 from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance
 from tenure.model.cloud.offering import InstanceType, OfferingKey
@@ -49,6 +50,8 @@ class WriteRefusal(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     at: datetime
     retry_at: datetime
+    #: Of the object; empty: the object itself.
+    subresource: str = ""
 
 
 class ClaimRefusal(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,7 +198,14 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     served_claims: Mapping[str, frozenset[str]] = {}
     #: By pod UID, until a claim was created for the pod.
     refused_claims: Mapping[str, ClaimRefusal] = {}
-    #: By the UID of the claim or pool that was to be written, until the write succeeds.
+    #: By the UID of the claim, Node or pool that was to be written, until the write succeeds.
     refused_starts: Mapping[str, WriteRefusal] = {}
     #: By node class key; types of such a class are not listed above until it is asked again.
     refused_classes: Mapping[str, ClassRefusal] = {}
+
+    def refusals_of(self, things: Iterable[ApiObject]) -> dict[str, WriteRefusal]:
+        """By UID: of those whose last write for a disruption was refused."""
+        if not self.refused_starts:
+            return {}  # Nearly always.
+        uids = {thing.uid for thing in things}
+        return {uid: self.refused_starts[uid] for uid in sorted(uids & self.refused_starts.keys())}

@@ -114,7 +114,7 @@ class Verbs:
     def refused(self, action: Action, why: str) -> None:
         """By the API server or the guard, and it may well be so again."""
         if isinstance(action, Patch) and action.begins:
-            self._observations.refused_starts.refused(action.uid, why, self._clock.now())
+            self._observations.refused_starts.refused(action, why, self._clock.now())
 
     async def look(
         self, resource: Resource, name: str, namespace: str = "", *, uid: str = ""
@@ -154,7 +154,7 @@ class Verbs:
                 self.refused(action, error.message)
             raise
         if action.begins:
-            self._observations.refused_starts.written(action.uid)
+            self._observations.refused_starts.written(action)
         item = decode(action.resource, answer)
         if item.deleting and not item.metadata.finalizers:
             # The last finalizer's end is the object's end: there is no newer version of it.

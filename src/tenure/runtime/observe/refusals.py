@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from tenure.core.decision import Patch
 from tenure.core.provision.placement import BATCH
 from tenure.errors import shown
 from tenure.model.api.meta import ApiObject
@@ -22,17 +23,25 @@ PAUSE_MAX: Final = timedelta(minutes=30)
 class RefusedStarts:
     def __init__(self, noted: Noted) -> None:
         self._noted = noted
-        #: By the UID of the claim or pool.
+        #: By the UID of the claim, Node or pool.
         self.by_uid: dict[str, WriteRefusal] = {}
 
-    def refused(self, uid: str, message: str, now: datetime) -> None:
-        last = self.by_uid.get(uid)
+    def refused(self, action: Patch, message: str, now: datetime) -> None:
+        last = self.by_uid.get(action.uid)
         pause = min(2 * (last.retry_at - last.at), PAUSE_MAX) if last is not None else PAUSE_MIN
-        self.by_uid[uid] = WriteRefusal(message=shown(message), at=now, retry_at=now + pause)
+        self.by_uid[action.uid] = WriteRefusal(
+            message=shown(message),
+            at=now,
+            retry_at=now + pause,
+            subresource=action.subresource,
+        )
         self._noted.note(BATCH)
 
-    def written(self, uid: str) -> None:
-        if self.by_uid.pop(uid, None) is not None:
+    def written(self, action: Patch) -> None:
+        """Its status may still be refused where the object itself is written, and the reverse."""
+        last = self.by_uid.get(action.uid)
+        if last is not None and last.subresource == action.subresource:
+            del self.by_uid[action.uid]
             self._noted.note(BATCH)
 
     def clock_stepped(self, step: timedelta) -> None:
