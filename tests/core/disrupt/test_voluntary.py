@@ -722,11 +722,15 @@ FORBIDDEN_FOR_NOW: dict[str, Any] = {"expected_pods": 3, "current_healthy": 2, "
 
 
 def waiting_for_a_pdb(*extra: Any, pool: NodePool) -> Verdict:
+    return about(all_waiting_for_a_pdb(*extra, pool=pool), "NodeClaim/a")
+
+
+def all_waiting_for_a_pdb(*extra: Any, pool: NodePool) -> list[Verdict]:
     """A drifted node whose replacement is up; a PDB has no room for its pod just now."""
     claim, _, *new = going("Drifted", conditions=[condition("Expired", at=ago(60))])
     pod = a_pod("kept", conditions=[condition("Ready")])
     objects = (claim, a_node(taints=(DISRUPTED,)), *new, pod, a_pdb(**FORBIDDEN_FOR_NOW))
-    return on_claim(pool, *objects, *extra)
+    return verdicts(pool, *objects, *extra)
 
 
 def test_expiration_that_waits_for_nothing_does_not_wait_for_another_command() -> None:
@@ -750,6 +754,15 @@ def test_expiration_that_waits_for_nothing_does_not_wait_for_initialization(stag
     claim = a_claim(stage=stage, conditions=[condition("Expired")], spec={"expire_after": "10m"})
     told = on_claim(a_pool(disruption=ALWAYS), claim, a_node(), a_pod())
     assert told.reason is Reason.EXPIRATION_FORCED
+
+
+def test_a_command_that_may_be_taken_over_later_is_evaluated_again_then() -> None:
+    """Whatever is said of the command itself: Always does not wait for that."""
+    dates = [{"from": "2026-03-02T00:00:00Z", "until": "2026-03-02T13:00:00Z"}]
+    window = a_window(actions=["Expiration"], dates=dates)
+    found = all_waiting_for_a_pdb(window, pool=a_pool(disruption=ALWAYS))
+    assert about(found, "NodeClaim/a").reason is Reason.DISRUPTION_BLOCKED
+    assert about(found, "NodePool/general").recheck_at == ahead(3600)
 
 
 def test_a_command_goes_on_as_a_repair_when_its_node_becomes_unhealthy() -> None:

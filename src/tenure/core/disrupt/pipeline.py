@@ -33,7 +33,7 @@ from tenure.core.marks.starts import record
 from tenure.core.protect.protection import CREATION
 from tenure.core.provision.placement import CLUSTER, affects_capacity, observes_capacity
 from tenure.core.reasons import Reason
-from tenure.core.verdicts import say
+from tenure.core.verdicts import no_later, say
 from tenure.model.api.meta import earlier, later
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODES, POD_DISRUPTION_BUDGETS, PODS
 from tenure.model.settings import Settings
@@ -139,6 +139,7 @@ class _Pass:
                 waiting.setdefault(one.pool.pool.name, []).append(waits)
         for pool, found in pairs:
             verdict = self._watched(pool, found, waiting.get(pool.pool.name, ()))
+            verdict = no_later(verdict, planner.look_again.get(pool.pool.name))
             starts = planner.starts.get(pool.pool.name, ())
             action = record(pool.pool, starts) if starts else None
             yield msgspec.structs.replace(verdict, action=action)

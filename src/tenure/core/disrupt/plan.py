@@ -147,6 +147,8 @@ class Planner:
         self._planned = ""
         #: By pool: starts that have to be recorded before they are committed.
         self.starts: dict[str, list[DisruptionStart]] = {}
+        #: By pool: when a command under way may be taken over that may not now.
+        self.look_again: dict[str, datetime] = {}
         #: By claim: when the first of the gates that block it may let it pass.
         self._opens_at: dict[str, datetime] = {}
 
@@ -262,14 +264,23 @@ class Planner:
         facts = self._facts(one)
         fleet = one.pool.fleet.before_terminating(candidate.node.name)
         facts = msgspec.structs.replace(facts, fleet=fleet)
-        operation, only = candidate.operation, _BEFORE_PLAN
-        if first_blocked(operation, facts, self._settings, self._now, only=only):
+        operation = candidate.operation
+        blocked = first_blocked(operation, facts, self._settings, self._now, only=_BEFORE_PLAN)
+        if blocked is not None:
+            self._look_again(one, blocked.recheck_at)
             return None
-        if candidate.operation is Operation.EXPIRATION:
+        if operation is Operation.EXPIRATION:
             return self._expire(one)
         why = (*candidate.why, CommandTakenOver(reason_of(claim)))
         action = take_over(claim, reason, candidate.marks)
-        return _say(claim, Reason.REPLACING, *why, action=action)
+        at = changes_at(operation, facts, self._now)
+        return _say(claim, Reason.REPLACING, *why, action=action, recheck_at=at)
+
+    def _look_again(self, one: Wanted, at: datetime | None) -> None:
+        """Something else is said of its claim: so its pool is evaluated again then."""
+        if at is not None:
+            name = one.pool.pool.name
+            self.look_again[name] = min(at, self.look_again.get(name, at))
 
     # -- the gates, for the first time -------------------------------------------------
 
