@@ -7,20 +7,34 @@ from typing import Any
 
 import pytest
 
+from tenure.core.decider import AnyDecider
 from tenure.core.decision import Delete, Ground, Patch, Verdict
+from tenure.core.disrupt.orchestrate import ReplacementDecider
+from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.marks.interruption import Interruption, interruption_of
 from tenure.core.notice.facts import InstanceTakenBack, InterruptionLate
 from tenure.core.notice.interruption import USUAL_GRACE, InterruptionDecider
 from tenure.core.reasons import Reason
+from tenure.core.repair.decider import RepairDecider
 from tenure.model.api.meta import format_time
-from tenure.model.api.names import INTERRUPTION, TERMINATION_TIMESTAMP
+from tenure.model.api.names import (
+    DISRUPTION_REASON,
+    INTERRUPTION,
+    REPLACED_BY,
+    REPLACES,
+    TERMINATION_TIMESTAMP,
+)
 from tenure.model.snapshot.observations import Announcement
 from tests.core.build import (
+    INITIALIZED,
+    LAUNCHED,
     NOW,
     OURS,
     a_claim,
+    a_class,
     a_leaving_claim,
     a_node,
+    a_pool,
     about,
     ago,
     ahead,
@@ -29,6 +43,7 @@ from tests.core.build import (
     evaluated,
     fact_of,
     said,
+    types,
 )
 from tests.properties.clusters import FOREIGN
 
@@ -171,6 +186,22 @@ def test_a_mark_whose_stamp_was_taken_off_gets_another() -> None:
 
 
 # -- what changes nothing --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("decider", [RepairDecider(), ReplacementDecider(), DisruptionDecider()])
+@pytest.mark.parametrize("replacement", [None, LAUNCHED, INITIALIZED])
+def test_nothing_else_acts_on_it_until_it_is_deleted(
+    decider: AnyDecider, replacement: int | None
+) -> None:
+    """Its deadline is not stale, and a command that was begun before does not go on."""
+    marks, more = {**MARK, **STAMP}, []
+    if replacement is not None:
+        marks |= {REPLACED_BY: "b", DISRUPTION_REASON: "Drifted"}
+        more = [a_claim("b", stage=replacement, annotations={REPLACES: "uid-a"})]
+    claim = a_claim(annotations=marks, conditions=[condition("Drifted")])
+    objects = [a_class(), a_pool(disruption={"budgets": []}), claim, a_node(), *more]
+    found = evaluated(decider, *objects, instance_types=types())
+    assert [one for one in found if str(one.subject) == "NodeClaim/a"] == []
 
 
 @pytest.mark.parametrize("seconds", [0, 1, 3600])

@@ -16,6 +16,7 @@ from tenure.core.disrupt.method import Method, Methods, Watch
 from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.gates.fleet import PoolFleet, fleet_of
 from tenure.core.marks.command import is_replaced, reason_of, replacements_by_uid
+from tenure.core.marks.interruption import is_interrupted
 from tenure.core.marks.ownership import room_of
 from tenure.core.terminate.drain import drain_until
 from tenure.core.terminate.pods import DrainView
@@ -85,8 +86,9 @@ def candidates_in(
 
 def _may_begin(claim: NodeClaim, method: Method, watch: Watch) -> bool:
     """Not one that is terminating, or has a command under way that the method does not take over."""
-    if claim.deleting or not is_replaced(claim):
-        return not claim.deleting
+    terminates = claim.deleting or is_interrupted(claim)
+    if terminates or not is_replaced(claim):
+        return not terminates
     own = reason_of(claim) == method.traits.reason
     return watch.takes_over and (method.traits.voluntary or not own)
 

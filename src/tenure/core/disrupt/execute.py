@@ -72,6 +72,7 @@ from tenure.core.marks.command import (
     roll_back,
 )
 from tenure.core.marks.deadline import grace_period, written_between
+from tenure.core.marks.interruption import is_interrupted
 from tenure.core.marks.stamp import stamp_claim, take_off_stamp
 from tenure.core.provision.demand import is_reschedulable
 from tenure.core.reasons import Reason
@@ -114,7 +115,7 @@ def ready_commands(methods: Methods, snapshot: Snapshot) -> Iterator[Ready]:
     for command in commands_under_way(snapshot):
         claim, node = command.claim, command.node
         complete = command.complete and is_readable(command, snapshot)
-        if not claim.deleting and node is not None and complete:
+        if not (claim.deleting or is_interrupted(claim)) and node is not None and complete:
             yield Ready(methods.under_way(command, snapshot), facts_of(claim, node, snapshot))
 
 

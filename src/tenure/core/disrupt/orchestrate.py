@@ -61,6 +61,7 @@ from tenure.core.marks.command import (
     replaced_uids,
     roll_back,
 )
+from tenure.core.marks.interruption import is_interrupted
 from tenure.core.marks.ownership import claims_touched, is_ours
 from tenure.core.marks.stamp import stale_stamp, take_off_stamp
 from tenure.core.provision.placement import BATCH
@@ -114,8 +115,8 @@ class ReplacementDecider:
 
     def view(self, snapshot: Snapshot, key: str) -> UnderWay | None:
         claim = snapshot.claims.get(key)
-        if claim is None or claim.deleting:
-            return None
+        if claim is None or claim.deleting or is_interrupted(claim):
+            return None  # An interrupted one is about to be deleted, and has marks of its own.
         nodes = snapshot.nodes_with_provider(claim.provider_id)
         if not is_marked(claim, nodes.values()) or not is_ours(claim, snapshot):
             return None

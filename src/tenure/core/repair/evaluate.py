@@ -38,6 +38,7 @@ from tenure.core.health.readiness import TIMEOUTS, Boot, Stage
 from tenure.core.health.rules import FORCEFUL, UnhealthyCondition
 from tenure.core.marks.command import is_commanded, is_replaced, is_replacement
 from tenure.core.marks.deadline import deadline_of, hurried_until, hurry, stamp_of
+from tenure.core.marks.interruption import is_interrupted
 from tenure.core.marks.ownership import LOST, claim_status
 from tenure.core.marks.reboot import MOST, changes_at, is_spared, recent
 from tenure.core.marks.repaired import repair_mark
@@ -154,7 +155,7 @@ class _Evaluation:
             return
         verdict = self._lost(member) or self._coming_up(member, health)
         verdict = self._initializing(member, health, verdict)
-        if not claim.deleting and claim.termination_stamp is not None:
+        if _has_stale_stamp(claim):
             stale = _stale(claim)
             if verdict is None:
                 verdict = stale
@@ -389,6 +390,12 @@ def _operation(cause: Cause) -> Operation:
 def _has_pods(member: Member) -> bool:
     """Whether there may be pods that a deadline would end the wait for."""
     return member.claim.registered and member.node is not None
+
+
+def _has_stale_stamp(claim: NodeClaim) -> bool:
+    """That of an interruption is written before the claim is deleted."""
+    stamped = claim.termination_stamp is not None
+    return stamped and not claim.deleting and not is_interrupted(claim)
 
 
 def _stale(claim: NodeClaim) -> Verdict:
