@@ -17,6 +17,7 @@ from tests.snapshots import snapshot_with
 
 HOUR = timedelta(hours=1)
 IN_A = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["a"]}]}
+IN_B = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["b"]}]}
 
 
 def left(*budgets: dict[str, Any], leaving: str = "") -> dict[str, Remaining]:
@@ -52,6 +53,23 @@ def test_groups_add_up_and_what_a_budget_does_not_select_is_not_limited(
     budget: dict[str, Any], leaving: str, nodes: int
 ) -> None:
     assert {one.nodes for one in left(budget, leaving=leaving).values()} == {nodes}
+
+
+@pytest.mark.parametrize(
+    ("budgets", "leaving", "nodes"),
+    [
+        pytest.param([("0", IN_A), ("0", IN_B)], "", 0, id="every node is held by one of them"),
+        pytest.param([("1", IN_A), ("0", IN_B)], "", 1, id="one of zone a"),
+        pytest.param([("1", IN_A), ("1", IN_B)], "a0", 1, id="one of zone b, a is used up"),
+        pytest.param([("9", None), ("0", IN_B)], "", 4, id="no more than there are"),
+        pytest.param([("3", None), ("0", IN_A)], "", 2, id="the other zone"),
+    ],
+)
+def test_a_node_that_one_budget_holds_is_none_that_another_lets_go(
+    budgets: list[tuple[str, Any]], leaving: str, nodes: int
+) -> None:
+    blocks = [{"nodes": n} | ({"selector": s} if s is not None else {}) for n, s in budgets]
+    assert {one.nodes for one in left(*blocks, leaving=leaving).values()} == {nodes}
 
 
 def test_a_budget_counts_for_its_reasons_and_says_when_that_changes() -> None:
