@@ -19,7 +19,14 @@ from tenure.core.pool.status import PoolDecider
 from tenure.core.reasons import Reason
 from tenure.core.writes import delete_claim
 from tenure.model.api.meta import Condition, format_time
-from tenure.model.api.names import DISRUPTION_REASON, INITIALIZED, NODEPOOL, REPLACED_BY, ZONE
+from tenure.model.api.names import (
+    DISRUPTION_REASON,
+    INITIALIZED,
+    NODEPOOL,
+    REPLACED_BY,
+    REPLACES,
+    ZONE,
+)
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import STARTS_MAX, NodePool
 from tenure.model.snapshot.observations import Observations
@@ -240,6 +247,29 @@ def test_a_departure_counts_beside_an_older_start_of_the_same_claim() -> None:
     snapshot = snapshot_with(a_class(), pool, gone, a_node("node-a", claim="a"))
     found = kept(pool, departures_in(pool, snapshot), NOW)
     assert [one.at for one in found] == [format_time(ago(50 * 60)), format_time(NOW)]
+
+
+@pytest.mark.parametrize(
+    ("old", "recorded"),
+    [
+        pytest.param({}, False, id="the old node stays"),
+        pytest.param({"annotations": {REPLACED_BY: "b"}}, True, id="its command counts on it"),
+        pytest.param(
+            {
+                "annotations": {REPLACED_BY: "b", DISRUPTION_REASON: "Drifted"},
+                "deletion_timestamp": ago(9),
+            },
+            True,
+            id="pods have come, or will",
+        ),
+    ],
+)
+def test_the_removal_of_a_left_over_replacement_is_no_start(
+    old: dict[str, Any], recorded: bool
+) -> None:
+    leaving = a_claim("b", annotations={REPLACES: "uid-a"}, deletion_timestamp=ago(5))
+    found = status(the_pool(), a_claim("a", **old), leaving).get("disruptionStarts")
+    assert found == ([start("b", ago(5), "Deleted")] if recorded else None)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ module is its only owner. The rules:
   is fresh (``COMMITTED_WITHIN``). A crash in between counts one start too many, never one too few.
 * So a start counts for its span and this little longer. After that it is recorded anew.
 * A departure that no budget blocks (forceful repair, a deletion by a user) is recorded when it is
-  seen, under the instant when it began.
+  seen, under the instant when it began. That of a left-over replacement is none.
 * A start without a readable instant, or with one ahead of every clock, closes the budgets with
   ``within``. It is rewritten to begin now: its effect ends with the span.
 * A pool without such a budget records nothing.
@@ -27,6 +27,8 @@ from tenure.core.marks.command import (
     disrupted_since,
     is_commanded,
     is_replaced,
+    names_replacement,
+    replaced_uids,
 )
 from tenure.core.marks.ownership import is_ours, uses_budgets
 from tenure.errors import SpecError
@@ -109,6 +111,8 @@ def _departures(
         commanded = is_commanded(claim) or is_replaced(claim)
         if commanded or not (counts or claim.rebooting) or not is_ours(claim, snapshot):
             continue
+        if _is_left_over(claim, snapshot):
+            continue
         at = claim.metadata.deletion_timestamp
         if at is None and claim.rebooting:
             at = disrupted_since(claim)
@@ -116,6 +120,15 @@ def _departures(
             labels = next((nodes[name].labels for name in sorted(nodes)), claim.labels)
             start = new_start(pool, claim, _why(claim), labels)
             yield msgspec.structs.replace(start, at=format_time(at))
+
+
+def _is_left_over(claim: NodeClaim, snapshot: Snapshot) -> bool:
+    """Whether it was launched to replace a node of its pool that stays: it goes without its pods
+    ever having come, and no budget is asked."""
+    uids = frozenset(replaced_uids(claim))
+    of_pool = snapshot.claims_of_pool(claim.pool_name).values() if uids else ()
+    found = [one for one in of_pool if one.uid in uids]
+    return bool(found) and not any(one.deleting or names_replacement(one, claim) for one in found)
 
 
 def _why(claim: NodeClaim) -> str:
