@@ -131,6 +131,10 @@ def _for_pool(pool: NodePool) -> Iterator[Finding]:
     if ttl is not None and ttl != NEVER and parse_duration(ttl).timedelta < QUICKEST_BOOT:
         message = f"{ttl} is less than most nodes need to become Ready"
         yield Finding(Code.TTL_SHORT, "spec.template.spec.readinessTTL", message)
+    age = _template(pool).expire_after
+    if age is not None and age != NEVER and not parse_duration(age):
+        message = f"{age} is no time in which a node could be used: its nodes never expire"
+        yield Finding(Code.NEVER_EXPIRES, "spec.template.spec.expireAfter", message)
     if (period := _template(pool).termination_grace_period) is not None:
         yield Finding(
             Code.PERIOD_DRIFTS_NODES,

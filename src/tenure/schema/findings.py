@@ -39,6 +39,7 @@ class Code(StrEnum):
     DATES_PAST = "DatesPast"
     STATUS_MISSING = "StatusMissing"
     TTL_SHORT = "TTLShort"
+    NEVER_EXPIRES = "NeverExpires"
     NEVER_ACTIVE = "NeverActive"
     ALWAYS_ACTIVE = "AlwaysActive"
     SELECTS_NO_NODE = "SelectsNoNode"
@@ -133,6 +134,11 @@ CODES: Final[dict[Code, CodeInfo]] = {
         "`readinessTTL` is below 1m: few nodes are Ready that soon, and those that are not are "
         "deleted. After three in a row the pool's launches back off.",
         "Write a time that the slowest node needs, or leave it out: 15m.",
+    ),
+    Code.NEVER_EXPIRES: CodeInfo(
+        _WARNING,
+        "`expireAfter` is zero: its nodes never expire. Karpenter would delete each of them at once.",
+        "Write Never if that is meant, else a time, for example 720h.",
     ),
     Code.NEVER_ACTIVE: CodeInfo(
         _WARNING,

@@ -236,6 +236,9 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
     ("a limit below zero", [a_pool(limits={"cpu": "-1"})], ["LimitBelowZero"]),
     ("a TTL that no node meets", [a_pool(template={"readinessTTL": "5s"})], ["TTLShort"]),
     ("a TTL that quick nodes meet", [a_pool(template={"readinessTTL": "1m"})], []),
+    ("no time at all", [a_pool(template={"expireAfter": "0s"})], ["NeverExpires"]),
+    ("no time in two units", [a_pool(template={"expireAfter": "0h0m"})], ["NeverExpires"]),
+    ("no expiration", [a_pool(template={"expireAfter": "Never"})], []),
     ("what does nothing yet", [a_pool(replicas=3)], ["DoesNothingYet"]),
     (
         "consolidation and expiry as Karpenter's users write them",
