@@ -18,6 +18,7 @@ from tenure.model.api.resource import (
     MAINTENANCE_WINDOWS,
     NODE_CLAIMS,
     NODE_POOLS,
+    NODES,
     PODS,
 )
 from tenure.model.settings import Settings

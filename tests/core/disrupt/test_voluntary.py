@@ -30,6 +30,7 @@ from tenure.core.disrupt.facts import (
 )
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
+from tenure.core.disrupt.plan import places_in_quota
 from tenure.core.gates.facts import DrainUnbounded, WindowClosesTooSoon
 from tenure.core.gates.gates import Gate
 from tenure.core.marks.command import begin
@@ -285,6 +286,25 @@ def test_a_candidate_whose_write_was_refused_waits_and_others_go_on(
     other = full("Drifted", "b", labels={NODEPOOL: "bbb"})
     assert on_claim(*objects, *other, name="b", **known).reason is Reason.REPLACING
     assert on_claim(*objects, now=ahead(50), **known).reason is Reason.REPLACING
+
+
+@pytest.mark.parametrize("minute", range(5))
+def test_a_pool_whose_pods_fit_nowhere_delays_no_other_pool(minute: int) -> None:
+    """In each minute a few candidates are planned; those of the other pool have waited for longer."""
+    objects: list[Any] = [a_pool("aaa", disruption=ANY), a_pool("bbb", disruption=ANY)]
+    for number in range(40):
+        name = f"a{number:02}"
+        claim, node, _ = full("Drifted", name, labels={NODEPOOL: "aaa"}, since=500)
+        huge = a_pod(f"web-{name}", node=f"node-{name}", requests={"cpu": "999"})
+        objects += [claim, node, huge]
+    other = full("Drifted", "b", labels={NODEPOOL: "bbb"})
+    told = on_claim(*objects, *other, name="b", now=ahead(60 * minute))
+    assert told.reason is Reason.REPLACING
+
+
+def test_the_first_of_each_pool_are_planned_before_the_second_of_any() -> None:
+    assert places_in_quota("aaabbc") == [0, 3, 5, 1, 4, 2]
+    assert places_in_quota("aaa") == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

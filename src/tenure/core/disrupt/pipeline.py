@@ -25,7 +25,7 @@ from tenure.core.disrupt.leftover import LeftOver, left_over_verdict, left_overs
 from tenure.core.disrupt.method import Due, Methods, Watch
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.passes import Pass
-from tenure.core.disrupt.plan import Planner, PlanningQuota, Wanted
+from tenure.core.disrupt.plan import Planner, PlanningQuota, Wanted, places_in_quota
 from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
 from tenure.core.gates.gates import PAUSE_MAX
 from tenure.core.marks.command import is_replaced
@@ -215,6 +215,7 @@ class _Pass:
         of = (one for one in self._view.ready if one.under_way.command.claim.name not in taken_over)
         found = tuple(of)
         quota = PlanningQuota(len(found), self._now)
-        for index, ready in enumerate(found):
+        places = places_in_quota(one.under_way.command.claim.pool_name for one in found)
+        for place, ready in zip(places, found, strict=True):
             execution = Execution(ready, self._view.ready_pools, self._shared)
-            yield from execution.verdicts() if quota.has(index) else execution.waits(quota.next_at)
+            yield from execution.verdicts() if quota.has(place) else execution.waits(quota.next_at)

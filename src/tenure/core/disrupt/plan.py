@@ -106,6 +106,22 @@ class PlanningQuota:
         return index < FIRST or self.turn <= index < self.turn + FIRST
 
 
+def places_in_quota(pools: Iterable[str]) -> list[int]:
+    """Of candidates of these pools: the first of each pool come before the second of any.
+
+    Else a pool whose plans come to nothing, for want of capacity, would delay all others.
+    """
+    before: Counter[str] = Counter()
+    ranked: list[tuple[int, int]] = []
+    for index, pool in enumerate(pools):
+        ranked.append((before[pool], index))
+        before[pool] += 1
+    places = [0] * len(ranked)
+    for place, (_, index) in enumerate(sorted(ranked)):
+        places[index] = place
+    return places
+
+
 class Wanted(msgspec.Struct, frozen=True):
     """A candidate, and what its disruption depends on."""
 
@@ -166,11 +182,12 @@ class Planner:
             else:
                 free.append((one, way, blocked))
         quota, before = PlanningQuota(len(free), self._now), self._started.copy()
-        for index, (one, way, blocked) in enumerate(free):
+        places = places_in_quota(one.pool.pool.name for one, _, _ in free)
+        for place, (one, way, blocked) in zip(places, free, strict=True):
             found: tuple[Wanted | None, Sequence[Verdict]] = way, blocked
             if self._started[one.pool.pool.name] != before[one.pool.pool.name]:
                 found = self._first_way(one, passed=way)
-            yield one, tuple(self._of_free(one, *found, quota, index))
+            yield one, tuple(self._of_free(one, *found, quota, place))
 
     def _first_way(
         self, one: Wanted, passed: Wanted | None = None
