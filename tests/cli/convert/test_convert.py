@@ -220,6 +220,14 @@ def test_what_is_false_or_zero_is_reported_too() -> None:
     ]
 
 
+def test_nodes_that_expired_at_once_are_reported() -> None:
+    """``expireAfter: 0s`` is accepted, and means never."""
+    done = converted(a_provisioner(ttlSecondsUntilExpired=0))
+    assert ("NoSuccessor", "spec.ttlSecondsUntilExpired") in codes(done)
+    done = converted(a_provisioner(ttlSecondsUntilExpired=1))
+    assert not any(code == "NoSuccessor" for code, _ in codes(done))
+
+
 # -- what cannot be converted --------------------------------------------------------------
 
 

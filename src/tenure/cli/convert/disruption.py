@@ -9,7 +9,7 @@ from tenure.cli.convert.conversion import Conversion
 from tenure.cli.convert.fields import Fields
 from tenure.cli.convert.report import Code
 from tenure.errors import SpecError
-from tenure.model.values.duration import NEVER
+from tenure.model.values.duration import NEVER, parse_duration
 from tenure.schema.structure.crd import CUSTOM_KINDS
 from tenure.schema.structure.validate import schema_for
 
@@ -47,6 +47,9 @@ def _expiration(done: Conversion, spec: Fields, *, is_old: bool) -> None:
         found = NEVER if is_old else _default("template", "spec", "expireAfter")
         why = "without ttlSecondsUntilExpired no node expired" if is_old else "the default"
         done.note(Code.WRITTEN_OUT, f"{_EXPIRE} is {found}: {why}")
+    elif found != NEVER and not parse_duration(found):
+        message = f"expired each node at once; with {_EXPIRE} {found} no node expires"
+        done.note(Code.NO_SUCCESSOR, message, origin)
     done.put(_EXPIRE, found, origin)
 
 
