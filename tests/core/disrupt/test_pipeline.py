@@ -17,7 +17,7 @@ from tenure.core.disrupt.facts import (
     ReplacementsCreated,
 )
 from tenure.core.disrupt.pipeline import DisruptionDecider
-from tenure.core.disrupt.plan import FIRST
+from tenure.core.disrupt.planning.quota import FIRST
 from tenure.core.gates.facts import BudgetUse, DrainUnbounded, PoolPauses
 from tenure.core.launchbreaker.ledger import Entry, Kept, written
 from tenure.core.launchbreaker.owners import owner_of

@@ -30,7 +30,7 @@ from tenure.core.disrupt.facts import (
 )
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
-from tenure.core.disrupt.plan import places_in_quota
+from tenure.core.disrupt.planning.quota import places_in_quota
 from tenure.core.gates.facts import DrainUnbounded, WindowClosesTooSoon
 from tenure.core.gates.gates import Gate
 from tenure.core.marks.command import begin

@@ -1,6 +1,6 @@
 """Decides which nodes are disrupted, for which reason, and when.
 
-The walk of a command: ``methods`` → ``core/gates`` → ``simulate`` → ``plan`` (launch, mark) →
+The walk of a command: ``methods`` → ``planning`` (gates, plan, launch, mark; asks ``simulate``) →
 ``orchestrate`` (wait, roll back) → ``core/gates`` → ``execute`` (stamp, delete).
 
 ``core/marks/command`` and ``core/gates`` are for every room that disrupts.

@@ -12,7 +12,7 @@ from itertools import chain
 
 import msgspec
 
-from tenure.core.disrupt.method import Method, Methods, Watch
+from tenure.core.disrupt.method import Candidate, Method, Methods, Watch
 from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.gates.fleet import PoolFleet, fleet_of
 from tenure.core.marks.command import is_replaced, reason_of, replacements_by_uid
@@ -52,6 +52,33 @@ class PoolCandidates(msgspec.Struct, frozen=True, kw_only=True):
     pauses: tuple[tuple[datetime, str], ...] = ()
     #: By UID: of its claims, their Nodes and itself, whose last write for a disruption was refused.
     refused: Mapping[str, WriteRefusal] = {}
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """A candidate, and what its disruption depends on."""
+
+    method: Method
+    candidate: Candidate
+    pool: PoolCandidates
+    #: The index of the method in the list.
+    order: int
+    #: The same node, as later methods want it.
+    others: tuple[Wanted, ...] = ()
+
+    @property
+    def claim(self) -> NodeClaim:
+        return self.candidate.claim
+
+    @property
+    def facts(self) -> NodeFacts:
+        return self.pool.nodes[self.claim.name]
+
+    @property
+    def sort_key(self) -> tuple[bool, int, float, int, str]:
+        """A node whose replacements exist comes first: they were launched before a crash."""
+        facts, node = self.facts, self.candidate.node
+        pods, launched_ = facts.drain.pods, bool(facts.replacements)
+        return not launched_, self.order, -self.candidate.rank, len(pods), node.name
 
 
 def candidates_in(

@@ -3,7 +3,7 @@
 One way for every method (``methods``): candidates → gates → plan → launch replacements → mark. From
 there ``orchestrate`` waits until the replacements are initialized, and ``execute`` terminates.
 Of two methods that want the same node, the first that no gate blocks has it. Candidates are planned
-in the order of the methods, then of their rank (``plan``). Replacements without a command are removed
+in the order of the methods, then of their rank (``planning``). Replacements without a command are removed
 (``leftover``). Every pool with nodes that a method watches has one verdict, too, that says when to
 evaluate it again.
 """
@@ -18,14 +18,18 @@ from functools import partial
 import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.disrupt.candidates import PoolCandidates, candidates_in
+from tenure.core.disrupt.candidates import PoolCandidates, Wanted, candidates_in
 from tenure.core.disrupt.execute import Execution, Ready, ReadyPool, pools_of, ready_commands
 from tenure.core.disrupt.facts import CandidatesWait, NodesWatched
 from tenure.core.disrupt.leftover import LeftOver, left_over_verdict, left_overs
 from tenure.core.disrupt.method import Due, Methods, Watch
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.passes import Pass
-from tenure.core.disrupt.plan import Planner, PlanningQuota, Wanted, places_in_quota
+from tenure.core.disrupt.planning.gating import Gating
+from tenure.core.disrupt.planning.plan import Planner
+from tenure.core.disrupt.planning.quota import PlanningQuota, places_in_quota
+from tenure.core.disrupt.planning.recording import Recording
+from tenure.core.disrupt.planning.takeover import taken_over
 from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
 from tenure.core.gates.gates import PAUSE_MAX
 from tenure.core.marks.command import is_replaced
@@ -126,21 +130,23 @@ class _Pass:
         ]
         pairs = list(zip(self._view.pools, due, strict=True))
         wanted = [one for pool, found in pairs for one in self._wanted(pool, found)]
-        planner = Planner(self._shared)
-        taken_over = planner.taken_over(one for one in wanted if is_replaced(one.claim))
-        yield from (verdict for said in taken_over.values() for verdict in said)
-        yield from self._carried_out(taken_over.keys())
+        gating = Gating(self._shared)
+        begun = taken_over((one for one in wanted if is_replaced(one.claim)), gating, self._shared)
+        yield from (verdict for said in begun.values() for verdict in said)
+        yield from self._carried_out(begun.keys())
+        recording = Recording(gating, self._now)
+        planner = Planner(self._shared, gating, recording)
         wanted = [one for one in wanted if not is_replaced(one.claim)]
         waiting: dict[str, list[_Waiting]] = {}
         for one, said in planner.verdicts(wanted):
             yield from said
             if one.method.traits.voluntary and _waits(said):
-                waits = (said[0], planner.next_chance(said[0]))
+                waits = (said[0], gating.next_chance(said[0]))
                 waiting.setdefault(one.pool.pool.name, []).append(waits)
         for pool, found in pairs:
             verdict = self._watched(pool, found, waiting.get(pool.pool.name, ()))
-            verdict = no_later(verdict, planner.look_again.get(pool.pool.name))
-            starts = planner.starts.get(pool.pool.name, ())
+            verdict = no_later(verdict, gating.recheck_at.get(pool.pool.name))
+            starts = recording.starts.get(pool.pool.name, ())
             action = record(pool.pool, starts) if starts else None
             yield msgspec.structs.replace(verdict, action=action)
         if not planner.has_planned:

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import count
 
 from tenure.core.disrupt.launchtimes import launch_times
-from tenure.core.disrupt.plan import FIRST, PlanningQuota
+from tenure.core.disrupt.planning.quota import FIRST, PlanningQuota
 from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.forecast.calendar import ForeseenWindow
 from tenure.core.forecast.candidates import Candidacy

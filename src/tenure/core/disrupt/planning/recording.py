@@ -1,0 +1,82 @@
+"""Record a start on its pool before it happens, where a budget counts starts.
+
+So a crash after the start cannot make a budget forget it. A candidate waits while the record is full,
+and after the API server has refused a write for its start.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+
+from tenure.core.decision import Concern, Verdict
+from tenure.core.disrupt.candidates import Wanted
+from tenure.core.disrupt.facts import StartRecorded, StartRefused
+from tenure.core.disrupt.planning.gating import Gating
+from tenure.core.facts import RetriedAt
+from tenure.core.gates.facts import StartsUnreadable
+from tenure.core.gates.gates import ASKED, Blocked, Gate
+from tenure.core.marks.starts import has_velocity, new_start, recorded_at, room_for
+from tenure.core.reasons import Reason
+from tenure.core.verdicts import say
+from tenure.core.writes import subject_of
+from tenure.model.api.nodepool import DisruptionStart
+
+_say = partial(say, Concern.DISRUPTION)
+
+
+class Recording:
+    """Of the starts of one pass."""
+
+    def __init__(self, gating: Gating, now: datetime) -> None:
+        self._gating, self._now = gating, now
+        #: By pool: starts that have to be recorded before they are committed.
+        self.starts: dict[str, list[DisruptionStart]] = {}
+
+    def waits(self, one: Wanted) -> Verdict | None:
+        """Why its start cannot be recorded or written now; None: it can, or need not."""
+        return self._refused(one) or self._full(one)
+
+    def _refused(self, one: Wanted) -> Verdict | None:
+        """Waits after a refused write: its own, or that of the record of its start."""
+        claim, pool = one.claim, one.pool.pool
+        for written in (claim, pool) if self._needs_record(one) else (claim,):
+            refusal = one.pool.refused.get(written.uid)
+            if refusal is not None and self._now < refusal.retry_at:
+                subject = subject_of(written)
+                why = StartRefused(subject.kind, subject.name, refusal.message)
+                facts = (*one.candidate.why, why, RetriedAt(refusal.retry_at))
+                at = refusal.retry_at
+                return _say(claim, Reason.DISRUPTION_WAITS, *facts, recheck_at=at)
+        return None
+
+    def _full(self, one: Wanted) -> Verdict | None:
+        pool = one.pool.pool
+        recorded = len(self.starts.get(pool.name, ()))
+        if not self._needs_record(one) or recorded < room_for(pool):
+            return None
+        at = self._gating.changes_at(one)
+        blocked = Blocked(
+            gate=Gate.BUDGET,
+            reason=Reason.DISRUPTION_BLOCKED,
+            facts=(StartsUnreadable(pool.name),),
+            until=at,
+            recheck_at=at,
+        )
+        return self._gating.blocked(one, blocked)
+
+    def _needs_record(self, one: Wanted) -> bool:
+        claim, pool = one.claim, one.pool.pool
+        paced = Gate.BUDGET in ASKED[one.candidate.operation] and claim.initialized
+        return paced and has_velocity(pool) and recorded_at(pool, claim, self._now) is None
+
+    def record(self, one: Wanted) -> Verdict | None:
+        """Waits for the record of its start, if a budget needs one and it is not there."""
+        claim, pool, candidate = one.claim, one.pool.pool, one.candidate
+        if not self._needs_record(one):
+            return None
+        reason = one.method.traits.reason
+        start = new_start(pool, claim, reason, candidate.node.labels)
+        self.starts.setdefault(pool.name, []).append(start)
+        facts = (*candidate.why, StartRecorded(pool.name))
+        return _say(claim, Reason.REPLACING, *facts)

@@ -1,0 +1,59 @@
+"""Start what needs no replacement: a reboot, and expiration with ``expirationPolicy: Always``."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import partial
+
+import msgspec
+
+from tenure.core.decision import CommandCount, Concern, Decision, Ground, Patch, Verdict
+from tenure.core.disrupt.candidates import Wanted
+from tenure.core.disrupt.facts import RebootCommitted, TerminatingWithin
+from tenure.core.disrupt.planning.gating import Gating
+from tenure.core.disrupt.planning.recording import Recording
+from tenure.core.facts import sentence
+from tenure.core.gates.gates import Operation
+from tenure.core.gates.velocity import fresh_until
+from tenure.core.marks.deadline import grace_period
+from tenure.core.marks.reboot import commit
+from tenure.core.reasons import Reason
+from tenure.core.verdicts import no_later, say
+from tenure.core.writes import as_evaluated, delete_claim
+
+_say = partial(say, Concern.DISRUPTION)
+
+
+def reboot(one: Wanted, gating: Gating, recording: Recording, now: datetime) -> Verdict:
+    """Committed on the claim; ``core/reboot`` carries it out."""
+    claim, candidate = one.claim, one.candidate
+    gating.count(one)
+    if (verdict := recording.record(one)) is not None:
+        return msgspec.structs.replace(verdict, reason=Reason.REBOOT_DUE)
+    bounds = [span for span in (candidate.bound, grace_period(claim)) if span is not None]
+    forceful = candidate.operation is Operation.FORCEFUL_REBOOT
+    bound = timedelta() if forceful else min(bounds, default=None)
+    why = sentence(candidate.why)
+    action = commit(claim, bound, one.method.traits.reason, why, now)
+    if isinstance(action, Patch):
+        action = msgspec.structs.replace(action, begins=True)
+    facts = (*candidate.why, RebootCommitted(candidate.node.name))
+    fresh = fresh_until(one.pool.pool, claim, now)
+    verdict = _say(claim, Reason.REBOOT_DUE, *facts, action=action, recheck_at=fresh)
+    if not isinstance(action, Patch) or not action.subresource or candidate.commits is None:
+        return verdict
+    commits = msgspec.structs.replace(candidate.commits, bound=bound)
+    command = CommandCount(reason=one.method.traits.reason, decision=Decision.REBOOT)
+    return msgspec.structs.replace(verdict, commits=commits, command=command)
+
+
+def expire(one: Wanted, gating: Gating) -> Verdict:
+    """The claim is deleted."""
+    claim, candidate = one.claim, one.candidate
+    gating.count(one)
+    action = delete_claim(claim, Ground.EXPIRED)
+    action = msgspec.structs.replace(action, precondition=as_evaluated(candidate.node))
+    facts = (*candidate.why, TerminatingWithin(grace_period(claim)))
+    verdict = _say(claim, Reason.EXPIRATION_FORCED, *facts, action=action)
+    verdict = msgspec.structs.replace(verdict, commits=candidate.commits)
+    return no_later(verdict, gating.changes_at(one))
