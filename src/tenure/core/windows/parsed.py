@@ -5,9 +5,9 @@ Gates ask for every node that is to be disrupted, and there may be fifty windows
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from datetime import datetime
-from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -26,8 +26,10 @@ from tenure.schema.semantics.window import window_problems
 
 REPAIR_ACTIONS: Final = frozenset({"Repair"})
 _ALL_BUT_REPAIR: Final = frozenset(ACTIONS) - REPAIR_ACTIONS
-#: More than the windows of a cluster, at the few instants of one turn.
-_PHASES_MAX: Final = 1024
+#: More than the windows of a cluster …
+_WINDOWS_MAX: Final = 4096
+#: … and the phases of each that are asked for in one turn: now, and of the next chances.
+_PHASES_MAX: Final = 8
 
 
 class ParsedWindow(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
@@ -54,12 +56,41 @@ class ParsedWindow(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         """One that cannot be understood is active for ever if it blocks, and never if it allows."""
         if self.problem:
             return Phase(self.blocks, None)
-        return _phase(self, now) if self.parts else ALWAYS
+        return _PHASES.of(self, now) if self.parts else ALWAYS
 
 
-@lru_cache(maxsize=_PHASES_MAX)
-def _phase(window: ParsedWindow, now: datetime) -> Phase:
-    return phase_of_any(window.parts, now)
+class _Phases:
+    """The last phases of each window: each is the same until it ends, so a turn asks for few anew.
+
+    One that is not exact is asked for at every instant: it says how far it looked.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[ParsedWindow, deque[tuple[datetime, Phase]]] = {}
+
+    def of(self, window: ParsedWindow, now: datetime) -> Phase:
+        known = self._known.get(window, ())
+        for since, phase in known:
+            if since <= now and _lasts(phase, now):
+                return phase
+        phase = phase_of_any(window.parts, now)
+        if phase.exact:
+            self._keep(window, now, phase)
+        return phase
+
+    def _keep(self, window: ParsedWindow, now: datetime, phase: Phase) -> None:
+        if window not in self._known:
+            if len(self._known) >= _WINDOWS_MAX:
+                self._known.clear()
+            self._known[window] = deque(maxlen=_PHASES_MAX)
+        self._known[window].appendleft((now, phase))
+
+
+_PHASES: Final = _Phases()
+
+
+def _lasts(phase: Phase, now: datetime) -> bool:
+    return phase.changes_at is None or now < phase.changes_at
 
 
 def parse_window(window: MaintenanceWindow) -> ParsedWindow:
