@@ -102,7 +102,8 @@ def _is_counted(budget: Budget, node: Node, other: Node) -> bool:
 def _share(nodes: str, total: int) -> int:
     if nodes.endswith("%"):
         return -(-int(nodes.removesuffix("%")) * total // 100)
-    return int(nodes) if len(nodes) < 10 else total
+    digits = nodes.lstrip("0") or "0"
+    return int(digits) if len(digits) < 10 else total
 
 
 def _fleet(pool: NodePool, reason: str, snapshot: Snapshot, *, planned: bool) -> Iterator[_Counted]:

@@ -160,7 +160,8 @@ def share(nodes: str, total: int) -> int:
     if nodes.endswith("%"):
         return -(-int(nodes.removesuffix("%")) * total // 100)
     # More digits than any cluster has nodes: int() refuses thousands of them.
-    return int(nodes) if len(nodes) < 10 else UNLIMITED
+    digits = nodes.lstrip("0") or "0"
+    return int(digits) if len(digits) < 10 else UNLIMITED
 
 
 def taken(group: Group, traits: Traits) -> int:
