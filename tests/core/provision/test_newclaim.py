@@ -40,6 +40,16 @@ def labels_of(*requirements: Requirement) -> Any:
     return manifest["metadata"]["labels"]
 
 
+@pytest.mark.parametrize("mark", sorted(names.MARKS))
+def test_a_mark_of_what_is_under_way_is_not_taken_from_the_template(mark: str) -> None:
+    """One such claim would replace another, or be taken back by the cloud, from its first moment."""
+    pool = a_pool(template_meta={"annotations": {mark: "uid-of-another", "example.com/a": "b"}})
+    manifest = claim_manifest(planned(), pool, "general-x", [a_type()], PODS)
+    annotations = manifest["metadata"]["annotations"]
+    assert annotations["example.com/a"] == "b"
+    assert annotations.get(mark) != "uid-of-another"
+
+
 def test_everything_of_the_template_is_in_it() -> None:
     pool = a_pool(
         template={

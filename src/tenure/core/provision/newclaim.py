@@ -62,7 +62,7 @@ def claim_manifest(
         **class_label(template.spec.node_class_ref),
     }
     annotations = {
-        **template.metadata.annotations,
+        **_not_ours(template.metadata.annotations),
         **hash_annotations(field_hashes(template)),
         names.MIN_VALUES_RELAXED: "false",
         **_for_pods([pods[uid] for uid in planned.pods]),
@@ -86,6 +86,11 @@ def claim_manifest(
         },
         "spec": _spec(planned, pool),
     }
+
+
+def _not_ours(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Without the marks by which Tenure remembers what is under way: none is true of a new claim."""
+    return {key: value for key, value in annotations.items() if key not in names.MARKS}
 
 
 def _for_pods(pods: Sequence[Pod]) -> dict[str, str]:

@@ -66,6 +66,8 @@ REPLACES: Final = "karpenter.sh/replaces"
 REPLACED_BY: Final = "karpenter.sh/replaced-by"
 #: … and why it goes.
 DISRUPTION_REASON: Final = "karpenter.sh/disruption-reason"
+#: … and under which instant its start was recorded; it stays after a roll back.
+STARTED_AT: Final = "karpenter.sh/disruption-started-at"
 #: On a claim whose replacement failed: how often in a row, and when last.
 REPLACEMENT_FAILED: Final = "karpenter.sh/replacement-failed"
 # The reboot of a node, on its claim: how long its drain may take (none: as long as it takes) …
@@ -87,6 +89,27 @@ LAUNCHED_FOR: Final = "karpenter.sh/launched-for"
 LAUNCH_BREAKER: Final = "karpenter.sh/launch-breaker"
 #: On a pool: claims that were not Ready in time or were repaired soon, since a node of it was of use.
 LAUNCH_TIMEOUTS: Final = "karpenter.sh/launch-timeouts"
+#: By all of these Tenure remembers what is under way for a claim: a template has none to give.
+MARKS: Final = frozenset(
+    {
+        TERMINATION_TIMESTAMP,
+        NOMINATED_PODS,
+        REPLACES,
+        REPLACED_BY,
+        DISRUPTION_REASON,
+        STARTED_AT,
+        REPLACEMENT_FAILED,
+        REBOOT_GRACE_PERIOD,
+        REBOOT_PRE_BOOT_ID,
+        REBOOT_HISTORY,
+        REPAIR_PROBE,
+        REPAIR_REASON,
+        INTERRUPTION,
+        LAUNCHED_FOR,
+        LAUNCH_BREAKER,
+        LAUNCH_TIMEOUTS,
+    }
+)
 # Ours alone, so not under Karpenter's name: on the Lease, which replica of ours held it last …
 LEASE_IDENTITY: Final = "tenure.dev/identity"
 #: … and when, as the count of transitions: Karpenter keeps the annotation, and counts on.
