@@ -5,7 +5,7 @@ The same packing as for pending pods. Capacity is given out in this order:
 1. pods of a node that is being replaced, or drained after that, get what was launched for them;
 2. then pending pods, and pods of other terminating nodes: where those need new nodes they get them
    first, which takes seconds; pods whose launch breaker is open may be pending for an hour, and no
-   command waits for them;
+   command waits for them, nor for a pod that has been pending for ten minutes;
 3. what is left is for the node in question: existing nodes, those that were launched for it, and
    new ones.
 
@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
 
@@ -43,6 +44,7 @@ from tenure.core.marks.ownership import room_of
 from tenure.core.pool.lookup import capacity_of
 from tenure.core.provision.demand import is_reschedulable, pods_to_schedule
 from tenure.core.provision.placement import Capacity, NewClaim, capacity_in, claim_refused
+from tenure.model.api.meta import later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
@@ -52,6 +54,9 @@ from tenure.packing.demand.problem import ExistingNode, PoolTemplate
 from tenure.packing.facts import Why
 from tenure.packing.pack import pack
 from tenure.packing.result import Packing
+
+#: Pending pods get their claims in seconds. For one that has none after so long, no command waits.
+WAITED_FOR: Final = timedelta(minutes=10)
 
 
 class LeavingNode(msgspec.Struct, frozen=True):
@@ -123,7 +128,9 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         bins, left = reservations.without(self, leaving, zones, settings, now)
         before = self._assigned(bins, left, leaving, zones, settings, now)
         if before.claims:
-            return Plan(why=PendingPodsFirst(), passing=True, changes_at=changes_at)
+            ends = (later(one.since, WAITED_FOR) for one in self.capacity.demands)
+            at = min((at for at in (*ends, changes_at) if at and at > now), default=None)
+            return Plan(why=PendingPodsFirst(), passing=True, changes_at=at)
         templates: Sequence[PoolTemplate] = self.capacity.templates_at(now)
         if credit and not _waits_for_limits(before, leaving.claim.pool_name):
             templates = _credited(templates, leaving)
@@ -203,8 +210,10 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         known = {pod.uid for one in (*others, leaving) for pod in one.pods}
         demands = [demand for demand in self.capacity.demands if demand.pod.uid not in known]
         first = [*left, *(demand.pod for demand in demands if demand.needs_capacity(now))]
-        # Pods whose launch breaker is open are pending for long: no command waits for them.
+        # Pods whose launch breaker is open, or whose claim is never created, are pending for long: no
+        # command waits for them.
         no_claim, _ = without_claims(self.history, settings, now)
+        no_claim |= {one.pod.uid for one in demands if later(one.since, WAITED_FOR) <= now}
         packing = Packing(placed={}, claims=(), unplaced={})
         if first:  # A packing reads every node, and mostly no pod is pending.
             problem = self.capacity.problem(first, zones, settings, now, no_claim)
