@@ -10,7 +10,17 @@ import pytest
 from tenure.model.api.names import REPLACED_BY
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.sim.scenario.dsl import Story
-from tests.builders import HOUR, MINUTE, SECOND, Manifest, a_deployment, a_node_class, a_pool
+from tenure.sim.world import WorldOptions
+from tests.builders import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    Manifest,
+    a_deployment,
+    a_node_class,
+    a_pdb,
+    a_pool,
+)
 from tests.core.disrupt.retired import RETIRE
 from tests.scenarios.test_second_method import TwoMethods
 
@@ -64,6 +74,24 @@ def break_all(story: Story, method: str) -> None:
             story.kubelets.set_condition(name, CONDITION, "True", "Test")
         else:
             story.store.patch(NODES, "", name, {"metadata": {"annotations": {RETIRE: "yes"}}})
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_roll_beside_an_ordinary_pdb_never_starts_more_than_the_velocity_allows(
+    seed: int,
+) -> None:
+    """A PDB that other drains use up rolled commands back, and each began again uncounted."""
+    objects = a_cluster(6, {"nodes": "50%"}, {"nodes": "2", "within": "1h"})
+    options = WorldOptions(seed=seed)
+    with Story(*objects, a_pdb(maxUnavailable=1), options=options) as story:
+        story.run(10 * MINUTE)
+        begun = Begun(story)
+        patch = {"spec": {"template": {"metadata": {"labels": {"release": "two"}}}}}
+        story.store.patch(NODE_POOLS, "", "general", patch)
+        story.run(4 * HOUR)
+        assert len(begun.at) == 6, "each node once: no start was wasted"
+        within_an_hour = [sum(at - HOUR < one <= at for one in begun.at) for at in begun.at]
+        assert max(within_an_hour) == 2
 
 
 @pytest.mark.parametrize("method", ["Unhealthy", "Retired"])

@@ -35,7 +35,7 @@ def too_fast(
         at = read_instant(start.at)
         if at is None or at > later(now, AHEAD):
             return f"a start in status.disruptionStarts cannot be read: {start.at!r}"
-        own = start.claim == claim.uid and now < later(at, SLACK)
+        own = start.claim == claim.uid and now < later(at, SLACK) and not _is_used(at, claim)
         if not own and now < later(at, span + SLACK) and _counts(budget, node, start):
             others.append(at)
     if len(others) + 1 <= limit:
@@ -53,11 +53,25 @@ def unrecorded(claim: NodeClaim, pool: NodePool | None, now: datetime) -> str | 
         return None
     if all(budget.within is None for budget in pool.spec.disruption.budgets):
         return None
+    fresh: list[datetime] = []
     for start in pool.status.disruption_starts:
         at = read_instant(start.at)
         if start.claim == claim.uid and at is not None and now < later(at, SLACK):
-            return None
+            fresh.append(at)
+    used = read_instant(claim.annotations.get(names.STARTED_AT, ""))
+    if used in fresh:
+        fresh.remove(used)  # By a command of the claim that was rolled back.
+    if any(used is None or used <= at for at in fresh):
+        return None
     return f"its start is not recorded in status.disruptionStarts of NodePool {pool.name}"
+
+
+def _is_used(at: datetime, claim: NodeClaim) -> bool:
+    """A record serves one command: one that was rolled back has used it."""
+    if names.REPLACED_BY in claim.annotations:
+        return False
+    used = read_instant(claim.annotations.get(names.STARTED_AT, ""))
+    return used is not None and at <= used
 
 
 def _counts(budget: Budget, node: Node, start: DisruptionStart) -> bool:

@@ -574,7 +574,9 @@ def decided(reason: str, *, tainted: bool) -> list[Any]:
     return [claim, a_node(taints=(DISRUPTED,) if tainted else ()), booting, pod]
 
 
-FULL_PDB: dict[str, Any] = {"expected_pods": 2, "current_healthy": 1, "desired_healthy": 1}
+#: The disruption controller has not counted its pods yet.
+NEW_PDB: dict[str, Any] = {"expected_pods": 0, "current_healthy": 0, "desired_healthy": 0}
+USED_UP_PDB: dict[str, Any] = {"expected_pods": 2, "current_healthy": 1, "desired_healthy": 1}
 CLOSED_BY_A_USER: dict[str, list[Any]] = {
     "a protected pod": [a_pod("kept", protected="true")],
     "a protected node": [a_node(taints=(DISRUPTED,), annotations={DO_NOT_DISRUPT: "true"})],
@@ -597,13 +599,20 @@ def test_a_gate_that_a_user_closes_rolls_it_back(more: list[Any], up: bool) -> N
 
 
 @pytest.mark.parametrize("tainted", [False, True])
-def test_a_pdb_without_room_ends_a_command_only_before_the_taint(tainted: bool) -> None:
-    """Afterwards the command waits: the PDB opens by itself, and the pods have left by then."""
+def test_a_new_pdb_ends_a_command_only_before_the_taint(tainted: bool) -> None:
+    """Afterwards the command waits until its pods are counted."""
     pod = a_pod("kept", conditions=[condition("Ready")])
-    told = progress(*decided("Drifted", tainted=tainted), pod, a_pdb(**FULL_PDB))
+    told = progress(*decided("Drifted", tainted=tainted), pod, a_pdb(**NEW_PDB))
     assert told.reason is (Reason.REPLACING if tainted else Reason.DISRUPTION_CANCELLED)
     without = progress(*decided("Drifted", tainted=tainted), pod)
     assert without.reason is Reason.REPLACING
+
+
+def test_a_pdb_that_other_evictions_use_up_does_not_end_a_command() -> None:
+    """It would begin again as soon as their pods are healthy, and count as another start."""
+    pod = a_pod("kept", conditions=[condition("Ready")])
+    told = progress(*decided("Drifted", tainted=False), pod, a_pdb(**USED_UP_PDB))
+    assert told.reason is Reason.REPLACING
 
 
 @pytest.mark.parametrize("more", CLOSED_BY_A_USER.values(), ids=CLOSED_BY_A_USER)

@@ -38,6 +38,7 @@ from tenure.core.gates.traits import Traits
 from tenure.core.marks.command import Command
 from tenure.core.marks.taints import is_closed
 from tenure.core.terminate.drain import before_drain
+from tenure.core.terminate.facts.pods import PdbAllowsNoMore
 from tenure.core.terminate.pods import DrainView
 from tenure.core.unreadable.decider import in_the_way
 from tenure.core.windows.windows import Windows, windows_for_commands
@@ -236,11 +237,20 @@ def _gates_of(one: UnderWay, node: Node, traits: Traits) -> GateFacts:
 def _closed(
     validate: Validation, gates: GateFacts, node: Node, settings: Settings, now: datetime
 ) -> Blocked | None:
-    """The first gate that a user has closed. Until the Node is tainted, pods that must not be evicted
-    for now end a command as well: nothing has been done to it yet."""
+    """The first gate that a user has closed. Until the Node is tainted, a PDB that allows no eviction
+    ends a command as well, unless other evictions use it up: that passes, and it would start again."""
     for gate in CLOSES:
         found = first_blocked(validate.operation, gates, settings, now, only=(gate,))
+        if found is None:
+            continue
         early = gate is Gate.PODS and not is_closed(node)
-        if found is not None and (found.closed or early):
+        if found.closed or (early and not all(_is_used_up(one.fact) for one in found.blockers)):
             return found
     return None
+
+
+def _is_used_up(fact: Fact) -> bool:
+    """By evictions under way, or by pods that are not healthy again yet."""
+    if not isinstance(fact, PdbAllowsNoMore):
+        return False
+    return bool(fact.evicted or fact.first) or fact.healthy < fact.pods

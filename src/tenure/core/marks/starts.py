@@ -6,6 +6,8 @@ module is its only owner. The rules:
 * A command or a reboot is recorded before it is committed, and is committed only while its record
   is fresh (``COMMITTED_WITHIN``). A crash in between counts one start too many, never one too few.
 * So a start counts for its span and this little longer. After that it is recorded anew.
+* A record serves one commit, and the claim says which (``used_by``): a command that is rolled back
+  and starts again is recorded again.
 * A departure that no budget blocks (forceful repair, a deletion by a user) is recorded when it is
   seen, under the instant when it began. That of a left-over replacement is none.
 * A start without a readable instant, or with one ahead of every clock, closes the budgets with
@@ -32,6 +34,7 @@ from tenure.core.marks.command import (
 )
 from tenure.core.marks.ownership import is_ours, uses_budgets
 from tenure.errors import SpecError
+from tenure.model.api import names
 from tenure.model.api.meta import earlier, format_time, later, read_instant
 from tenure.model.api.names import NORMALIZED_LABELS
 from tenure.model.api.nodeclaim import NodeClaim
@@ -77,10 +80,23 @@ def counts_until(at: datetime, span: timedelta) -> datetime:
 
 
 def recorded_at(pool: NodePool, claim: NodeClaim, now: datetime) -> datetime | None:
-    """When the start that the claim is about to commit was recorded; None: it has to be."""
+    """When the start that the claim commits was recorded; None: it has to be."""
     found = (instant_of(s, now) for s in pool.status.disruption_starts if s.claim == claim.uid)
     fresh = [at for at in found if at is not None and now < later(at, COMMITTED_WITHIN)]
+    if is_commanded(claim) or is_replaced(claim):
+        return max(fresh, default=None)
+    used = read_instant(claim.annotations.get(names.STARTED_AT, ""))
+    if used is not None:
+        if used in fresh:
+            fresh.remove(used)
+        fresh = [at for at in fresh if at >= used]
     return max(fresh, default=None)
+
+
+def used_by(pool: NodePool, claim: NodeClaim, now: datetime) -> dict[str, str]:
+    """The annotation of a claim that commits its start now: its record serves no second one."""
+    at = recorded_at(pool, claim, now) if has_velocity(pool) else None
+    return {names.STARTED_AT: format_time(at)} if at is not None else {}
 
 
 def is_full(pool: NodePool) -> bool:

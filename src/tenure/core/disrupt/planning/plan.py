@@ -47,6 +47,7 @@ from tenure.core.facts import Fact
 from tenure.core.gates.gates import LAST, Operation, changes_at
 from tenure.core.gates.velocity import fresh_until
 from tenure.core.marks.command import begin
+from tenure.core.marks.starts import used_by
 from tenure.core.provision.demand import is_reschedulable
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, no_later, say
@@ -178,12 +179,13 @@ class Planner:
         elif not came:
             what = (PodsFitElsewhere() if leaving.pods else NoReschedulablePods(),)
         reason = one.method.traits.reason
+        used = used_by(one.pool.pool, candidate.claim, self._now)
         verdict = _say(
             candidate.claim,
             Reason.REPLACING,
             *candidate.why,
             *what,
-            action=begin(candidate.claim, came, reason, candidate.marks),
+            action=begin(candidate.claim, came, reason, {**candidate.marks, **used}),
         )
         decision = Decision.REPLACE if came else Decision.DELETE
         return msgspec.structs.replace(

@@ -38,9 +38,9 @@ class Recording:
         return self._refused(one) or self._full(one)
 
     def _refused(self, one: Wanted) -> Verdict | None:
-        """Waits after a refused write: its own, or that of the record of its start."""
-        claim, pool = one.claim, one.pool.pool
-        for written in (claim, pool) if self._needs_record(one) else (claim,):
+        """Waits after a refused write: a mark of its own, or the record of its start."""
+        claim, node, pool = one.claim, one.candidate.node, one.pool.pool
+        for written in (claim, node, pool) if self._needs_record(one) else (claim, node):
             refusal = one.pool.refused.get(written.uid)
             if refusal is not None and self._now < refusal.retry_at:
                 subject = subject_of(written)
