@@ -18,7 +18,7 @@ from tenure.core.disrupt.facts import (
 )
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.disrupt.planning.quota import FIRST
-from tenure.core.gates.facts import BudgetUse, DrainUnbounded, PoolPauses
+from tenure.core.gates.facts import BlockedUntil, BudgetUse, DrainUnbounded, PoolPauses
 from tenure.core.launchbreaker.ledger import Entry, Kept, written
 from tenure.core.launchbreaker.owners import owner_of
 from tenure.core.provision.facts import TypesAwaited
@@ -183,10 +183,18 @@ def test_the_node_that_goes_does_not_count_against_its_pools_limits() -> None:
 
 
 def test_pods_that_wait_get_their_nodes_first() -> None:
-    waiting = a_pending_pod("waiting", requests={"cpu": "500m", "memory": "1Gi"})
-    told = on_claim(*full(), waiting)
+    size = {"cpu": "500m", "memory": "1Gi"}
+    told = on_claim(*full(), a_pending_pod("waiting", since=ago(20), requests=size))
     assert told.reason is Reason.DISRUPTION_WAITS
-    assert told.facts[-1] == PendingPodsFirst()
+    assert told.facts[-2:] == (PendingPodsFirst(), BlockedUntil(ahead(100)))
+    assert told.recheck_at == ahead(100)
+
+
+def test_nothing_waits_for_a_pod_that_gets_no_claim() -> None:
+    """Its claim is refused again and again, for example, and every pool would wait for it."""
+    size = {"cpu": "500m", "memory": "1Gi"}
+    late = a_pending_pod("late", since=ago(120), requests=size)
+    assert len(created(verdicts(*full(), late))) == 1
 
 
 def test_nothing_waits_for_pods_whose_launch_breaker_is_open() -> None:

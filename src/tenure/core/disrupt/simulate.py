@@ -5,7 +5,7 @@ The same packing as for pending pods. Capacity is given out in this order:
 1. pods of a node that is being replaced, or drained after that, get what was launched for them;
 2. then pending pods, and pods of other terminating nodes: where those need new nodes they get them
    first, which takes seconds; pods whose launch breaker is open may be pending for an hour, and no
-   command waits for them, nor for a pod that has been pending for ten minutes;
+   command waits for them, nor for a pod that has been pending for two minutes;
 3. what is left is for the node in question: existing nodes, those that were launched for it, and
    new ones.
 
@@ -56,7 +56,7 @@ from tenure.packing.pack import pack
 from tenure.packing.result import Packing
 
 #: Pending pods get their claims in seconds. For one that has none after so long, no command waits.
-WAITED_FOR: Final = timedelta(minutes=10)
+WAITED_FOR: Final = timedelta(minutes=2)
 
 
 class LeavingNode(msgspec.Struct, frozen=True):
