@@ -61,7 +61,7 @@ Edge cases:
   bound of the repair policy); the drain respects them until then.
 - A user has closed a gate where `spec.disruption` cannot be used, where a budget allows no node at all, or
   where a pod, Node or NodeClaim is protected. A PDB or a budget that is only used up opens by itself.
-- Before a replacement is launched, a window that closes sooner than nine of ten recent launches of its
+- Before a replacement is launched, a window that closes sooner than the slowest but one of the recent launches of its
   NodePool took blocks the start.
 - An interruption asks no gate: the cloud takes the instance at the instant that it has announced, and only the
   time to drain it would be lost. Protected pods and PDBs are respected until `deadline − grace`, as in every drain.

@@ -17,13 +17,13 @@ from tests.snapshots import snapshot_with
     [
         ([5], 5),
         ([1, 20], 20),
-        ([1, 2, 20], 20),
-        ([*range(1, 9), 20], 20),
+        ([1, 2, 20], 2),
+        ([*range(1, 9), 20], 8),
         ([*range(1, 10), 20], 9),
         ([*range(1, 9), 20, 30], 20),
     ],
 )
-def test_the_slowest_counts_but_for_one_of_ten(took: list[int], minutes: int) -> None:
+def test_the_slowest_but_one_counts(took: list[int], minutes: int) -> None:
     claims = [
         a_claim(f"c{index}", conditions=[condition("Initialized", at=ago(3600 - 60 * one))])
         for index, one in enumerate(took)

@@ -1,8 +1,8 @@
 """How long new nodes of a pool take until they are initialized, by its own recent launches.
 
-Of the last ten claims of a pool that are initialized: what nine of ten took at the most, so that one
-that hung does not count; of fewer claims, what the slowest took. A rebooted node is left out: it was
-initialized a second time.
+Of the last ten claims of a pool that are initialized, the slowest but for one: one that hung does not
+count, else no window would be long enough for its pool, and it could never be replaced either. Of one or
+two claims the slowest counts. A rebooted node is left out: it was initialized a second time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def launch_times(snapshot: Snapshot) -> Mapping[str, timedelta]:
         known = [one for one in claims if snapshot.derived.of(_TOOK, one) is not None]
         took = [snapshot.derived.of(_TOOK, one) for one in nlargest(RECENT, known, key=_created)]
         if spans := sorted(span for span in took if span is not None):
-            found[pool] = spans[-(-9 * len(spans) // 10) - 1]
+            found[pool] = spans[-2] if len(spans) > 2 else spans[-1]
     return found
 
 

@@ -1,6 +1,6 @@
 """How long new nodes of a pool usually take, by its own launches.
 
-The gate of windows that close asks for what nine of ten took at the most (``disrupt/launchtimes``). To
+The gate of windows that close asks for what the slowest but one took (``disrupt/launchtimes``). To
 foresee when the next command can start, that would be too much: here the fastest and the slowest
 tenth are left out, and the others averaged.
 """
