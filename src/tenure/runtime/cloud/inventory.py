@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -19,6 +19,7 @@ from tenure.core.pool.lookup import node_class_key
 from tenure.errors import TenureError
 from tenure.kube.client.client import Client
 from tenure.model.api.nodeclaim import NodeClassRef
+from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.model.cloud.instance import Instance, InstanceState
 from tenure.model.settings import Settings
@@ -28,6 +29,7 @@ from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
+from tenure.runtime.observe.nodeclasses import state_of
 from tenure.runtime.observe.store import ObservationStore
 
 #: Prices and offerings move slowly.
@@ -85,6 +87,8 @@ class Inventory:
         self._snapshot = snapshot
         self._report = report
         self._classes_changed = asyncio.Event()
+        #: When the first class that was refused is asked for again.
+        self._retry_at: datetime | None = None
         #: Why the instances could not be listed last time; empty when they were.
         self.problem = ""
 
@@ -97,6 +101,8 @@ class Inventory:
             self._classes_changed.clear()
             complete = await self.refresh_types()
             pause = TYPES_PERIOD if complete else TYPES_RETRY
+            if self._retry_at is not None:
+                pause = min(pause, max(self._retry_at - self._clock.now(), timedelta()))
             try:
                 async with asyncio.timeout(pause.total_seconds()):
                     await self._classes_changed.wait()
@@ -107,15 +113,14 @@ class Inventory:
         """Whether every node class in use was answered for."""
         wanted = _classes_in_use(self._snapshot())
         self._observations.node_classes.forget_others(wanted)
-        complete = True
+        complete, self._retry_at = True, None
         for key, ref in wanted.items():
             node_class = self._snapshot().node_class(ref.group, ref.kind, ref.name)
-            if node_class is None or is_unreadable(node_class):
+            if not isinstance(node_class, NodeClass) or is_unreadable(node_class):
                 continue
-            until = self._observations.node_classes.unusable_until(
-                key, node_class.metadata.generation
-            )
+            until = self._observations.node_classes.unusable_until(key, state_of(node_class))
             if until is not None and self._clock.now() < until:
+                self._retry_at = min(until, self._retry_at or until)
                 continue
             try:
                 self._observations.node_classes.types_known(

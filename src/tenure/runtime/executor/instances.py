@@ -45,6 +45,7 @@ from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
 from tenure.ports.outcome import OK, Ended, Outcome
 from tenure.runtime.clock.backoff import BackOff, Bucket
+from tenure.runtime.observe.nodeclasses import state_of
 from tenure.runtime.observe.store import ObservationStore
 
 #: How often instances are asked for one by one: per second over all nodes, and so many at once.
@@ -91,9 +92,9 @@ class Instances:
             why = "" if dry else too_much(request, types)
             return self._not_launched(claim, LaunchProblem.OUT_OF_CAPACITY, error, why)
         except Misconfigured as error:
-            now, generation = self._clock.now(), self._generation_of(request.node_class)
+            now, state = self._clock.now(), self._state_of(request.node_class)
             key = node_class_key(request.node_class)
-            self._observations.node_classes.misconfigured(key, generation, now, str(error))
+            self._observations.node_classes.misconfigured(key, state, now, str(error))
             return self._not_launched(claim, LaunchProblem.MISCONFIGURED, error)
         except ProviderError as error:
             return self._not_launched(claim, LaunchProblem.FAILED, error)
@@ -121,11 +122,11 @@ class Instances:
             node_class_key(request.node_class), ()
         )
 
-    def _generation_of(self, ref: NodeClassRef) -> int:
+    def _state_of(self, ref: NodeClassRef) -> str:
         for resource, table in self._cache.tables.objects.items():
             if (resource.group, resource.kind) == (ref.group, ref.kind) and ref.name in table:
-                return int(table[ref.name].metadata.generation)
-        return 0
+                return state_of(table[ref.name])
+        return state_of(None)
 
     async def reboot(self, claim: Subject, action: Reboot) -> Outcome:
         """A refusal is final; whatever else goes wrong is asked for again."""

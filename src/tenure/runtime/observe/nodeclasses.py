@@ -9,6 +9,8 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Subject
+from tenure.model.api.meta import find_condition
+from tenure.model.api.nodeclass import NodeClass
 from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.snapshot.observations import ClassRefusal
 from tenure.runtime.observe.noted import Noted, move_all, moved
@@ -19,9 +21,17 @@ UNUSABLE_MAX: Final = timedelta(minutes=30)
 
 
 class _Unusable(msgspec.Struct, frozen=True):
-    generation: int
+    state: str
     pause: timedelta
     refusal: ClassRefusal
+
+
+def state_of(node_class: NodeClass | None) -> str:
+    """What the cloud judges a class by: its spec, and whether it is Ready."""
+    if node_class is None:
+        return ""
+    ready = find_condition(node_class.status.conditions, "Ready")
+    return f"{node_class.metadata.generation} {ready.status if ready is not None else ''}"
 
 
 class NodeClassObservations:
@@ -46,23 +56,26 @@ class NodeClassObservations:
         for key in [key for key, until in self.dry_offerings.items() if until <= now]:
             del self.dry_offerings[key]
 
-    def misconfigured(self, node_class: str, generation: int, now: datetime, message: str) -> None:
-        """The cloud cannot use the class as it is: without its types nothing is planned on it."""
+    def misconfigured(self, node_class: str, state: str, now: datetime, message: str) -> None:
+        """The cloud cannot use the class as it is: without its types nothing is planned on it.
+
+        ``state``: of ``state_of``.
+        """
         last = self._unusable.get(node_class)
         pause = min(last.pause * 2, UNUSABLE_MAX) if last else UNUSABLE_MIN
-        if last is None or now >= last.refusal.until or generation != last.generation:
+        if last is None or now >= last.refusal.until or state != last.state:
             refusal = ClassRefusal(message=message, at=now, until=now + pause)
-            self._unusable[node_class] = _Unusable(generation, pause, refusal)
+            self._unusable[node_class] = _Unusable(state, pause, refusal)
         if self.instance_types.pop(node_class, None) is not None:
             self._note(node_class)
 
     def usable(self, node_class: str) -> None:
         self._unusable.pop(node_class, None)
 
-    def unusable_until(self, node_class: str, generation: int) -> datetime | None:
+    def unusable_until(self, node_class: str, state: str) -> datetime | None:
         """None when nothing is known against the class as it is now."""
         known = self._unusable.get(node_class)
-        return known.refusal.until if known and known.generation == generation else None
+        return known.refusal.until if known and known.state == state else None
 
     def types_known(self, node_class: str, types: tuple[InstanceType, ...]) -> None:
         if node_class not in self.instance_types or self.instance_types[node_class] != types:
