@@ -108,7 +108,8 @@ def _grouped(budget: Budget, nodes: Sequence[FleetNode]) -> Groups:
 def selects(budget: Budget, labels: Mapping[str, str]) -> bool:
     expressions = budget.selector.match_expressions if budget.selector is not None else ()
     return all(
-        Requirement.of(one.key, one.operator, one.values).matches(labels) for one in expressions
+        Requirement.of(current_label(one.key), one.operator, one.values).matches(labels)
+        for one in expressions
     )
 
 

@@ -251,7 +251,9 @@ def label_keys(pool: NodePool) -> Sequence[str]:
 
 
 def current_label(label: str) -> str:
-    """What it is called in this release of Kubernetes."""
+    """What it is called in this release of Kubernetes, and of Karpenter."""
+    if label == names.PROVISIONER_NAME:
+        return names.NODEPOOL
     return NORMALIZED_LABELS.get(label, label)
 
 
