@@ -288,6 +288,18 @@ def test_a_candidate_whose_write_was_refused_waits_and_others_go_on(
     assert on_claim(*objects, now=ahead(50), **known).reason is Reason.REPLACING
 
 
+@pytest.mark.parametrize(("policy", "launched"), [("WhenAllowed", 0), ("Always", 1)])
+def test_a_node_that_expires_in_the_same_pass_is_no_capacity_either(
+    policy: str, launched: int
+) -> None:
+    """A budget of its pool keeps the other node, unless its expiration waits for nothing."""
+    old = a_pool("old", disruption={"budgets": [{"nodes": "0"}], "expirationPolicy": policy})
+    expired = a_candidate("Expired", "b", labels={NODEPOOL: "old"})
+    pools = [old, a_pool(disruption=ANY)]
+    found = verdicts(*pools, *full("Drifted", "a"), expired, a_node("node-b", claim="b"))
+    assert len([one for one in found if isinstance(one.action, Create)]) == launched
+
+
 @pytest.mark.parametrize("minute", range(5))
 def test_a_pool_whose_pods_fit_nowhere_delays_no_other_pool(minute: int) -> None:
     """In each minute a few candidates are planned; those of the other pool have waited for longer."""

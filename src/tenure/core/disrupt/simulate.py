@@ -243,7 +243,7 @@ class Reservations:
         self._concerned: Counter[str] = Counter()
         #: Nodes that pods fit on which wait for capacity.
         self._expected: frozenset[str] | None = None
-        #: By commands of this pass: nodes that terminate without a plan, as they have no pods.
+        #: Of this pass: nodes that terminate or reboot without a plan of where their pods go.
         self.given_up: set[str] = set()
         #: By commands of this pass: nodes that their pods were planned onto.
         self.counted_on: set[str] = set()

@@ -43,6 +43,7 @@ class Gating:
 
     def __init__(self, shared: Pass) -> None:
         self._settings, self._now = shared.settings, shared.now
+        self._reservations = shared.reservations
         #: By pool: how many disruptions have been started in this pass.
         self._started: Counter[str] = Counter()
         #: Those of them whose start is recorded.
@@ -129,6 +130,10 @@ class Gating:
         if claim.initialized:
             self._started[pool.name] += 1
             self._started_recorded[pool.name] += recorded_at(pool, claim, self._now) is not None
+
+    def give_up(self, one: Wanted) -> None:
+        """Its Node is no capacity for the pods of other nodes any more."""
+        self._reservations.given_up.add(one.candidate.node.name)
 
     def started(self) -> Counter[str]:
         """By pool, how many until now."""

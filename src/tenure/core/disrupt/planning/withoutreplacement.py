@@ -28,6 +28,7 @@ def reboot(one: Wanted, gating: Gating, recording: Recording, now: datetime) -> 
     """Committed on the claim; ``core/reboot`` carries it out."""
     claim, candidate = one.claim, one.candidate
     gating.count(one)
+    gating.give_up(one)
     if (verdict := recording.record(one)) is not None:
         return msgspec.structs.replace(verdict, reason=Reason.REBOOT_DUE)
     bounds = [span for span in (candidate.bound, grace_period(claim)) if span is not None]
@@ -51,6 +52,7 @@ def expire(one: Wanted, gating: Gating) -> Verdict:
     """The claim is deleted."""
     claim, candidate = one.claim, one.candidate
     gating.count(one)
+    gating.give_up(one)
     action = delete_claim(claim, Ground.EXPIRED)
     action = msgspec.structs.replace(action, precondition=as_evaluated(candidate.node))
     facts = (*candidate.why, TerminatingWithin(grace_period(claim)))
