@@ -196,15 +196,28 @@ def test_where_others_have_taken_the_place_it_waits_for_what_provisioning_launch
     assert told.facts[-1] == ReservedCapacityTaken()
 
 
-@pytest.mark.parametrize("by", ["b", ""])
-def test_a_command_whose_pods_get_no_capacity_in_time_is_rolled_back_with_a_pause(by: str) -> None:
+ALMOST = 15 * 60 - 1
+
+
+@pytest.mark.parametrize(
+    ("by", "began", "came"),
+    [
+        pytest.param("b", ALMOST, ALMOST, id="its replacement was there at once"),
+        pytest.param("b", 3600, ALMOST, id="its replacement took long"),
+        pytest.param("", ALMOST, 60, id="it needs none"),
+    ],
+)
+def test_a_command_whose_pods_get_no_capacity_in_time_is_rolled_back_with_a_pause(
+    by: str, began: int, came: int
+) -> None:
     """What provisioning launches is no replacement of the command: it cannot fail."""
     taken = a_pod("newcomer", node="node-b", requests=BIG)
-    since = condition("DisruptionReason", reason="Unhealthy", at=ago(15 * 60 - 1))
+    since = condition("DisruptionReason", reason="Unhealthy", at=ago(began))
     claim = going(by, conditions=[since])
-    waits = on_claim(claim, unhealthy_node(), POD, *come(), taken)
+    new = come(conditions=[condition("Initialized", at=ago(came))])
+    waits = on_claim(claim, unhealthy_node(), POD, *new, taken)
     assert (waits.reason, waits.recheck_at) == (Reason.DISRUPTION_WAITS, ahead(1))
-    told = on_claim(claim, unhealthy_node(), POD, *come(), taken, now=ahead(1))
+    told = on_claim(claim, unhealthy_node(), POD, *new, taken, now=ahead(1))
     assert told.reason is Reason.REPLACEMENT_FAILED
     assert told.facts[-1] == RolledBack("node-a", retried=True)
     marks = body_of(told)["metadata"]["annotations"]

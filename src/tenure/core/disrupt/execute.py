@@ -65,6 +65,7 @@ from tenure.core.facts import Fact
 from tenure.core.gates.fleet import PoolFleet, fleet_of
 from tenure.core.gates.gates import LAST, PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
 from tenure.core.marks.command import (
+    Command,
     add_replacements,
     commands_under_way,
     disrupted_since,
@@ -90,9 +91,17 @@ _say = partial(say, Concern.DISRUPTION)
 #: older one would cut the drain short: it is a user's, or of a leader that died in between.
 STAMPED: Final = timedelta(minutes=1)
 
-#: From so long after it began, a command is rolled back whose pods need capacity that is not there.
-#: A new node registers by then, or never.
+#: From so long after it began, or its last replacement was initialized, a command is rolled back
+#: whose pods need capacity that is not there. A new node registers by then, or never.
 CAPACITY_WITHIN: Final = timedelta(minutes=15)
+
+
+def _ready_since(command: Command) -> datetime | None:
+    """When it began, or its last replacement was initialized: that may have taken an hour."""
+    began = disrupted_since(command.claim)
+    found = (one.condition("Initialized") for _, one in command.replacements if one is not None)
+    came = (one.last_transition_time for one in found if one is not None)
+    return began and max((began, *(at for at in came if at is not None)))
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -275,7 +284,7 @@ class Execution:
 
     def _without_capacity(self, plan: Plan, blocked: Verdict) -> Verdict:
         """What provisioning launches is no replacement that could fail: so time bounds the wait."""
-        node, since = self._command.node, disrupted_since(self._claim)
+        node, since = self._command.node, _ready_since(self._command)
         coming = plan.passing and not isinstance(plan.why, ReservedCapacityTaken)
         if node is None or since is None or coming:
             return blocked

@@ -66,14 +66,14 @@ class ReservedCapacityTaken(Fact, frozen=True):
 
 class NoCapacityInTime(Fact, frozen=True):
     node: str
-    #: When the command began, and by when its pods had to fit elsewhere.
+    #: Since when its pods could go, but for capacity, and by when they had to fit elsewhere.
     since: datetime
     by: datetime
 
     def __str__(self) -> str:
         return (
             f"pods of Node {self.node} still fit nowhere else at {format_time(self.by)}, "
-            f"and its disruption began at {format_time(self.since)}"
+            f"and have waited for capacity since {format_time(self.since)}"
         )
 
 
