@@ -813,8 +813,9 @@ def test_a_command_goes_on_as_a_repair_when_its_node_becomes_unhealthy() -> None
     claim, _, *new = going("Drifted")
     other = a_claim("c"), a_node("node-c", claim="c", ready=False)
 
-    def told_of(node: Any) -> Verdict:
-        return on_claim(pool, claim, node, *new, *other, repair_statements=kwok_statements())
+    def told_of(node: Any, **known: Any) -> Verdict:
+        known |= {"repair_statements": kwok_statements()}
+        return on_claim(pool, claim, node, *new, *other, **known)
 
     waits = told_of(a_node(taints=(DISRUPTED,)))
     assert (waits.reason, waits.action) == (Reason.DISRUPTION_BLOCKED, None)
@@ -823,3 +824,7 @@ def test_a_command_goes_on_as_a_repair_when_its_node_becomes_unhealthy() -> None
     told = told_of(a_node(taints=(DISRUPTED,), status=status))
     assert CommandTakenOver("Drifted") in told.facts
     assert body_of(told)["metadata"]["annotations"][DISRUPTION_REASON] == "Unhealthy"
+    refusal = WriteRefusal(message="denied", at=ago(10), retry_at=ahead(50))
+    refused = {"refused_starts": {"uid-a": refusal}}
+    goes_on = told_of(a_node(taints=(DISRUPTED,), status=status), **refused)
+    assert goes_on.reason is Reason.DISRUPTION_BLOCKED, "for the reason that it began for"

@@ -186,7 +186,8 @@ def begin(
 
 def take_over(claim: NodeClaim, reason: str, beside: Mapping[str, str]) -> Patch:
     """Its command goes on for another reason, with the replacements that it has."""
-    return patch(claim, {"annotations": {names.DISRUPTION_REASON: reason, **beside}})
+    action = patch(claim, {"annotations": {names.DISRUPTION_REASON: reason, **beside}})
+    return msgspec.structs.replace(action, begins=True)
 
 
 def add_replacements(command: Command, more: Iterable[str]) -> Patch:

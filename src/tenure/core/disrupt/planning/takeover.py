@@ -56,6 +56,10 @@ def _taken_over(one: Wanted, gating: Gating, shared: Pass) -> Verdict | None:
         return None
     if operation is Operation.EXPIRATION:
         return expire(one, gating)
+    refusal = one.pool.refused.get(claim.uid)
+    if refusal is not None and shared.now < refusal.retry_at:
+        gating.ask_again(one, refusal.retry_at)
+        return None  # The command goes on as it is.
     why = (*candidate.why, CommandTakenOver(reason_of(claim)))
     action = take_over(claim, reason, candidate.marks)
     at = changes_at(operation, facts, shared.now)
