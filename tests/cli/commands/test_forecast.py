@@ -129,6 +129,7 @@ def test_the_page_is_written_to_a_file_or_to_the_output(forecast: Told, tmp_path
         (["--days", "0"], "0 is not in the range 1<=x<=90"),
         (["--at", "5m"], "--at goes with --in"),
         (["--drain-takes", "soon"], "--drain-takes"),
+        (["--time-zone", "Mars/Olympus"], "expected an IANA time zone"),
         (["--in", "no-such-file.yaml"], "no-such-file.yaml"),
     ],
 )

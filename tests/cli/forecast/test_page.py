@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from xml.etree import ElementTree
+from zoneinfo import ZoneInfo
 
 from tenure.cli.forecast.forecasting import Setting
 from tenure.cli.forecast.page import as_page
+from tenure.cli.forecast.text import as_text
 from tenure.core.facts import Quoted
 from tenure.core.forecast.result import (
     BudgetForecast,
@@ -133,3 +135,16 @@ def test_an_empty_forecast_is_a_page_too() -> None:
     page = as_page(Forecast(at=NOW, until=ahead(60)), Setting(where="x"))
     assert "no candidate waits" in page
     parsed(page)
+
+
+def test_text_and_page_have_the_days_and_clocks_of_the_zone() -> None:
+    """Noon in UTC is an hour after midnight of the next day in Auckland."""
+    setting = Setting(where="x", zone=ZoneInfo("Pacific/Auckland"))
+    text, page = as_text(a_forecast(), setting), as_page(a_forecast(), setting)
+    assert "\n2026-03-03 Tuesday (Pacific/Auckland)\n" in text
+    assert "<h2>2026-03-03 Tuesday (Pacific/Auckland)</h2>" in page
+    assert all("2026-03-03T01:00:00+13:00" in shown for shown in (text, page)), "where it begins"
+    opens = next(line for line in text.splitlines() if "MaintenanceWindow general opens" in line)
+    assert opens.strip().startswith("02:00:00")
+    assert not re.search(r"\dZ\b", text + page)
+    assert "2026-03-02 Monday (UTC)" in as_text(a_forecast(), Setting(where="x"))

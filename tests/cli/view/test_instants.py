@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from tenure.cli.explain.scheduletext import DrainOutlook, timetable_lines
-from tenure.cli.view.instants import at_clock, dated, relative, span, with_relative
+from tenure.cli.view.instants import at_clock, dated, in_zone, relative, span, with_relative
 from tenure.core.facts import Quoted, RetriedAt, sentence
 from tenure.core.repair.foresight import Foresight
 from tenure.core.terminate.podtimes import PodTimes
@@ -87,3 +88,18 @@ def test_an_instant_is_added_unless_the_facts_have_it() -> None:
     facts, later = (Quoted("no"), RetriedAt(NOW)), NOW + timedelta(seconds=1)
     assert dated(facts, "until", NOW) == dated(facts, "until", None) == sentence(facts)
     assert dated(facts, "until", later) == f"{sentence(facts)}; until {format_time(later)}"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("by 2026-01-05T23:30:00Z, in 1h", "by 2026-01-06T00:30:00+01:00, in 1h"),
+        ("2026-07-05T08:10:00Z (why)", "2026-07-05T10:10:00+02:00 (why)"),
+        ("2026-13-05T08:10:00Z is none", "2026-13-05T08:10:00Z is none"),
+        ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z"),
+    ],
+)
+def test_instants_of_a_zone_have_its_offset(said: str, shown: str) -> None:
+    assert list(in_zone([said], ZoneInfo("Europe/Berlin"))) == [shown]
+    assert list(in_zone([said], UTC)) == [said]
+    assert list(in_zone([said], ZoneInfo("UTC"))) == [said]

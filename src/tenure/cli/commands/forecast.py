@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+import msgspec
 
 from tenure.cli.cluster.options import (
     Given,
@@ -42,10 +43,12 @@ Exit codes: 0 forecast made, whatever is in it, 1 the cluster cannot be read, 2 
 class _Output:
     """In which form, and where to."""
 
-    def __init__(self, *, as_json: bool, page: Path | None) -> None:
+    def __init__(self, *, as_json: bool, page: Path | None, zone: str) -> None:
+        from tenure.model.values.cron import parse_zone
+
         if as_json and page is not None:
             raise click.UsageError("--json or --html, not both")
-        self.as_json, self.page = as_json, page
+        self.as_json, self.page, self.zone = as_json, page, parse_zone(zone, "--time-zone")
 
 
 class _Question:
@@ -72,6 +75,14 @@ class _Question:
     metavar="TIME",
     help="How long the drain of a node usually takes, as in 2m. [default: --drain-min]",
 )
+@click.option(
+    "--time-zone",
+    "zone",
+    metavar="ZONE",
+    default="UTC",
+    show_default=True,
+    help="Of the days and clocks that text and HTML show, as in Europe/Berlin.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Everything, as one JSON object.")
 @click.option(
     "--html",
@@ -86,6 +97,7 @@ def forecast(
     seed: int | None,
     days: int,
     drain: str | None,
+    zone: str,
     as_json: bool,
     page: Path | None,
     **cluster: Any,
@@ -97,7 +109,7 @@ def forecast(
     A scenario is played until --at, 10m after its start if that is not given; what it does
     after that is not known to the forecast.
     """
-    output, question = _Output(as_json=as_json, page=page), _Question(days, drain)
+    output, question = _Output(as_json=as_json, page=page, zone=zone), _Question(days, drain)
     moment = SETTLED if scenario is not None and moment is None else moment
     scene = played_instead(scenario, moment, seed, cluster)
     if scene is None:
@@ -143,6 +155,7 @@ def _tell(
     from tenure.cli.forecast.page import as_page
     from tenure.cli.forecast.text import as_text
 
+    setting = msgspec.structs.replace(setting, zone=output.zone)
     found = forecast_of(evaluated, question.span, question.drains_for)
     if output.as_json:
         click.echo(to_json(found, setting))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, timedelta, tzinfo
 
 import msgspec
 
@@ -33,6 +33,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     #: The beginning in other words: how long after the start.
     also_at: str = ""
     notes: tuple[str, ...] = ()
+    #: Of the clocks that text and page show.
+    zone: tzinfo = UTC
 
 
 def forecast_of(

@@ -7,7 +7,7 @@ the cluster, and any user who may create an object chooses them: every text goes
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from html import escape
 from itertools import pairwise
 from typing import Final
@@ -22,6 +22,7 @@ from tenure.cli.forecast.text import (
     troubled,
 )
 from tenure.cli.forecast.timeline import by_day, timeline
+from tenure.cli.view.instants import in_zone
 from tenure.core.facts import counted
 from tenure.core.forecast.result import Forecast, Start, WindowForecast
 from tenure.model.api.meta import format_time
@@ -51,8 +52,8 @@ svg { width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; 
 
 
 def as_page(forecast: Forecast, setting: Setting) -> str:
-    title = escape(heading(forecast, setting))
-    body = "\n".join(_body(forecast, setting))
+    (title,) = in_zone((escape(heading(forecast, setting)),), setting.zone)
+    body = "\n".join(in_zone(_body(forecast, setting), setting.zone))
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
         '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
@@ -69,16 +70,16 @@ def _body(forecast: Forecast, setting: Setting) -> Iterator[str]:
     yield "<h2>Not in time</h2>"
     yield from _not_in_time(forecast)
     yield "<h2>Timeline</h2>"
-    yield from _picture(forecast)
+    yield from _picture(forecast, setting.zone)
     yield "<h2>Pools</h2>"
     yield from _pools(forecast)
-    for day, entries in by_day(timeline(forecast)):
-        yield f"<h2>{escape(day)} (UTC)</h2>"
+    zone = setting.zone
+    for day, entries in by_day(timeline(forecast), zone):
+        yield f"<h2>{escape(day)}</h2>"
         yield "<table>"
         for one in entries:
-            yield (
-                f'<tr><td class="clock">{escape(clock(one))}</td><td>{escape(one.text)}</td></tr>'
-            )
+            at = escape(clock(one, zone))
+            yield f'<tr><td class="clock">{at}</td><td>{escape(one.text)}</td></tr>'
         yield "</table>"
 
 
@@ -123,12 +124,12 @@ class _Scale:
         return round(_NAMES + share * (_WIDTH - _NAMES), 2)
 
 
-def _picture(forecast: Forecast) -> Iterator[str]:
+def _picture(forecast: Forecast, zone: tzinfo) -> Iterator[str]:
     scale = _Scale(forecast.at, forecast.until)
     rows = list(_rows(forecast, scale))
     height = (len(rows) + 1) * _ROW + 6
     yield f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="Timeline">'
-    yield from _grid(forecast, scale, height)
+    yield from _grid(forecast, scale, height, zone)
     for index, (name, bars) in enumerate(rows):
         top = (index + 1) * _ROW
         label = name if len(name) <= 34 else f"{name[:33]}…"
@@ -137,12 +138,13 @@ def _picture(forecast: Forecast) -> Iterator[str]:
     yield "</svg>"
 
 
-def _grid(forecast: Forecast, scale: _Scale, height: int) -> Iterator[str]:
+def _grid(forecast: Forecast, scale: _Scale, height: int, zone: tzinfo) -> Iterator[str]:
     days = (forecast.until - forecast.at).days + 1
     step = max(1, days // 14)
-    midnight = forecast.at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    today = forecast.at.astimezone(zone).date()
     for index in range(1, days + 1, step):
-        at = midnight + timedelta(days=index)
+        # Days are not all as long where the clocks change.
+        at = datetime.combine(today + timedelta(days=index), time(), zone)
         if at > forecast.until:
             return
         x = scale.x(at)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta, tzinfo
 
 import msgspec
 
 from tenure.cli.forecast.forecasting import Setting
 from tenure.cli.forecast.timeline import Entry, by_day, timeline
-from tenure.cli.view.instants import span, with_relative
+from tenure.cli.view.instants import in_zone, span, with_relative
 from tenure.core.facts import counted
 from tenure.core.forecast.result import Forecast, PoolForecast, Rotation
 from tenure.model.api.meta import format_time
 
 
 def as_text(forecast: Forecast, setting: Setting) -> str:
-    return "\n".join(_lines(forecast, setting))
+    return "\n".join(in_zone(_lines(forecast, setting), setting.zone))
 
 
 def heading(forecast: Forecast, setting: Setting) -> str:
@@ -39,7 +39,7 @@ def _lines(forecast: Forecast, setting: Setting) -> Iterator[str]:
     yield from with_relative(_not_in_time(forecast), forecast.at)
     yield ""
     yield from with_relative(_pools(forecast), forecast.at)
-    yield from _days(forecast)
+    yield from _days(forecast, setting.zone)
 
 
 def _not_listed(forecast: Forecast) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _pools(forecast: Forecast) -> Iterator[str]:
 # -- day by day ------------------------------------------------------------------------------
 
 
-def _days(forecast: Forecast) -> Iterator[str]:
+def _days(forecast: Forecast, zone: tzinfo) -> Iterator[str]:
     entries = timeline(forecast)
     for window in forecast.windows:
         if window.never:
@@ -148,10 +148,10 @@ def _days(forecast: Forecast) -> Iterator[str]:
         yield ""
         yield "Nothing is foreseen."
         return
-    for same in _equal_days(entries):
+    for same in _equal_days(entries, zone):
         first, last = same[0], same[-1]
         yield ""
-        yield f"{first.name} (UTC)"
+        yield first.name
         yield from first.lines
         if len(same) > 1:
             yield f"  and the same on the next {counted(len(same) - 1, 'day')}, until {last.name}"
@@ -163,11 +163,11 @@ class _Day(msgspec.Struct, frozen=True):
     lines: list[str]
 
 
-def _equal_days(entries: Sequence[Entry]) -> list[list[_Day]]:
+def _equal_days(entries: Sequence[Entry], zone: tzinfo) -> list[list[_Day]]:
     """Days that follow each other with the same lines."""
     found: list[list[_Day]] = []
-    for name, members in by_day(entries):
-        day = _Day(name, members[0].at.date(), _day_lines(members))
+    for name, members in by_day(entries, zone):
+        day = _Day(name, members[0].at.astimezone(zone).date(), _day_lines(members, zone))
         last = found[-1][-1] if found else None
         if last and last.lines == day.lines and day.date - last.date == timedelta(days=1):
             found[-1].append(day)
@@ -176,17 +176,18 @@ def _equal_days(entries: Sequence[Entry]) -> list[list[_Day]]:
     return found
 
 
-def _day_lines(members: Sequence[Entry]) -> list[str]:
-    width = max(len(clock(one)) for one in members)
-    return [f"  {clock(one):<{width}}  {_short(one, one.at)}" for one in members]
+def _day_lines(members: Sequence[Entry], zone: tzinfo) -> list[str]:
+    width = max(len(clock(one, zone)) for one in members)
+    return [f"  {clock(one, zone):<{width}}  {_short(one, zone)}" for one in members]
 
 
-def clock(entry: Entry) -> str:
-    first = f"{entry.at.astimezone(UTC):%H:%M:%S}"
-    last = f"{entry.until.astimezone(UTC):%H:%M:%S}" if entry.until is not None else ""
+def clock(entry: Entry, zone: tzinfo) -> str:
+    first = f"{entry.at.astimezone(zone):%H:%M:%S}"
+    last = f"{entry.until.astimezone(zone):%H:%M:%S}" if entry.until is not None else ""
     return f"{first} – {last}" if last and last != first else first
 
 
-def _short(entry: Entry, day: datetime) -> str:
+def _short(entry: Entry, zone: tzinfo) -> str:
     """Instants of the same day without their date: the heading has it."""
-    return entry.text.replace(f"{day.astimezone(UTC):%Y-%m-%d}T", "")
+    (text,) = in_zone((entry.text,), zone)
+    return text.replace(f"{entry.at.astimezone(zone):%Y-%m-%d}T", "")

@@ -7,7 +7,7 @@ are expiries. A window that changes often has one entry a day.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 from itertools import groupby
 from typing import Final, TypeVar
@@ -68,10 +68,10 @@ def timeline(forecast: Forecast) -> list[Entry]:
     return sorted(found, key=lambda one: (one.at, order.index(one.kind), one.of, one.text))
 
 
-def by_day(entries: Iterable[Entry]) -> Iterator[tuple[str, list[Entry]]]:
-    """With the name of each day, in UTC."""
-    for day, members in groupby(entries, key=lambda one: f"{one.at:%Y-%m-%d %A}"):
-        yield day, list(members)
+def by_day(entries: Iterable[Entry], zone: tzinfo) -> Iterator[tuple[str, list[Entry]]]:
+    """With the name of each day, and of the zone."""
+    for day, members in groupby(entries, key=lambda one: f"{one.at.astimezone(zone):%Y-%m-%d %A}"):
+        yield f"{day} ({zone})", list(members)
 
 
 # -- windows and budgets ---------------------------------------------------------------------

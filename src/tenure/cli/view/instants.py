@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 from tenure.core.facts import Fact, instants_of, sentence
@@ -33,6 +33,20 @@ def with_relative(lines: Iterable[str], now: datetime) -> Iterator[str]:
             return found[0]  # Looks like an instant, and is none: 2026-13-01.
         away = relative(instant, now if instant.microsecond else whole)
         return f"{found[1]}, {away}{',' if found[2] else ''}" if away else found[0]
+
+    return (_INSTANT.sub(shown, line) for line in lines)
+
+
+def in_zone(lines: Iterable[str], zone: tzinfo) -> Iterator[str]:
+    """The lines, each instant in them as clocks of that zone show it: ``2026-01-05T09:12:30+01:00``."""
+    if str(zone) == str(UTC):
+        return iter(lines)
+
+    def shown(found: re.Match[str]) -> str:
+        try:
+            return datetime.fromisoformat(found[1]).astimezone(zone).isoformat()
+        except (ValueError, OverflowError):
+            return found[1]  # None at all, or at the end of all years.
 
     return (_INSTANT.sub(shown, line) for line in lines)
 
