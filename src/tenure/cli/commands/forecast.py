@@ -44,11 +44,11 @@ class _Output:
     """In which form, and where to."""
 
     def __init__(self, *, as_json: bool, page: Path | None, zone: str) -> None:
-        from tenure.model.values.cron import parse_zone
+        from tenure.cli.forecast.forecasting import zone_named
 
         if as_json and page is not None:
             raise click.UsageError("--json or --html, not both")
-        self.as_json, self.page, self.zone = as_json, page, parse_zone(zone, "--time-zone")
+        self.as_json, self.page, self.zone = as_json, page, zone_named(zone)
 
 
 class _Question:

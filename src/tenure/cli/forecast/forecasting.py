@@ -14,6 +14,7 @@ from tenure.core.forecast.result import Forecast
 from tenure.core.reasons import Reason
 from tenure.model.api.names import DRIFTED_CONDITION, EMPTY_CONDITION
 from tenure.model.api.resource import NODE_CLAIMS
+from tenure.model.values.cron import parse_zone
 
 #: What the verdicts of these deciders will make a claim say.
 _SAYS = {
@@ -35,6 +36,10 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     #: Of the clocks that text and page show.
     zone: tzinfo = UTC
+
+
+def zone_named(name: str) -> tzinfo:
+    return parse_zone(name, "--time-zone")
 
 
 def forecast_of(
