@@ -154,7 +154,7 @@ def test_no_pod_is_put_onto(objects: Any) -> None:
 )
 def test_the_pods_count_that_run_on(claim: Any, node: Any) -> None:
     pod, done = a_pod(), a_pod("done", phase="Succeeded")
-    assert list(closed_nodes(snapshot_with(claim, node, pod, done))) == [
+    assert closed_nodes(snapshot_with(claim, node, pod, done)) == [
         ExistingNode.holding(
             [pod],
             name="node-a",
@@ -167,7 +167,7 @@ def test_the_pods_count_that_run_on(claim: Any, node: Any) -> None:
 
 
 def test_a_node_that_takes_pods_is_not_closed() -> None:
-    assert closed_nodes(snapshot_with(a_claim(), a_node(), a_pod())) == ()
+    assert closed_nodes(snapshot_with(a_claim(), a_node(), a_pod())) == []
 
 
 def test_before_the_launch_is_answered_a_claim_has_the_labels_that_are_certain() -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from operator import attrgetter
 from typing import Final
 
 from tenure.core.claim.initialize import is_ephemeral, is_startup
@@ -65,7 +66,7 @@ def nodes_with_capacity(snapshot: Snapshot) -> list[ExistingNode]:
     derived = snapshot.derived
     coming = (claim for _, claim in sorted(snapshot.claims.items()))
     return [
-        *snapshot.once(_open_nodes),
+        *snapshot.once(_existing_nodes)[0],
         *(
             derived.of(_IN_FLIGHT, claim, Same(types_of(claim, snapshot)))
             for claim in coming
@@ -74,41 +75,43 @@ def nodes_with_capacity(snapshot: Snapshot) -> list[ExistingNode]:
     ]
 
 
-def closed_nodes(snapshot: Snapshot) -> tuple[ExistingNode, ...]:
+def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
     """Nodes that accept no pods, as they are."""
-    return snapshot.once(_closed_nodes)
+    return list(snapshot.once(_existing_nodes)[1])
 
 
-def _open_nodes(snapshot: Snapshot) -> tuple[ExistingNode, ...]:
-    """Nodes that exist and accept pods."""
+def _existing_nodes(
+    snapshot: Snapshot,
+) -> tuple[tuple[ExistingNode, ...], tuple[ExistingNode, ...]]:
+    """Those that accept pods, and those that do not."""
     derived = snapshot.derived
-    found: list[ExistingNode] = []
+    accept: list[ExistingNode] = []
+    closed: list[ExistingNode] = []
     for name, node in sorted(snapshot.nodes.items()):
         claim, pods = snapshot.claim_of(node), snapshot.pods_on(name).values()
-        if not _takes_none(node, claim, snapshot):
-            found.append(derived.of(_EXISTING, node, claim, tuple(pods), derived))
-    return tuple(found)
+        if _takes_none(node, claim, snapshot):
+            closed.append(_closed(node, pods, derived))
+        else:
+            accept.append(derived.of(_EXISTING, node, claim, tuple(pods), derived))
+    return tuple(accept), tuple(closed)
 
 
-def _closed_nodes(snapshot: Snapshot) -> tuple[ExistingNode, ...]:
-    return tuple(
-        ExistingNode.holding(
-            _unfinished(snapshot.pods_on(name).values()),
-            name=name,
-            allocatable=snapshot.derived.of(ALLOCATABLE, node),
-            labels=node.labels,
-            taints=node.spec.taints,
-            closed=True,
-        )
-        for name, node in sorted(snapshot.nodes.items())
-        if _takes_none(node, snapshot.claim_of(node), snapshot)
+def _closed(node: Node, pods: Iterable[Pod], derived: Derived) -> ExistingNode:
+    return ExistingNode.holding(
+        _unfinished(pods),
+        name=node.name,
+        allocatable=derived.of(ALLOCATABLE, node),
+        labels=node.labels,
+        taints=node.spec.taints,
+        closed=True,
     )
 
 
 def in_service_since(snapshot: Snapshot) -> dict[str, datetime]:
     """Nodes that the scheduler can use now, and since when, according to Node and claim."""
+    derived, claim_of = snapshot.derived, snapshot.claim_of
     since = {
-        name: in_service_at(node, snapshot.claim_of(node))
+        name: derived.of(_IN_SERVICE, node, claim_of(node))
         for name, node in sorted(snapshot.nodes.items())
     }
     return {name: at for name, at in since.items() if at is not None}
@@ -128,6 +131,9 @@ def in_service_at(node: Node, claim: NodeClaim | None) -> datetime | None:
     return max([node.created_at, *instants])
 
 
+_IN_SERVICE: Final = Derivation("in service", in_service_at)
+
+
 def _is_closed(node: Node, claim: NodeClaim | None) -> bool:
     return node.deleting or node.spec.unschedulable or (claim is not None and claim.deleting)
 
@@ -142,7 +148,7 @@ def _takes_none(node: Node, claim: NodeClaim | None, snapshot: Snapshot) -> bool
 
 
 def _unfinished(pods: Iterable[Pod]) -> list[Pod]:
-    return sorted((pod for pod in pods if not pod.finished), key=lambda pod: pod.uid)
+    return sorted([pod for pod in pods if not pod.finished], key=attrgetter("metadata.uid"))
 
 
 def _existing(

@@ -89,15 +89,21 @@ class ExistingNode(msgspec.Struct, frozen=True, kw_only=True):
     ) -> ExistingNode:
         """The node with what these pods, daemons included, leave of it."""
         pods = tuple(pods)
-        requests = [pod_requests(pod) for pod in pods]
-        of_daemons = (asked for pod, asked in zip(pods, requests, strict=True) if pod.daemon)
+        requests: list[Resources] = []
+        of_daemons: list[Resources] = []
+        ports: list[HostPort] = []
+        for pod in pods:  # In one loop: all pods of the cluster, after a start.
+            requests.append(asked := pod_requests(pod))
+            if pod.daemon:
+                of_daemons.append(asked)
+            ports += host_ports(pod.spec)
         return cls(
             name=name,
             labels=labels or {},
             taints=taints,
             available=subtract(allocatable, total(requests)),
             initialized=initialized,
-            host_ports=tuple(port for pod in pods for port in host_ports(pod.spec)),
+            host_ports=tuple(ports),
             daemon_requests=total(of_daemons),
             pods=pods,
             closed=closed,
