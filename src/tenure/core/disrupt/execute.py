@@ -21,10 +21,10 @@ drain short.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -37,7 +37,6 @@ from tenure.core.decision import (
     Patch,
     Verdict,
 )
-from tenure.core.disrupt.candidates import NodeFacts, facts_of
 from tenure.core.disrupt.emptiness import occupies
 from tenure.core.disrupt.facts import (
     MoreReplacements,
@@ -51,8 +50,8 @@ from tenure.core.disrupt.facts import (
     TerminatingWithin,
     ToleratedAgain,
 )
-from tenure.core.disrupt.method import Methods, UnderWay, is_readable
 from tenure.core.disrupt.passes import Pass, launched, with_plan
+from tenure.core.disrupt.ready import Ready, ReadyPool
 from tenure.core.disrupt.replacements import (
     comes_up,
     fail_instants,
@@ -62,18 +61,15 @@ from tenure.core.disrupt.replacements import (
 )
 from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
 from tenure.core.facts import Fact
-from tenure.core.gates.fleet import PoolFleet, fleet_of
 from tenure.core.gates.gates import LAST, PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
 from tenure.core.marks.command import (
     Command,
     add_replacements,
-    commands_under_way,
     disrupted_since,
     mark_next,
     roll_back,
 )
 from tenure.core.marks.deadline import grace_period, written_between
-from tenure.core.marks.interruption import is_interrupted
 from tenure.core.marks.stamp import stamp_claim, take_off_stamp
 from tenure.core.provision.demand import is_reschedulable
 from tenure.core.reasons import Reason
@@ -82,8 +78,6 @@ from tenure.core.writes import as_evaluated, delete_unless_pods_came
 from tenure.model.api.meta import later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.nodepool import NodePool
-from tenure.model.snapshot.snapshot import Snapshot
 
 _say = partial(say, Concern.DISRUPTION)
 
@@ -102,50 +96,6 @@ def _ready_since(command: Command) -> datetime | None:
     found = (one.condition("Initialized") for _, one in command.replacements if one is not None)
     came = (one.last_transition_time for one in found if one is not None)
     return began and max((began, *(at for at in came if at is not None)))
-
-
-class Ready(msgspec.Struct, frozen=True):
-    """A command whose replacements are all initialized."""
-
-    under_way: UnderWay
-    node: NodeFacts
-
-
-class ReadyPool(msgspec.Struct, frozen=True):
-    """What the gates depend on for the commands of one pool."""
-
-    pool: NodePool | None
-    fleet: PoolFleet
-    #: By the reason of the method.
-    facts: Mapping[str, Any]
-
-
-def ready_commands(methods: Methods, snapshot: Snapshot) -> Iterator[Ready]:
-    for command in commands_under_way(snapshot):
-        claim, node = command.claim, command.node
-        complete = command.complete and is_readable(command, snapshot)
-        if not (claim.deleting or is_interrupted(claim)) and node is not None and complete:
-            yield Ready(methods.under_way(command, snapshot), facts_of(claim, node, snapshot))
-
-
-def pools_of(ready: Iterable[Ready], methods: Methods, snapshot: Snapshot) -> dict[str, ReadyPool]:
-    """By name."""
-    asked: dict[str, set[str]] = {}
-    for one in ready:
-        command = one.under_way.command
-        if methods.of(command) is not None:
-            asked.setdefault(command.claim.pool_name, set()).add(command.reason)
-    return {
-        name: ReadyPool(
-            snapshot.pools.get(name),
-            fleet_of(name, snapshot),
-            {
-                reason: methods.named(reason).pool_facts(name, snapshot)
-                for reason in sorted(reasons)
-            },
-        )
-        for name, reasons in sorted(asked.items())
-    }
 
 
 class Execution:

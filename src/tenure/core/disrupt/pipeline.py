@@ -19,7 +19,7 @@ import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.candidates import PoolCandidates, Wanted, candidates_in
-from tenure.core.disrupt.execute import Execution, Ready, ReadyPool, pools_of, ready_commands
+from tenure.core.disrupt.execute import Execution
 from tenure.core.disrupt.facts import CandidatesWait, NodesWatched
 from tenure.core.disrupt.leftover import LeftOver, left_over_verdict, left_overs
 from tenure.core.disrupt.method import Due, Methods, Watch
@@ -30,6 +30,7 @@ from tenure.core.disrupt.planning.plan import Planner
 from tenure.core.disrupt.planning.quota import PlanningQuota, places_in_quota
 from tenure.core.disrupt.planning.recording import Recording
 from tenure.core.disrupt.planning.takeover import taken_over
+from tenure.core.disrupt.ready import Ready, ReadyPool, pools_of, ready_commands
 from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
 from tenure.core.gates.gates import PAUSE_MAX
 from tenure.core.marks.command import is_replaced
