@@ -17,7 +17,7 @@ from tenure.model.api.meta import format_time
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.settings import Settings
 from tenure.sim.world import World, WorldOptions
-from tests.builders import HOUR, MINUTE, a_deployment, a_node_class, a_pool
+from tests.builders import HOUR, MINUTE, SECOND, a_deployment, a_node_class, a_pool
 
 OFF = msgspec.structs.replace(WorldOptions(), settings=Settings(node_repair=False))
 MARKS = {names.REPLACED_BY: "", names.DISRUPTION_REASON: "Unhealthy"}
@@ -227,6 +227,18 @@ def test_a_change_that_tenure_cannot_know_yet_is_no_violation(world: World) -> N
     window(world)
     call = deletion(world, NODE_CLAIMS)
     assert rules_after(world, call) == []
+
+
+@pytest.mark.parametrize(("after", "rules"), [(4, []), (6, ["beyond budgets"])])
+def test_a_call_that_left_before_a_budget_closed_is_no_violation(
+    world: World, after: int, rules: list[str]
+) -> None:
+    """A slow API server carries it out up to 5s later."""
+    closes = world.options.epoch + 30 * MINUTE
+    budget = {"nodes": "0", "schedule": "30 8 * * *", "duration": "10m"}
+    pool(world, disruption={"budgets": [{"nodes": "100%"}, budget]})
+    world.run(closes + after * SECOND - world.now)
+    assert rules_after(world, deletion(world, NODE_CLAIMS)) == rules
 
 
 def test_the_beginning_of_a_command_is_checked_too(world: World) -> None:

@@ -41,6 +41,8 @@ from tenure.sim.cloud.cloud import SimulatedCloud
 from tenure.sim.virtual.environment import Environment
 
 SECOND: Final = timedelta(seconds=1)
+#: How long after it has left a call may be carried out. What is closed by the clock meanwhile cannot be known.
+ON_ITS_WAY: Final = timedelta(seconds=5)
 #: Pods that have run for longer are in the list that Tenure makes right before it deletes a claim, however
 #: late its watches are: the deletion leaves after the list, and takes no longer than this.
 LISTED: Final = timedelta(seconds=15)
@@ -240,9 +242,11 @@ class Checkers:
                 yield pod["metadata"]["name"]
 
     def _was_kept(self, rule: str, departure: Departure) -> bool:
-        """In a state that Tenure may still have seen, and by a clock that it may have had."""
+        """In a state that Tenure may still have seen, and by a clock that it may have had when the
+        call left."""
         now = departure.now
-        clocks = {now, later(now, self._ahead), later(now, self._behind)}
+        offsets = (timedelta(), self._ahead, self._behind)
+        clocks = {later(at, by) for at in (now, later(now, -ON_ITS_WAY)) for by in offsets}
         for state in self.recent.seen():
             seen = (msgspec.structs.replace(departure, state=state, now=at) for at in clocks)
             if any(not dict(one.answers()).get(rule) for one in seen):
