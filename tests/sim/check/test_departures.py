@@ -14,10 +14,10 @@ import pytest
 from tenure.kube.client.client import Client
 from tenure.model.api import names
 from tenure.model.api.meta import format_time
-from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.settings import Settings
 from tenure.sim.world import World, WorldOptions
-from tests.builders import HOUR, MINUTE, SECOND, a_deployment, a_node_class, a_pool
+from tests.builders import HOUR, MINUTE, SECOND, a_deployment, a_node_class, a_pool, a_requirement
 
 OFF = msgspec.structs.replace(WorldOptions(), settings=Settings(node_repair=False))
 MARKS = {names.REPLACED_BY: "", names.DISRUPTION_REASON: "Unhealthy"}
@@ -209,6 +209,28 @@ def test_a_claim_whose_time_is_over_goes_whatever_command_is_under_way(
         world.run(5 * MINUTE)
         world.crash(stay_down=True)
         change(world)
+        world.run(5 * MINUTE)
+        assert delete_claim(world) == rules
+    finally:
+        world.close()
+
+
+@pytest.mark.parametrize(
+    ("veto", "rules"),
+    [(names.DO_NOT_REPAIR, []), (names.DO_NOT_DISRUPT, ["unfounded deletion"])],
+)
+def test_a_replacement_that_is_left_over_is_no_repair(veto: str, rules: list[str]) -> None:
+    world = World()
+    try:
+        small = a_requirement("node.kubernetes.io/instance-type", "m7i.large")
+        web = a_deployment(replicas=2, cpu="1500m")
+        for manifest in (a_node_class(), a_pool(requirements=[small]), web):
+            world.apply(manifest)
+        world.run(5 * MINUTE)
+        world.crash(stay_down=True)
+        world.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 0}})
+        _, other = world.store.list(NODE_CLAIMS)
+        annotate(world, NODE_CLAIMS, {names.REPLACES: other["metadata"]["uid"], veto: "true"})
         world.run(5 * MINUTE)
         assert delete_claim(world) == rules
     finally:

@@ -82,12 +82,13 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
             return
         reason = read.annotation(self.claim, "karpenter.sh/disruption-reason")
         replaced = read.annotation(self.claim, "karpenter.sh/replaced-by") is not None
-        yield "past a veto", self._veto(nodes, reason or "Unhealthy")
+        left_over = not (replaced and reason) and self._is_left_over(nodes)
+        yield "past a veto", "" if left_over else self._veto(nodes, reason or "Unhealthy")
         if replaced and reason is not None and not self._is_forced():
             yield from self._replaced(nodes, reason)
         elif by_age:
             yield from by_age
-        elif self._is_left_over(nodes):
+        elif left_over:
             yield "unfounded deletion", ""
         elif not (self._timed_out() or self._lost(nodes) or self._reboot_failed()):
             yield from self._forced(nodes)
