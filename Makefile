@@ -101,6 +101,8 @@ fuzz: $(READY) ## Random seeds with faults and checkers on; SEED=7 repeats one
 ifndef SEED
 	@echo "· properties, on examples that were never tried before"
 	@TENURE_EXAMPLES=explore $(BIN)/pytest -q --timeout=3600 tests/properties
+	@echo "· a fault at every single call of every disruption"
+	@TENURE_EXAMPLES=explore $(BIN)/pytest -q tests/runtime/test_voluntary_crashes.py
 	@echo "· random days in the embedded cluster"
 endif
 	@$(BIN)/python -m tests.fuzz.run $(if $(SEED),--seed $(SEED)) $(ARGS)
