@@ -14,6 +14,9 @@ UV_VERSION := $(shell awk '/^name = "uv"$$/ { getline; gsub(/"/, ""); print $$3 
 # Empty: one test after the other, in one process.
 TEST_WORKERS ?= --numprocesses $(shell n=$$(( 2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) + 1 )); echo $$(( n < 8 ? n : 8 )))
 
+# Tests start hundreds of processes: without compiled files each of them compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-real bed soak conformance check bench fuzz fuzz-objects fuzz-calendars scenarios generate crds picture clean \
 	check-format check-lint check-types check-imports check-generated
