@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tenure.model.api.names import DO_NOT_DISRUPT, REPLACED_BY, REPLACES
+from tenure.model.api.names import DO_NOT_DISRUPT, REPLACES
 from tenure.model.api.resource import (
     MAINTENANCE_WINDOWS,
     NODE_CLAIMS,
@@ -32,28 +32,30 @@ from tests.builders import (
     a_pod,
     a_pool,
 )
-from tests.scenarios.test_replacing import is_gone, is_leaving, is_tainted, replacement_of, says
-from tests.scenarios.test_voluntary import (
+from tests.scenarios.fleets import (
     ANY,
     SMALL,
     a_cluster,
     a_fleet,
-    claims,
+    a_window,
     label_template,
     names,
+    of_pool,
     the_claim,
     uids,
 )
-from tests.scenarios.test_windows import a_window, warned
+from tests.scenarios.signs import (
+    blocked,
+    is_as_before,
+    is_gone,
+    is_leaving,
+    is_tainted,
+    replacement_of,
+    says,
+    warned,
+)
 
 MOMENT = timedelta(milliseconds=50)
-
-
-def blocked(story: Story, claim: str) -> str:
-    """What blocks the disruption of the claim now."""
-    verdict = story.controller.evaluator.about("NodeClaim", claim)[0]
-    assert verdict.reason.startswith("Disruption"), verdict
-    return verdict.message
 
 
 def run_until(story: Story, true: Callable[[], object], step: timedelta = SECOND) -> None:
@@ -71,15 +73,6 @@ def a_drifted_node(story: Story) -> tuple[str, str]:
 
 def freeze(story: Story) -> None:
     story.store.create(MAINTENANCE_WINDOWS, a_window(actions=["Drift"], schedules=[]))
-
-
-def is_as_before(story: Story, node: str, claim: str) -> None:
-    """Nothing is left of a command."""
-    assert not is_tainted(story, node)
-    assert not is_leaving(story, claim)
-    assert says(story, claim, "DisruptionReason") is None
-    found = story.store.get(NODE_CLAIMS, "", claim)["metadata"]
-    assert REPLACED_BY not in found["annotations"]
 
 
 # -- leaders ---------------------------------------------------------------------------------
@@ -138,13 +131,6 @@ def two_pools() -> list[Manifest]:
         for name in ("red", "blue")
     ]
     return [a_node_class(), *pools, *apps]
-
-
-def of_pool(story: Story, pool: str) -> dict[str, Obj]:
-    label = "karpenter.sh/nodepool"
-    return {
-        c["metadata"]["name"]: c for c in claims(story) if c["metadata"]["labels"][label] == pool
-    }
 
 
 @pytest.mark.parametrize("fails", ["never Ready", "never Initialized"])

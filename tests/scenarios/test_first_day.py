@@ -18,15 +18,7 @@ from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND
-from tests.scenarios.test_voluntary import (
-    Watched,
-    a_cluster,
-    a_fleet,
-    label_template,
-    leaving,
-    scale,
-    uids,
-)
+from tests.scenarios.fleets import Watched, a_cluster, a_fleet, label_template, leaving, scale, uids
 
 FLEET = 100
 ALLOWED = FLEET // 10

@@ -25,7 +25,7 @@ from tenure.sim.scenario.run import Simulation
 from tenure.sim.world import World
 from tests.builders import DAY, HOUR, MINUTE, SECOND, Manifest, a_deployment, a_node_class, a_pool
 from tests.scenarios.files import SHIPPED
-from tests.scenarios.test_voluntary import SMALL, a_cluster, a_fleet, label_template
+from tests.scenarios.fleets import SMALL, a_cluster, a_fleet, label_template
 
 MARK = "karpenter.sh/replaced-by"
 

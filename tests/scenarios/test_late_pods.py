@@ -18,10 +18,9 @@ from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.resource import NODE_POOLS, PODS
 from tests.builders import MINUTE, SECOND, a_deployment, a_pdb, a_pod
 from tests.runtime.worlds import Tapped, outcomes
+from tests.scenarios.fleets import a_cluster, label_template, scale, the_claim
+from tests.scenarios.signs import is_gone, is_leaving, is_tainted, replacement_of, says, warned
 from tests.scenarios.test_command_stories import run_until
-from tests.scenarios.test_replacing import is_gone, is_leaving, is_tainted, replacement_of, says
-from tests.scenarios.test_voluntary import a_cluster, label_template, scale, the_claim
-from tests.scenarios.test_windows import warned
 
 #: Two minutes: less than a watch may be silent before it is looked at.
 LATE: Final = 120.0

@@ -12,21 +12,21 @@ from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.scenario.dsl import Story
 from tests.builders import HOUR, MINUTE, SECOND, Manifest, a_deployment, a_node_class, a_pool
-from tests.scenarios.test_command_stories import blocked, is_as_before, of_pool
-from tests.scenarios.test_replacing import is_gone, is_leaving
-from tests.scenarios.test_velocity import Begun
-from tests.scenarios.test_voluntary import (
+from tests.scenarios.fleets import (
     ANY,
     SMALL,
+    Begun,
     Watched,
     a_cluster,
     a_fleet,
+    a_window,
     label_template,
     names,
+    of_pool,
     the_claim,
     uids,
 )
-from tests.scenarios.test_windows import a_window, warned
+from tests.scenarios.signs import blocked, is_as_before, is_gone, is_leaving, warned
 
 
 def nights(duration: str) -> Manifest:

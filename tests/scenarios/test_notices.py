@@ -19,9 +19,9 @@ from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND, a_deployment, a_pdb
-from tests.scenarios.test_replacing import is_gone, is_leaving, is_tainted
-from tests.scenarios.test_voluntary import a_cluster, a_fleet, names
-from tests.scenarios.test_windows import a_window, explained, warned
+from tests.scenarios.fleets import a_cluster, a_fleet, a_window, names
+from tests.scenarios.signs import is_gone, is_leaving, is_tainted, warned
+from tests.scenarios.test_windows import explained
 
 STAMP = "karpenter.sh/nodeclaim-termination-timestamp"
 MARK = "karpenter.sh/interruption"

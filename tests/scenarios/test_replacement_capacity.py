@@ -14,14 +14,13 @@ from tenure.sim.infrastructure import InfrastructureOptions
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND, a_deployment, a_requirement
+from tests.scenarios.signs import is_gone, is_leaving
 from tests.scenarios.test_replacing import (
     ALWAYS,
     BROKEN_CONDITION,
     DUE,
     a_cluster,
     becomes_unhealthy,
-    is_gone,
-    is_leaving,
 )
 
 #: One pod of 1.5 cores is a node's whole load.

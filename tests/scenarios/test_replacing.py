@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 
 from tenure.model.api.names import (
-    DISRUPTED_TAINT,
     DO_NOT_DISRUPT,
     DO_NOT_REPAIR,
     REPLACEMENT_FAILED,
-    REPLACES,
 )
 from tenure.model.api.resource import DEPLOYMENTS, EVENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.sim.scenario.dsl import Story
@@ -29,6 +27,7 @@ from tests.builders import (
     a_pool,
     a_requirement,
 )
+from tests.scenarios.signs import is_gone, is_leaving, is_tainted, replacement_of, says
 
 BROKEN_CONDITION = "KWOKUnhealthy"
 #: The provider's toleration, and a moment.
@@ -45,37 +44,6 @@ def becomes_unhealthy(story: Story, type_: str = BROKEN_CONDITION) -> tuple[str,
     node, claim = story.the(NODES)["metadata"]["name"], story.the(NODE_CLAIMS)["metadata"]["name"]
     story.kubelets.set_condition(node, type_, "True", "Test")
     return node, claim
-
-
-def is_leaving(story: Story, claim: str) -> bool:
-    found = story.store.find(NODE_CLAIMS, "", claim)
-    return found is None or "deletionTimestamp" in found["metadata"]
-
-
-def is_gone(story: Story, claim: str) -> bool:
-    return story.store.find(NODE_CLAIMS, "", claim) is None
-
-
-def is_tainted(story: Story, node: str) -> bool:
-    found = story.store.find(NODES, "", node)
-    taints = found["spec"].get("taints", ()) if found is not None else ()
-    return any(taint["key"] == DISRUPTED_TAINT for taint in taints)
-
-
-def replacement_of(story: Story, claim: str) -> Any:
-    """The claim that stands in for it; None while there is none."""
-    found = story.store.find(NODE_CLAIMS, "", claim)
-    assert found is not None
-    uid = found["metadata"]["uid"]
-    others = story.store.list(NODE_CLAIMS)
-    return next((c for c in others if c["metadata"]["annotations"].get(REPLACES) == uid), None)
-
-
-def says(story: Story, claim: str, type_: str) -> tuple[str, str] | None:
-    found = story.store.find(NODE_CLAIMS, "", claim)
-    assert found is not None
-    told = {c["type"]: (c["status"], c["reason"]) for c in found["status"]["conditions"]}
-    return told.get(type_)
 
 
 def last_word(story: Story, subject: str) -> str:

@@ -11,7 +11,7 @@ from tenure.model.settings import Settings
 from tenure.sim.scenario.dsl import Story
 from tests.builders import MINUTE, SECOND, Manifest, a_deployment, a_node_class, a_pool
 from tests.core.disrupt.retired import BOTH, REASON, RETIRE
-from tests.scenarios.test_replacing import is_gone, is_leaving, is_tainted, replacement_of, says
+from tests.scenarios.signs import is_gone, is_leaving, is_tainted, replacement_of, says
 
 
 class TwoMethods(Story):

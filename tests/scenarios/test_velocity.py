@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from tenure.model.api.names import REPLACED_BY
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
@@ -22,6 +21,7 @@ from tests.builders import (
     a_pool,
 )
 from tests.core.disrupt.retired import RETIRE
+from tests.scenarios.fleets import Begun
 from tests.scenarios.test_second_method import TwoMethods
 
 CONDITION = "KWOKUnhealthy"
@@ -45,21 +45,6 @@ def a_cluster(nodes: int, *budgets: dict[str, Any]) -> list[Manifest]:
         disruption={"budgets": list(budgets), "consolidateAfter": "Never"}, repair=GRACEFUL
     )
     return [a_node_class(), pool, a_deployment(replicas=nodes, affinity=APART)]
-
-
-class Begun:
-    """When commands begin: by the mark on the claim, whatever Tenure records."""
-
-    def __init__(self, story: Story) -> None:
-        self.at: list[datetime] = []
-        self._story = story
-        story.store.subscribe(NODE_CLAIMS, self._changed, replay=True)
-
-    def _changed(self, _type: str, new: Any, old: Any) -> None:
-        before = ((old or {}).get("metadata") or {}).get("annotations") or {}
-        after = new["metadata"].get("annotations") or {}
-        if REPLACED_BY in after and REPLACED_BY not in before:
-            self.at.append(self._story.environment.now())
 
 
 def recorded(story: Story) -> list[dict[str, Any]]:

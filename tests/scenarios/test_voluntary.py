@@ -6,7 +6,7 @@ Stories begin on a Monday at 08:00 UTC. The checkers of budgets, windows and rep
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -14,9 +14,7 @@ import pytest
 from tenure.core.gates.gates import Gate
 from tenure.errors import Cause
 from tenure.model.api.resource import (
-    DEPLOYMENTS,
     MAINTENANCE_WINDOWS,
-    NODE_CLAIMS,
     NODE_POOLS,
     NODES,
     PODS,
@@ -31,96 +29,28 @@ from tests.builders import (
     HOUR,
     MINUTE,
     SECOND,
-    Manifest,
     a_deployment,
     a_node_class,
     a_pod,
     a_pool,
-    a_requirement,
 )
-from tests.scenarios.test_replacing import is_gone, is_leaving, is_tainted, replacement_of, says
-from tests.scenarios.test_windows import a_window, warned
-
-ANY = [{"nodes": "100%"}]
-#: One pod of 1500m fills a node of this type.
-SMALL = a_requirement("node.kubernetes.io/instance-type", "m7i.large")
-
-
-def a_cluster(*more: Manifest, budgets: Any = ANY, **disruption: Any) -> list[Manifest]:
-    template = disruption.pop("template", None)
-    block = {"budgets": budgets, **disruption}
-    return [
-        a_node_class(),
-        a_pool(requirements=[SMALL], disruption=block, template=template),
-        *more,
-    ]
-
-
-def a_fleet(nodes: int) -> Manifest:
-    """A pod for each node."""
-    return a_deployment(replicas=nodes, cpu="1500m")
-
-
-def scale(story: Story, replicas: int, name: str = "web") -> None:
-    story.store.patch(DEPLOYMENTS, "default", name, {"spec": {"replicas": replicas}})
-
-
-def set_pool(story: Story, name: str = "general", **disruption: Any) -> None:
-    story.store.patch(NODE_POOLS, "", name, {"spec": {"disruption": disruption}})
-
-
-def label_template(story: Story, value: str, name: str = "general") -> None:
-    """A change of the template: every node of the pool has drifted."""
-    labels = {"metadata": {"labels": {"example.com/release": value}}}
-    story.store.patch(NODE_POOLS, "", name, {"spec": {"template": labels}})
-
-
-def claims(story: Story) -> list[Obj]:
-    return story.store.list(NODE_CLAIMS)
-
-
-def names(story: Story) -> set[str]:
-    return {claim["metadata"]["name"] for claim in claims(story)}
-
-
-def uids(story: Story) -> set[str]:
-    """Names are given again."""
-    return {claim["metadata"]["uid"] for claim in claims(story)}
-
-
-def leaving(story: Story) -> set[str]:
-    """Those that terminate or have a command, until their instance terminates: as budgets count."""
-    mark = "karpenter.sh/replaced-by"
-    return {
-        claim["metadata"]["uid"]
-        for claim in claims(story)
-        if (
-            "deletionTimestamp" in claim["metadata"]
-            or mark in (claim["metadata"].get("annotations") or {})
-        )
-        and says(story, claim["metadata"]["name"], "InstanceTerminating") is None
-    }
-
-
-class Watched:
-    """When each claim began to leave, after the start, and how many did so at once."""
-
-    def __init__(self, story: Story) -> None:
-        self._story = story
-        self.started: dict[str, timedelta] = {}
-        self.most = 0
-        story.store.subscribe(NODE_CLAIMS, self._on_claim)
-
-    def _on_claim(self, *_: object) -> None:
-        now = leaving(self._story)
-        self.started = dict.fromkeys(now, self._story.elapsed) | self.started
-        self.most = max(self.most, len(now))
-
-
-def the_claim(story: Story) -> tuple[str, str]:
-    claim = story.the(NODE_CLAIMS)
-    return claim["status"]["nodeName"], claim["metadata"]["name"]
-
+from tests.scenarios.fleets import (
+    ANY,
+    SMALL,
+    Watched,
+    a_cluster,
+    a_fleet,
+    a_window,
+    claims,
+    label_template,
+    leaving,
+    names,
+    scale,
+    set_pool,
+    the_claim,
+    uids,
+)
+from tests.scenarios.signs import is_gone, is_leaving, is_tainted, replacement_of, says, warned
 
 # -- empty -----------------------------------------------------------------------------------
 

@@ -19,34 +19,16 @@ from tenure.model.api.resource import EVENTS, MAINTENANCE_WINDOWS, NODE_CLAIMS, 
 from tenure.sim.scenario.dsl import Story
 from tests.builders import HOUR, MINUTE, SECOND, Manifest, a_deployment
 from tests.runtime.observe.test_view import Forbidding
-from tests.scenarios.test_replacing import (
-    DUE,
-    a_cluster,
-    becomes_unhealthy,
-    is_gone,
-    is_leaving,
-    is_tainted,
-    replacement_of,
-)
+from tests.scenarios.fleets import a_window
+from tests.scenarios.signs import is_gone, is_leaving, is_tainted, replacement_of, warned
+from tests.scenarios.test_replacing import DUE, a_cluster, becomes_unhealthy
 
-#: From 08:00 to 09:00.
-MORNING = {"cron": "0 8 * * *", "duration": "1h"}
 CONDITION = "KWOKUnhealthy"
-
-
-def a_window(name: str = "freeze", **spec: Any) -> Manifest:
-    kind = {"apiVersion": "karpenter.sh/v1alpha1", "kind": "MaintenanceWindow"}
-    usual = {"actions": ["Repair"], "schedules": [MORNING]}
-    return {**kind, "metadata": {"name": name}, "spec": usual | spec}
 
 
 def repaired(mode: str) -> dict[str, Any]:
     policy = {"conditionType": CONDITION, "status": "True", "toleration": "30s"}
     return {"repair": {"maxUnhealthy": "100%", "terminationMode": mode, "policies": [policy]}}
-
-
-def warned(story: Story, text: str) -> bool:
-    return any(text in event["message"] for event in story.store.list(EVENTS))
 
 
 @pytest.mark.parametrize("mode", ["Graceful", "Forceful"])

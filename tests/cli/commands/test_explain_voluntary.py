@@ -18,15 +18,15 @@ from tenure.model.settings import Settings
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
 from tests.builders import MINUTE, SECOND, Manifest, a_deployment, a_pdb
-from tests.scenarios.test_voluntary import (
+from tests.scenarios.fleets import (
     a_cluster,
     a_fleet,
+    a_window,
     label_template,
     scale,
     set_pool,
     the_claim,
 )
-from tests.scenarios.test_windows import a_window
 
 OFF = WorldOptions(settings=Settings(voluntary_disruption=False))
 #: From 08:00 to 20:00, nothing.

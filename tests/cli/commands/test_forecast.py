@@ -16,8 +16,8 @@ from tenure.sim.scenario.dsl import Story
 from tests.builders import DAY, MINUTE, a_deployment, a_node_class, a_pool
 from tests.cli.readclusters import seen
 from tests.scenarios.files import a_story, written
+from tests.scenarios.fleets import SMALL
 from tests.scenarios.test_forecast import a_window
-from tests.scenarios.test_voluntary import SMALL
 
 Told = Any
 

@@ -16,9 +16,9 @@ from tenure.ports.cloudaround import CloudAround
 from tenure.runtime.cloud import notices
 from tests.builders import MINUTE, SECOND
 from tests.runtime.worlds import Tapped
+from tests.scenarios.fleets import a_cluster, a_fleet
+from tests.scenarios.signs import is_gone, is_leaving
 from tests.scenarios.test_notices import condition_of, interrupt, pending
-from tests.scenarios.test_replacing import is_gone, is_leaving
-from tests.scenarios.test_voluntary import a_cluster, a_fleet
 
 
 class Broken(CloudAround):

@@ -27,7 +27,7 @@ from tests.builders import (
     a_pool,
 )
 from tests.runtime.worlds import Tapped
-from tests.scenarios.test_windows import a_window
+from tests.scenarios.fleets import a_window
 
 #: A sample's labels come with its name.
 Samples = dict[str, list[tuple[dict[str, str], float]]]

@@ -13,7 +13,7 @@ from tenure.model.api.resource import CONFIG_MAPS, NODE_CLAIMS, NODE_POOLS
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.serve.welcome import NAMESPACE, WELCOME, PublishedImages
 from tests.builders import MINUTE, SECOND, a_deployment
-from tests.scenarios.test_voluntary import Watched, uids
+from tests.scenarios.fleets import Watched, uids
 
 #: Every pod has a node of its own.
 APART = {
