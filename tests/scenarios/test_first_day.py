@@ -11,7 +11,7 @@ from tenure.cli.cluster.embedded import scene_of
 from tenure.cli.plan.planning import plan_of
 from tenure.cli.plan.text import Setting, as_text
 from tenure.core.disrupt.facts import CandidatesWait
-from tenure.core.gates.gates import Gate
+from tenure.core.gates.operations import Gate
 from tenure.model.api.resource import EVENTS, NODE_POOLS
 from tenure.model.settings import Settings
 from tenure.sim.apiserver.objects.tree import Obj

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tenure.core.gates.gates import Gate
+from tenure.core.gates.operations import Gate
 from tenure.errors import Cause
 from tenure.model.api.resource import (
     MAINTENANCE_WINDOWS,

@@ -15,7 +15,7 @@ from tenure.core.decision import Commitment
 from tenure.core.disrupt.method import Candidate, Due, Methods, Validation, Watch
 from tenure.core.disrupt.methods import SHIPPED
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import GateFacts
+from tenure.core.gates.gatefacts import GateFacts
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.command import Command
 from tenure.core.marks.ownership import is_ours

@@ -32,7 +32,7 @@ from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.disrupt.planning.quota import places_in_quota
 from tenure.core.gates.facts import DrainUnbounded, WindowClosesTooSoon
-from tenure.core.gates.gates import Gate
+from tenure.core.gates.operations import Gate
 from tenure.core.marks.command import begin
 from tenure.core.protect.protection import Protection
 from tenure.core.reasons import Reason

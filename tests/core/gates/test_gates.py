@@ -13,19 +13,15 @@ from tenure.core.disrupt.facts import PendingPodsFirst
 from tenure.core.gates.explained import EXPLAINED
 from tenure.core.gates.facts import BlockedUntil, PoolPauses
 from tenure.core.gates.fleet import fleet_of
-from tenure.core.gates.gates import (
+from tenure.core.gates.gatefacts import GateFacts, LaunchTime
+from tenure.core.gates.gates import GATES, NEEDS, changes_at, first_blocked
+from tenure.core.gates.operations import (
     ASKED,
     COUNTS_STARTED,
-    GATES,
-    NEEDS,
     PLAN_ONLY,
     ROLLS_BACK,
     Gate,
-    GateFacts,
-    LaunchTime,
     Operation,
-    changes_at,
-    first_blocked,
 )
 from tenure.core.gates.traits import Traits
 from tenure.core.health.facts import CircuitBreakerOpen, Domain, FirstProbe

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Patch, Verdict
-from tenure.core.gates.gates import OF_REPAIR, Gate
+from tenure.core.gates.operations import OF_REPAIR, Gate
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
 from tenure.core.repair.facts import ToleratedUntil

@@ -14,17 +14,9 @@ from tenure.core.disrupt.methods import GRACEFUL_REPAIR
 from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.facts import sentence
 from tenure.core.gates.fleet import fleet_of
-from tenure.core.gates.gates import (
-    ASKED,
-    LAST,
-    Blocked,
-    Gate,
-    GateFacts,
-    Operation,
-    allowance_of,
-    first_blocked,
-    veto_on,
-)
+from tenure.core.gates.gatefacts import Blocked, GateFacts
+from tenure.core.gates.gates import allowance_of, first_blocked, veto_on
+from tenure.core.gates.operations import ASKED, LAST, Gate, Operation
 from tenure.core.health.health import unusable
 from tenure.core.health.outage import pool_health_of
 from tenure.core.health.readiness import Boot, Stage, boot_of

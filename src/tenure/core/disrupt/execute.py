@@ -61,7 +61,9 @@ from tenure.core.disrupt.replacements import (
 )
 from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import LAST, PLAN_ONLY, Gate, GateFacts, changes_at, first_blocked
+from tenure.core.gates.gatefacts import GateFacts
+from tenure.core.gates.gates import changes_at, first_blocked
+from tenure.core.gates.operations import LAST, PLAN_ONLY, Gate
 from tenure.core.marks.command import (
     Command,
     add_replacements,

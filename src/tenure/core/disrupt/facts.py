@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
 from tenure.core.facts import AT, Fact, counted, sentence, some, unreadable
-from tenure.core.gates.gates import Gate
+from tenure.core.gates.operations import Gate
 from tenure.core.protect.protection import Protection
 from tenure.core.provision.facts import CheapestFit, ClaimRefused
 from tenure.model.api.meta import FOR_EVER, format_time, later

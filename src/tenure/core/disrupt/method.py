@@ -24,16 +24,9 @@ from tenure.core.decision import Commitment
 from tenure.core.disrupt.facts import NoSingleNode, UnknownReason
 from tenure.core.facts import Fact
 from tenure.core.gates.fleet import FleetNode, PoolFleet
-from tenure.core.gates.gates import (
-    CLOSES,
-    ROLLS_BACK,
-    Blocked,
-    Gate,
-    GateFacts,
-    Operation,
-    changes_at,
-    first_blocked,
-)
+from tenure.core.gates.gatefacts import Blocked, GateFacts
+from tenure.core.gates.gates import changes_at, first_blocked
+from tenure.core.gates.operations import CLOSES, ROLLS_BACK, Gate, Operation
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.command import Command
 from tenure.core.marks.taints import is_closed

@@ -11,7 +11,7 @@ from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.facts import LaunchedAsReplacement
 from tenure.core.disrupt.method import Methods
 from tenure.core.disrupt.simulate import Plan, Reservations, Simulation
-from tenure.core.gates.gates import GateFacts, LaunchTime
+from tenure.core.gates.gatefacts import GateFacts, LaunchTime
 from tenure.core.reasons import Reason
 from tenure.model.settings import Settings
 

@@ -34,7 +34,7 @@ from tenure.core.disrupt.facts import (
 )
 from tenure.core.disrupt.launchtimes import launch_times
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import LaunchTime
+from tenure.core.gates.gatefacts import LaunchTime
 from tenure.core.health.domains import DomainState
 from tenure.core.health.readiness import initialized_until
 from tenure.core.launchbreaker.breaker import without_claims

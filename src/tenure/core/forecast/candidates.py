@@ -19,7 +19,7 @@ from tenure.core.disrupt.expiration import expires_at
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.methods.voluntary import PoolRules, VoluntaryMethod, is_open, node_of
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import Operation
+from tenure.core.gates.operations import Operation
 from tenure.core.gates.podblockers import blockers_of, is_eventual
 from tenure.core.gates.reasons import Disruption
 from tenure.core.gates.traits import Traits

@@ -13,7 +13,9 @@ import msgspec
 from tenure.core.disrupt.expiration import ALWAYS, SPREAD, SPREAD_MAX
 from tenure.core.facts import Fact
 from tenure.core.forecast.candidates import VOLUNTARY, Candidacy
-from tenure.core.gates.gates import Gate, GateFacts, Operation, changes_at, first_blocked
+from tenure.core.gates.gatefacts import GateFacts
+from tenure.core.gates.gates import changes_at, first_blocked
+from tenure.core.gates.operations import Gate, Operation
 from tenure.core.gates.reasons import Disruption
 from tenure.core.marks.timeout import span_of
 from tenure.model.api.meta import FOR_EVER, later

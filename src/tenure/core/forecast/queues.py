@@ -14,7 +14,7 @@ from tenure.core.forecast.calendar import ForeseenWindow
 from tenure.core.forecast.candidates import Candidacy
 from tenure.core.forecast.groups import Candidate, CandidateGroup, Queued, SortKey
 from tenure.core.gates.fleet import PoolFleet
-from tenure.core.gates.gates import GateFacts, LaunchTime
+from tenure.core.gates.gatefacts import GateFacts, LaunchTime
 from tenure.model.snapshot.snapshot import Snapshot
 
 

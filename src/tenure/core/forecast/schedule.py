@@ -33,7 +33,7 @@ from tenure.core.forecast.launches import usual, usual_launches
 from tenure.core.forecast.queues import CandidateQueue
 from tenure.core.forecast.result import Peak, Start
 from tenure.core.gates.fleet import fleet_of
-from tenure.core.gates.gates import Operation
+from tenure.core.gates.operations import Operation
 from tenure.core.marks.deadline import grace_period
 from tenure.core.marks.starts import has_velocity
 from tenure.model.api.meta import FOR_EVER, later

@@ -4,5 +4,5 @@ Repair and reboots ask it, too, so it imports neither of them.
 
 May import: core, core.health, core.marks, core.protect, core.terminate, core.windows, schema,
 model.
-Start reading: gates.py.
+Start reading: operations.py, then gates.py.
 """

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Verdict
-from tenure.core.gates.gates import Gate
+from tenure.core.gates.operations import Gate
 from tenure.core.reasons import NO_ADVICE, REASONS, ReasonInfo
 
 

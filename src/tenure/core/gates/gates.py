@@ -2,8 +2,8 @@
 """Everything that may block a disruption: one ordered list of gates.
 
 A gate is a small pure function. It answers None, or what blocks: the reason code, the facts, the
-blockers and until when. Which gates are asked depends on the operation (``ASKED``); the order is
-always the same, and the first that blocks is reported.
+blockers and until when. Which gates are asked depends on the operation (``operations``); the
+order is always the same, and the first that blocks is reported.
 
 They are asked when an operation is planned, and again right before it is carried out: before a
 claim is stamped and before it is deleted, before a reboot is committed, and until its drain is over.
@@ -16,13 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from tenure.core.decision import Blocker
 from tenure.core.facts import Fact, instants_of
 from tenure.core.gates.budgets import Allowance, allowance
 from tenure.core.gates.facts import (
@@ -39,175 +37,32 @@ from tenure.core.gates.facts import (
     VoluntaryDisruptionOff,
     WindowClosesTooSoon,
 )
-from tenure.core.gates.fleet import PoolFleet
+from tenure.core.gates.gatefacts import Blocked, GateFacts
+from tenure.core.gates.operations import (
+    ASKED,
+    Gate,
+    Operation,
+)
 from tenure.core.gates.podblockers import blockers_of
-from tenure.core.gates.traits import Traits
-from tenure.core.health.facts import CircuitBreakerOpen
 from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
 from tenure.core.terminate.facts.pods import PdbAllowsNoMore
-from tenure.core.terminate.pods import DrainView
-from tenure.core.windows.windows import Windows, closed_by, closes_by, windows_change_at
+from tenure.core.windows.windows import closed_by, closes_by, windows_change_at
 from tenure.core.writes import subject_of
-from tenure.model.api.meta import earlier, later
+from tenure.model.api.meta import earlier
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
-from tenure.model.values.problem import Problems, problems_from
+from tenure.model.values.problem import problems_from
 from tenure.schema.semantics.disruption import disruption_problems
 
 #: A pause that ends later than this from now was not written by Tenure.
 PAUSE_MAX: Final = timedelta(minutes=30)
 
 
-class Gate(StrEnum):
-    """In the order in which they are asked."""
-
-    OFF = "switched off"
-    RULES = "usable rules"
-    VETO = "veto"
-    WINDOW = "maintenance windows"
-    OUTAGE = "failure domain"
-    BREAKER = "circuit breaker"
-    PAUSE = "pause"
-    BUDGET = "budgets"
-    PODS = "PDBs and protected pods"
-    LIMITS = "capacity and limits"
-    CLOSING = "window that closes too soon"
-
-
-class Operation(StrEnum):
-    """What is about to be done to a node."""
-
-    VOLUNTARY = "voluntary disruption"
-    EXPIRATION = "expiration with expirationPolicy Always"
-    INTERRUPTION = "interruption by the cloud"
-    GRACEFUL_REPAIR = "graceful repair"
-    GRACEFUL_TIMEOUT = "initialization time-out, graceful"
-    FORCEFUL_REPAIR = "forceful repair"
-    FORCEFUL_TIMEOUT = "readiness or initialization time-out, forceful"
-    BOOT_TIMEOUT = "launch or registration time-out, lost Node, replacement that is never Ready"
-    REBOOT = "reboot"
-    FORCEFUL_REBOOT = "reboot without a drain"
-    REBOOT_UNDER_WAY = "reboot, until its drain is over"
-    REBOOT_FAILED = "replacement after a failed reboot"
-
-
-_REPAIR: Final = (Gate.OFF, Gate.RULES, Gate.VETO, Gate.WINDOW, Gate.OUTAGE, Gate.BREAKER)
-_PACED: Final = (Gate.PAUSE, Gate.BUDGET, Gate.PODS)
-_PLANNED: Final = (Gate.LIMITS, Gate.CLOSING)
-
-#: Which gates an operation asks. The documentation prints this table.
-ASKED: Final[Mapping[Operation, frozenset[Gate]]] = {
-    Operation.VOLUNTARY: frozenset({Gate.OFF, Gate.RULES, Gate.WINDOW, *_PACED, *_PLANNED}),
-    # Karpenter's way: it needs no replacement, and no budget paces it.
-    Operation.EXPIRATION: frozenset({Gate.OFF, Gate.RULES, Gate.WINDOW}),
-    # The cloud takes the instance, whatever is asked here: only the time to drain it would be lost.
-    Operation.INTERRUPTION: frozenset(),
-    Operation.GRACEFUL_REPAIR: frozenset({*_REPAIR, *_PACED, *_PLANNED}),
-    # Node repair switched off, or rules that cannot be used, do not stop a time-out.
-    Operation.GRACEFUL_TIMEOUT: frozenset(
-        {Gate.VETO, Gate.OUTAGE, Gate.BREAKER, *_PACED, Gate.LIMITS}
-    ),
-    # It needs no replacement, and its pods are lost anyway: nothing paces it.
-    Operation.FORCEFUL_REPAIR: frozenset(_REPAIR),
-    Operation.FORCEFUL_TIMEOUT: frozenset({Gate.VETO, Gate.OUTAGE, Gate.BREAKER}),
-    # There is no Node that a breaker could count, or no pod on it.
-    Operation.BOOT_TIMEOUT: frozenset({Gate.VETO}),
-    Operation.REBOOT: frozenset({*_REPAIR, *_PACED}),
-    Operation.FORCEFUL_REBOOT: frozenset({*_REPAIR, Gate.PAUSE}),
-    # Once committed it is carried out; only a user calls it off.
-    Operation.REBOOT_UNDER_WAY: frozenset({Gate.OFF, Gate.VETO}),
-    Operation.REBOOT_FAILED: frozenset({Gate.OFF, Gate.RULES, Gate.VETO}),
-}
-
-#: Asked when a command is planned only: once the replacements are initialized, a pause would keep
-#: two nodes where one is needed, and no window is too short any more.
-PLAN_ONLY: Final = frozenset({Gate.PAUSE, Gate.CLOSING})
-
-#: Asked once the plan is made, after all others.
-LAST: Final = frozenset(_PLANNED)
-
-#: Those whose answer depends on what was started in the same pass (``GateFacts.started``, ``recorded``).
-COUNTS_STARTED: Final = frozenset({Gate.BUDGET})
-
-#: Those that repair itself has the facts for; the pipeline asks the others.
-OF_REPAIR: Final = frozenset(_REPAIR)
-
-#: What a user says, and a window, which may block for days: a command under way is rolled back
-#: (``Methods.validate``). Of the other gates those that a user has closed (``Blocked.closed``) roll
-#: a voluntary one back there, too; else they make it wait.
-ROLLS_BACK: Final = frozenset({Gate.OFF, Gate.VETO, Gate.WINDOW})
-CLOSES: Final = (Gate.RULES, Gate.BUDGET, Gate.PODS)
-
-
-class LaunchTime(msgspec.Struct, frozen=True):
-    """A node that is launched for a command, by the recent launches of its pool."""
-
-    pool: str
-    takes: timedelta
-    #: When it was launched; None: it is still to be.
-    since: datetime | None = None
-
-    def up_at(self, now: datetime) -> datetime:
-        return later(self.since or now, self.takes)
-
-
 #: When these may change, more nodes may count as unhealthy: that is no end.
 _NO_END: Final = frozenset({Gate.OUTAGE, Gate.BREAKER})
-
-
-class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gates read, of one node.
-
-    What an operation does not ask about may be left out (``UNSET``). A gate that is asked without
-    its facts (``NEEDS``) does not let it pass: that is a fault of ours.
-    """
-
-    claim: NodeClaim
-    node: Node | None = None
-    pool: NodePool | None = None
-    #: Maintenance windows that name the action.
-    windows: Windows | UnsetType = UNSET
-    #: Why the pool's repair block cannot be used; empty when it can.
-    broken: Problems = ()
-    #: Why its failure domains block it, and why the breaker of its pool does; empty: they do not.
-    outage: tuple[Fact, ...] | UnsetType = UNSET
-    breaker: CircuitBreakerOpen | UnsetType | None = UNSET
-    #: When these two may differ although nothing changes.
-    breakers_change_at: datetime | None = None
-    #: Until when the pool replaces nothing, and after whose failed replacement.
-    pauses: tuple[tuple[datetime, str], ...] | UnsetType = UNSET
-    traits: Traits | UnsetType = UNSET
-    fleet: PoolFleet | UnsetType = UNSET
-    #: Disruptions of the pool that were started in the same pass, and do not show in the fleet.
-    started: int = 0
-    #: Those of them that the pool remembers as starts.
-    recorded: int = 0
-    drain: DrainView | UnsetType = UNSET
-    #: How long the drain may take by the method; None: it sets no bound.
-    bound: timedelta | None = None
-    #: Why its pods fit nowhere, whether that passes by itself, and when it may differ.
-    unplaced: Fact | UnsetType | None = UNSET
-    passing: bool = False
-    replan_at: datetime | None = None
-    #: The new nodes that it waits for.
-    launches: tuple[LaunchTime, ...] | UnsetType = UNSET
-
-
-class Blocked(msgspec.Struct, frozen=True, kw_only=True):
-    gate: Gate
-    reason: Reason
-    facts: tuple[Fact, ...]
-    blockers: tuple[Blocker, ...] = ()
-    #: When this gate may let it pass although nothing changes; None: never.
-    until: datetime | None = None
-    #: When the answer may differ, that is also when a gate before it may block; None: never.
-    recheck_at: datetime | None = None
-    #: A user has closed it: other disruptions that end do not open it.
-    closed: bool = False
 
 
 def first_blocked(

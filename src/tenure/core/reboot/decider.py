@@ -24,7 +24,9 @@ from functools import partial
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Subject, Verdict
 from tenure.core.facts import sentence
-from tenure.core.gates.gates import Blocked, Operation, first_blocked
+from tenure.core.gates.gatefacts import Blocked
+from tenure.core.gates.gates import first_blocked
+from tenure.core.gates.operations import Operation
 from tenure.core.health.health import unusable
 from tenure.core.health.rules import rules_of
 from tenure.core.marks.command import REASON_CONDITION

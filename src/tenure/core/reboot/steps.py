@@ -34,7 +34,9 @@ import msgspec
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Blocker, Concern, Reboot, Verdict
 from tenure.core.facts import Fact, sentence
-from tenure.core.gates.gates import Blocked, Operation, first_blocked
+from tenure.core.gates.gatefacts import Blocked
+from tenure.core.gates.gates import first_blocked
+from tenure.core.gates.operations import Operation
 from tenure.core.health.readiness import SPENT, was_ready
 from tenure.core.marks.command import REASON_CONDITION
 from tenure.core.marks.ownership import READY_ONCE, claim_status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tenure.core.gates.gates import GateFacts
+from tenure.core.gates.gatefacts import GateFacts
 from tenure.core.health.health import examine
 from tenure.core.health.rules import Rules
 from tenure.core.terminate.pods import DrainView

@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import GateFacts
+from tenure.core.gates.gatefacts import GateFacts
 from tenure.core.gates.reasons import REPAIR_TRAITS
 from tenure.core.health.breaker import Breaker
 from tenure.core.health.domains import Domains, PoolHealth, Probe

@@ -31,7 +31,9 @@ import msgspec
 from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Verdict
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import OF_REPAIR, Blocked, Gate, GateFacts, Operation, first_blocked
+from tenure.core.gates.gatefacts import Blocked, GateFacts
+from tenure.core.gates.gates import first_blocked
+from tenure.core.gates.operations import OF_REPAIR, Gate, Operation
 from tenure.core.health.domains import Probe
 from tenure.core.health.health import Health, HealthView, Member, examine
 from tenure.core.health.readiness import TIMEOUTS, Boot, Stage

@@ -18,7 +18,9 @@ import msgspec
 
 from tenure.core.decision import Patch, Verdict
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import Blocked, GateFacts, Operation, first_blocked
+from tenure.core.gates.gatefacts import Blocked, GateFacts
+from tenure.core.gates.gates import first_blocked
+from tenure.core.gates.operations import Operation
 from tenure.core.health.health import HealthView, Member
 from tenure.core.marks.deadline import ComingDeadline, Deadline
 from tenure.core.marks.reboot import as_if_not_rebooted

@@ -14,7 +14,7 @@ from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.facts import TURN, CandidatesWait, NodesWatched
 from tenure.core.facts import Fact
 from tenure.core.gates.facts import WindowClosesTooSoon
-from tenure.core.gates.gates import Gate
+from tenure.core.gates.operations import Gate
 from tenure.core.gates.reasons import Disruption
 from tenure.core.windows.facts import blocking_windows
 from tenure.core.windows.parsed import PARSED

@@ -23,7 +23,7 @@ from tenure.core.disrupt.methods.voluntary import (
     only_node_of,
 )
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import Operation
+from tenure.core.gates.operations import Operation
 from tenure.core.gates.reasons import TRAITS, Disruption
 from tenure.model.api.names import EXPIRED_CONDITION
 from tenure.model.api.node import Node

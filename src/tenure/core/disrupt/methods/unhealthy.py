@@ -17,7 +17,8 @@ from tenure.core.decision import Commitment
 from tenure.core.disrupt.facts import NodeRecovered, RepairNotAsked
 from tenure.core.disrupt.method import Candidate, Due, Validation, Watch
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import GateFacts, Operation
+from tenure.core.gates.gatefacts import GateFacts
+from tenure.core.gates.operations import Operation
 from tenure.core.gates.reasons import REPAIR_TRAITS
 from tenure.core.gates.traits import Traits
 from tenure.core.health.health import Member, examine

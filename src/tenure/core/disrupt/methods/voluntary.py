@@ -22,7 +22,8 @@ from tenure.core.decision import Commitment
 from tenure.core.disrupt.facts import NoLongerDue
 from tenure.core.disrupt.method import Candidate, Due, Validation, Watch
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import GateFacts, Operation
+from tenure.core.gates.gatefacts import GateFacts
+from tenure.core.gates.operations import Operation
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.command import Command
 from tenure.core.marks.ownership import is_ours

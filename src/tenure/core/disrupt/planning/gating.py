@@ -17,15 +17,9 @@ import msgspec
 from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.candidates import Wanted
 from tenure.core.disrupt.passes import Pass
-from tenure.core.gates.gates import (
-    COUNTS_STARTED,
-    LAST,
-    Blocked,
-    Gate,
-    GateFacts,
-    changes_at,
-    first_blocked,
-)
+from tenure.core.gates.gatefacts import Blocked, GateFacts
+from tenure.core.gates.gates import changes_at, first_blocked
+from tenure.core.gates.operations import COUNTS_STARTED, LAST, Gate
 from tenure.core.marks.starts import recorded_at
 from tenure.core.verdicts import say
 

@@ -44,7 +44,8 @@ from tenure.core.disrupt.planning.withoutreplacement import expire, reboot
 from tenure.core.disrupt.replacements import comes_up
 from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
 from tenure.core.facts import Fact
-from tenure.core.gates.gates import LAST, Operation, changes_at
+from tenure.core.gates.gates import changes_at
+from tenure.core.gates.operations import LAST, Operation
 from tenure.core.gates.velocity import fresh_until
 from tenure.core.marks.command import begin
 from tenure.core.marks.starts import used_by

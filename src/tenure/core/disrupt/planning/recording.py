@@ -15,7 +15,8 @@ from tenure.core.disrupt.facts import StartRecorded, StartRefused
 from tenure.core.disrupt.planning.gating import Gating
 from tenure.core.facts import RetriedAt
 from tenure.core.gates.facts import StartsUnreadable
-from tenure.core.gates.gates import ASKED, Blocked, Gate
+from tenure.core.gates.gatefacts import Blocked
+from tenure.core.gates.operations import ASKED, Gate
 from tenure.core.marks.starts import has_velocity, new_start, recorded_at, room_for
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import say

@@ -17,7 +17,8 @@ from tenure.core.disrupt.facts import CommandTakenOver
 from tenure.core.disrupt.passes import Pass
 from tenure.core.disrupt.planning.gating import BEFORE_PLAN, Gating
 from tenure.core.disrupt.planning.withoutreplacement import expire
-from tenure.core.gates.gates import Operation, changes_at, first_blocked
+from tenure.core.gates.gates import changes_at, first_blocked
+from tenure.core.gates.operations import Operation
 from tenure.core.marks.command import reason_of, take_over
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, say

@@ -13,7 +13,7 @@ from tenure.core.disrupt.facts import RebootCommitted, TerminatingWithin
 from tenure.core.disrupt.planning.gating import Gating
 from tenure.core.disrupt.planning.recording import Recording
 from tenure.core.facts import sentence
-from tenure.core.gates.gates import Operation
+from tenure.core.gates.operations import Operation
 from tenure.core.gates.velocity import fresh_until
 from tenure.core.marks.deadline import grace_period
 from tenure.core.marks.reboot import commit
