@@ -20,13 +20,14 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.runtime.evaluate.evaluator import Evaluator
-from tests.properties.clusters import NOW, Cluster, clusters
+from tests.properties.clusters import Cluster, clusters
 from tests.properties.deciderchecks import (
     SETTINGS,
     check_honest_recheck,
     check_one_verdict_per_subject,
     check_order_does_not_matter,
 )
+from tests.properties.drawn.basics import NOW
 from tests.properties.thoroughness import reached, tried
 from tests.snapshots import RESOURCE_OF, snapshot_with
 

@@ -17,8 +17,9 @@ from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import a_claim, a_node, a_pool, ago, condition
-from tests.properties.clusters import NOW, Cluster, clusters
+from tests.properties.clusters import Cluster, clusters
 from tests.properties.deciderchecks import SETTINGS
+from tests.properties.drawn.basics import NOW
 from tests.properties.thoroughness import tried
 from tests.snapshots import RESOURCE_OF, SERVED
 

@@ -16,8 +16,9 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.snapshot.observations import DriftAnswer
 from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.runtime.evaluate.evaluator import Evaluator
-from tests.properties.clusters import NOW, Cluster, clusters
+from tests.properties.clusters import Cluster, clusters
 from tests.properties.deciderchecks import SETTINGS, check_honest_recheck
+from tests.properties.drawn.basics import NOW
 from tests.properties.thoroughness import reached, tried
 from tests.snapshots import RESOURCE_OF, SERVED, snapshot_with
 

@@ -21,7 +21,8 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import NODEPOOL
 from tenure.model.settings import Settings
 from tests.core.build import a_claim, a_node, a_pod, a_pool, ago, condition
-from tests.properties.clusters import NOW, Cluster, clusters
+from tests.properties.clusters import Cluster, clusters
+from tests.properties.drawn.basics import NOW
 from tests.properties.thoroughness import reached, tried
 from tests.snapshots import snapshot_with
 

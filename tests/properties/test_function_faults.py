@@ -35,8 +35,8 @@ from tests.core.build import (
     meta,
     types,
 )
-from tests.properties.clusters import NOW
 from tests.properties.deciderchecks import SETTINGS
+from tests.properties.drawn.basics import NOW
 from tests.snapshots import snapshot_with
 
 #: More of everything than may fail at one line without being a fault of ours.

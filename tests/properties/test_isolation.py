@@ -23,8 +23,9 @@ from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.model.snapshot.unreadable import is_unreadable, stand_in, type_of
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tests.faults import ERRORS, faulty
-from tests.properties.clusters import NOW, Cluster, clusters
+from tests.properties.clusters import Cluster, clusters
 from tests.properties.deciderchecks import SETTINGS
+from tests.properties.drawn.basics import NOW
 from tests.properties.thoroughness import tried
 from tests.snapshots import RESOURCE_OF, snapshot_with
 

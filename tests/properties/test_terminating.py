@@ -19,7 +19,8 @@ from tenure.model.api.pod import Pod
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.duration import parse_duration
-from tests.properties.clusters import NOW, Cluster, clusters
+from tests.properties.clusters import Cluster, clusters
+from tests.properties.drawn.basics import NOW
 from tests.snapshots import snapshot_with
 
 EVER = datetime.max.replace(tzinfo=UTC)

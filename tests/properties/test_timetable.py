@@ -18,7 +18,8 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
-from tests.properties.clusters import NOW, Cluster, clusters
+from tests.properties.clusters import Cluster, clusters
+from tests.properties.drawn.basics import NOW
 from tests.properties.thoroughness import tried
 from tests.snapshots import snapshot_with
 

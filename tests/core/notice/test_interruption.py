@@ -45,7 +45,7 @@ from tests.core.build import (
     said,
     types,
 )
-from tests.properties.clusters import FOREIGN
+from tests.properties.drawn.basics import FOREIGN
 
 #: Announced a moment ago, for in two minutes.
 SAID = Announcement(by="acme", at=ago(5), deadline=ahead(115))

@@ -11,7 +11,7 @@ from tenure.core.notice.recommendation import RecommendationDecider
 from tenure.core.reasons import Reason
 from tenure.model.snapshot.observations import Announcement
 from tests.core.build import a_claim, a_leaving_claim, ago, condition, evaluated, fact_of, said
-from tests.properties.clusters import FOREIGN
+from tests.properties.drawn.basics import FOREIGN
 
 SAID = Announcement(by="acme", at=ago(5))
 RECOMMENDED = condition("RebalanceRecommended", message="leave it")
