@@ -28,6 +28,7 @@ from tenure.core.health.facts import CircuitBreakerOpen, Domain, FirstProbe
 from tenure.core.reasons import Reason
 from tenure.core.recurrence import Dates
 from tenure.core.terminate.drain import drain_until
+from tenure.core.windows.facts import NextChance
 from tenure.core.windows.parsed import ParsedWindow
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.window import ACTIONS
@@ -293,3 +294,21 @@ def test_reason_codes_are_those_that_alerts_are_written_for() -> None:
 def test_a_pause_longer_than_any_was_not_written_by_tenure() -> None:
     ahead_of_all = everything(pauses=((ahead(31 * 60), "b"),))
     assert GATES[Gate.PAUSE](ahead_of_all, SETTINGS, NOW) is None
+
+
+def test_a_gate_that_opens_while_windows_are_closed_names_the_next_chance() -> None:
+    """The budget is free in twenty minutes, and the night begins in ten hours."""
+    noon = [{"nodes": "0", "schedule": "0 12 * * *", "duration": "20m"}]
+    days = Dates(ahead(10 * 60), ahead(10 * 3600))
+    window = ParsedWindow(name="days", blocks=True, actions=frozenset(ACTIONS), parts=(days,))
+    facts = everything(
+        pool=a_pool(disruption={"budgets": noon}),
+        windows=(window,),
+        **LETS_PASS[Gate.PAUSE],
+    )
+    blocked = first_blocked(Operation.VOLUNTARY, facts, SETTINGS, NOW)
+    assert blocked is not None
+    assert blocked.gate is Gate.BUDGET
+    assert blocked.facts[-1] == NextChance(ahead(10 * 3600), ("days",))
+    assert blocked.until == ahead(10 * 3600)
+    assert blocked.recheck_at == ahead(10 * 60), "the window begins"

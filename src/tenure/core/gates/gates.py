@@ -80,7 +80,24 @@ def first_blocked(
         raise AssertionError(f"gates for {operation} without {', '.join(sorted(missing))}")
     found = (GATES[gate](facts, settings, now) for gate in Gate if gate in asked)
     blocked = next((one for one in found if one is not None), None)
-    return _rechecked(_dated(blocked, now), operation, facts, now) if blocked is not None else None
+    if blocked is None:
+        return None
+    blocked = _rechecked(_dated(blocked, now), operation, facts, now)
+    return _in_window(blocked, facts) if Gate.WINDOW in asked else blocked
+
+
+def _in_window(blocked: Blocked, facts: GateFacts) -> Blocked:
+    """With the next chance, where windows are closed when the gate lets it pass."""
+    windows, traits, node, until = facts.windows, facts.traits, facts.node, blocked.until
+    if until is None or blocked.gate in (Gate.WINDOW, Gate.CLOSING) or node is None:
+        return blocked
+    if isinstance(windows, UnsetType) or isinstance(traits, UnsetType) or not windows:
+        return blocked
+    closed = closed_by(windows, node, traits.window_actions, until)
+    if closed is None:
+        return blocked
+    why = (*blocked.facts, closed.chance)
+    return msgspec.structs.replace(blocked, facts=why, until=closed.opens_at)
 
 
 def _rechecked(blocked: Blocked, operation: Operation, facts: GateFacts, now: datetime) -> Blocked:

@@ -75,6 +75,7 @@ class Closed(msgspec.Struct, frozen=True):
     opens_at: datetime | None
     #: When the facts may differ.
     changes_at: datetime | None
+    chance: NextChance
 
 
 def closed_by(
@@ -110,7 +111,7 @@ def _closed(
     facts = (fact,) if chance.known and chance.at == ends_at else (fact, chance)
     if ends_at is None and chance.at is None:
         facts = (fact,)  # It says so itself.
-    return Closed(facts, opens_at, changes_at)
+    return Closed(facts, opens_at, changes_at, chance)
 
 
 def _next_chance(concerned: Windows, phases: Phases) -> NextChance:
