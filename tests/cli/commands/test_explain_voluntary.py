@@ -190,6 +190,15 @@ def test_a_window_lists_all_that_waits_for_it_also_beside_a_longer_one() -> None
             assert "until 2026-01-05T10:00:00Z, in 1h50m" in told
 
 
+@pytest.mark.parametrize(("kind", "name"), [("pool", "general"), ("window", "freeze")])
+def test_nodes_that_wait_for_the_same_are_explained_once(kind: str, name: str) -> None:
+    with Story(*a_cluster(a_fleet(4), a_window(actions=["Drift"]))) as story:
+        drifted(story)
+        told = as_text(asked(story, kind, name))
+        assert told.count("verdict   DisruptionBlocked: ") == 1
+        assert "; the same of 3 more: Node" in told
+
+
 def test_a_budget_that_cannot_be_read_is_named_by_the_pool() -> None:
     with Story(*a_cluster(a_fleet(1))) as story:
         story.run(5 * MINUTE)

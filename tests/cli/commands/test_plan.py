@@ -15,8 +15,10 @@ from tenure.cli.main import run
 from tenure.cli.plan.planning import Plan, plan_of
 from tenure.cli.plan.text import Setting, as_text
 from tenure.core.decision import Blocker, Concern, Subject, Terminate, Verdict
+from tenure.core.disrupt.facts import NodeDrifted
 from tenure.core.facts import Joined, Quoted, RetriedAt
 from tenure.core.reasons import Reason
+from tenure.core.windows.facts import WindowBlocks
 from tenure.model.api.meta import BEGINNING
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.sim.scenario.dsl import Story
@@ -93,9 +95,9 @@ def test_thousands_that_wait_for_the_same_are_one_line_and_a_number(
     assert run(["plan", "--in", str(path), "--at", "20s"]) == 0
     out = capsys.readouterr().out
     assert "Not now: 300" in out
-    (line,) = (one for one in out.splitlines() if one.startswith("    Pod/default/web-"))
-    assert line.partition(": ")[0].endswith(" and 297 more, 300 in all")
-    assert line.count("Pod/default/web-") == 3
+    (line,) = (one for one in out.splitlines() if one.startswith("    300 Pods (default/web-"))
+    assert line.partition(": ")[0].endswith(" and 297 more)")
+    assert line.count("default/web-") == 3
 
 
 def test_what_is_to_be_done_is_told_by_its_action(
@@ -262,6 +264,52 @@ def test_verdicts_that_differ_only_in_their_object_are_one_line_with_their_block
     assert (
         "    Node/a, Node/b: so it is\n      blocked by Pod/x: slow\n    Node/c: so it is\n" in out
     )
+
+
+def a_drifted_node(name: str, since: datetime, until: datetime) -> list[Verdict]:
+    """Of the Node and its claim, and the condition that made the claim a candidate."""
+    node, claim = Subject("Node", f"node-{name}"), Subject("NodeClaim", name)
+    why = "another image"
+    facts = (
+        NodeDrifted(node.name, since, why),
+        WindowBlocks("freeze", ("Drift",), node.name, until),
+    )
+    blocked = [
+        Verdict(
+            concern=Concern.DISRUPTION,
+            subject=one,
+            reason=Reason.DISRUPTION_BLOCKED,
+            facts=facts,
+            recheck_at=until,
+        )
+        for one in (node, claim)
+    ]
+    return [*blocked, a_verdict(claim, Concern.DRIFT, Reason.DRIFTED, message=why)]
+
+
+def test_nodes_that_wait_for_the_same_are_one_line_although_each_message_names_its_node() -> None:
+    now = datetime(2026, 1, 5, 20, 20, 18, tzinfo=UTC)
+    soon, late = now + MINUTE, now + 9 * MINUTE
+    names = ("a", "b", "c", "d")
+    plan = a_plan(
+        *(
+            one
+            for number, name in enumerate(names)
+            for one in a_drifted_node(name, now - number * SECOND, soon)
+        ),
+        *a_drifted_node("later", now, late),
+    )
+    claims = {f"node-{name}": name for name in (*names, "later")}
+    out = as_text(msgspec.structs.replace(plan, claims=claims), Setting(where="here"))
+    told = [line for line in out.splitlines() if "has drifted since" in line]
+    assert [line.partition(": ")[0].strip() for line in told] == [
+        "4 Nodes (node-a, node-b, node-c and 1 more), for example",
+        "NodeClaim/later, Node/node-later",
+    ], "one that has to wait longer has a line of its own"
+    assert (
+        told[0].partition(": ")[2].startswith("Node node-a has drifted since 2026-01-05T20:20:18Z")
+    )
+    assert "  Drifted: " not in out, "the line says that and what differs"
 
 
 def test_objects_are_counted_and_a_booting_claim_is_told_once() -> None:

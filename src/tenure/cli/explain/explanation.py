@@ -7,7 +7,7 @@ that it waits for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ import msgspec
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.cluster.question import Question
+from tenure.cli.explain.alike import claims_by_node
 from tenure.cli.explain.budgettext import BudgetOutlook, budget_outlook
 from tenure.cli.explain.podtext import pod_state, why_no_verdict
 from tenure.cli.explain.repairtext import RepairOutlook, repair_outlook
@@ -64,6 +65,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     #: On what it stands on: a pod's node, or the one that it waits for, a node's claim, a claim's node.
     #: Of a window: on the NodeClaims that wait for it.
     around: tuple[Verdict, ...]
+    #: The claim of each Node, by name.
+    claims: Mapping[str, str] = {}
     #: Of a Node of ours, or of a claim's Nodes: how its drain goes, or would go.
     timetables: tuple[DrainOutlook, ...] = ()
     #: Of the same Nodes: by which rules each is, or would be, repaired.
@@ -95,6 +98,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
         ),
         verdicts=tuple(_governing_first(item, _about(evaluated, question.resource, item))),
         around=tuple(_verdicts_around(evaluated, item)),
+        claims=claims_by_node(evaluated.snapshot),
         timetables=tuple(drain_outlook(node, evaluated) for node in _nodes(evaluated, item)),
         repairs=tuple(
             outlook

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tenure.cli.explain.alike import alike
 from tenure.cli.explain.budgettext import budget_json, budget_lines
 from tenure.cli.explain.explanation import Explanation, needs_attention
 from tenure.cli.explain.repairtext import repair_json, repair_lines
@@ -61,7 +62,7 @@ def _lines(answer: Explanation) -> Iterator[str]:
             yield ""
             yield f"also ({verdict.concern})"
         yield from _verdict_lines(verdict, advised=advised)
-    groups = _alike(_not_repeated(answer))
+    groups = alike(_not_repeated(answer), answer.claims, answer.at, _apart)
     for first, *others in groups[:SHOWN]:
         yield ""
         yield f"{first.subject} ({first.concern}){_and_others(others)}"
@@ -97,13 +98,9 @@ def _content(verdict: Verdict) -> object:
     return (verdict.concern, verdict.reason, verdict.facts, verdict.blockers)
 
 
-def _alike(verdicts: Iterable[Verdict]) -> list[list[Verdict]]:
-    """Verdicts that say the same of several objects, together."""
-    groups: dict[object, list[Verdict]] = {}
-    for one in verdicts:
-        same = (one.subject.kind, one.concern, one.reason, one.facts, one.blockers)
-        groups.setdefault((*same, one.recheck_at, action_words(one.action)), []).append(one)
-    return list(groups.values())
+def _apart(verdict: Verdict) -> object:
+    action = action_words(verdict.action)
+    return verdict.concern, verdict.reason, verdict.recheck_at, action
 
 
 def _and_others(others: Sequence[Verdict]) -> str:
@@ -111,7 +108,7 @@ def _and_others(others: Sequence[Verdict]) -> str:
         return ""
     named = ", ".join(str(one.subject) for one in others[:SHOWN])
     rest = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
-    return f"; the same of {named}{rest}"
+    return f"; the same of {len(others)} more: {named}{rest}"
 
 
 def _nothing_to_decide(answer: Explanation) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
+from tenure.cli.explain.alike import claims_by_node
 from tenure.core.decision import Concern, Subject, Terminate, Verdict
 from tenure.core.disrupt.facts import CandidatesWait
 from tenure.core.reasons import Reason
@@ -72,11 +73,7 @@ def plan_of(evaluated: EvaluatedCluster) -> Plan:
         not_now=tuple(not_now),
         settled=Counter(v.reason for v in settled),
         settled_by_kind=Counter((v.reason, v.subject.kind) for v in settled),
-        claims={
-            node.name: claim.name
-            for node in evaluated.snapshot.nodes.values()
-            if (claim := evaluated.snapshot.claim_of(node)) is not None
-        },
+        claims=claims_by_node(evaluated.snapshot),
         next_at=_earliest(verdicts),
         held=str(evaluated.clock_blocker or ""),
     )

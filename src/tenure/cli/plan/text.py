@@ -9,10 +9,12 @@ from typing import Final
 
 import msgspec
 
+from tenure.cli.explain.alike import alike, is_example, without_conditions
 from tenure.cli.explain.text import action_words, untold, verdict_json
 from tenure.cli.plan.planning import Key, Plan, key_of, twins_of
 from tenure.cli.view.instants import dated, with_relative
 from tenure.core.decision import Concern, Verdict
+from tenure.core.facts import some
 from tenure.core.gates.explained import info_of
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import format_time
@@ -52,7 +54,7 @@ def _lines(plan: Plan, setting: Setting) -> Iterator[str]:
     yield ""
     yield from _waiting(plan)
     yield f"To do now: {len(plan.to_do) or 'nothing'}"
-    yield from _heap(plan.to_do, {})
+    yield from _heap(plan, plan.to_do, {})
     yield ""
     twins = twins_of(plan)
     told = {key_of(twin) for twin in twins.values()}
@@ -64,7 +66,7 @@ def _lines(plan: Plan, setting: Setting) -> Iterator[str]:
         ]
     )
     yield f"Not now: {len({verdict.subject for verdict in not_now}) or 'nothing'}"
-    yield from _heap(not_now, twins)
+    yield from _heap(plan, not_now, twins)
     yield ""
     yield f"Settled: {', '.join(_settled(plan)) or 'nothing'}"
     yield f"Changes: {_changes(plan)}"
@@ -87,6 +89,7 @@ def _waiting(plan: Plan) -> Iterator[str]:
 def _once(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """In one line how far a new claim is and until when it has time; and of a protected object what
     another decider says of its protection already, not again."""
+    verdicts = without_conditions(verdicts)
     told = {(v.subject, v.facts) for v in verdicts if v.concern is not Concern.PROTECTION}
     verdicts = [
         v
@@ -110,37 +113,39 @@ def _settled(plan: Plan) -> Iterator[str]:
         yield f"{count} {kind}{'' if count == 1 else 's'} {reason}"
 
 
-def _heap(verdicts: Iterable[Verdict], twins: Mapping[Key, Verdict]) -> Iterator[str]:
+def _heap(plan: Plan, verdicts: Iterable[Verdict], twins: Mapping[Key, Verdict]) -> Iterator[str]:
     groups: dict[tuple[Reason, str], list[Verdict]] = {}
     for verdict in verdicts:
         groups.setdefault((verdict.reason, verdict.gate), []).append(verdict)
     for (reason, _), members in groups.items():
         yield f"  {reason}: {info_of(members[0]).meaning}"
-        lines = _alike(members)
+        lines = alike(members, plan.claims, plan.at, _apart)
         for same in lines[:SHOWN]:
             yield from _verdict(same[0], _who(same, twins))
         if more := sum(map(len, lines[SHOWN:])):
             yield f"    … and {more} more; --json has all of them"
 
 
-def _alike(verdicts: Iterable[Verdict]) -> list[list[Verdict]]:
-    """Verdicts that differ only in their object, together."""
-    groups: dict[object, list[Verdict]] = {}
-    for one in verdicts:
-        same = (one.subject.kind, one.facts, one.blockers, _evaluated_again(one))
-        groups.setdefault((*same, type(one.action)), []).append(one)
-    return list(groups.values())
+def _apart(verdict: Verdict) -> object:
+    return _evaluated_again(verdict), type(verdict.action)
 
 
 def _who(verdicts: Sequence[Verdict], twins: Mapping[Key, Verdict]) -> str:
+    example = ", for example" if is_example(verdicts) else ""
+    pairs = [(verdict, twins.get(key_of(verdict))) for verdict in verdicts]
+    if len(verdicts) > NAMED and verdicts[0].action is None:
+        # Of a Node and its claim the Node: it is what kubectl and dashboards show.
+        shown = [(twin or verdict).subject for verdict, twin in pairs]
+        if len(kinds := {subject.kind for subject in shown}) == 1:
+            names = some(f"{one.namespace}/{one.name}".lstrip("/") for one in shown)
+            return f"{len(shown)} {kinds.pop()}s ({names}){example}"
     named = []
-    for verdict in verdicts[:NAMED]:
+    for verdict, twin in pairs[:NAMED]:
         named.append(action_words(verdict.action) if verdict.action else str(verdict.subject))
-        if (twin := twins.get(key_of(verdict))) is not None:
-            named.append(str(twin.subject))
+        named += [str(twin.subject)] if twin is not None else []
     count = len(verdicts)
     more = f" and {count - NAMED} more, {count} in all" if count > NAMED else ""
-    return ", ".join(named) + more
+    return f"{', '.join(named)}{more}{example}"
 
 
 def _evaluated_again(verdict: Verdict) -> datetime | None:
