@@ -51,6 +51,24 @@ def test_news_about_one_subject_is_told_once() -> None:
     assert tail.take(MONDAY + timedelta(seconds=2)) == []
 
 
+def test_another_news_for_the_same_reason_is_told_but_not_at_every_change() -> None:
+    """A node that waits for a window waits for a budget afterwards."""
+    tail, told = Tail(), []
+    for seconds, why in ((0, "window"), (40, "budget 1"), (50, "budget 2"), (90, "budget 2")):
+        at = MONDAY + timedelta(seconds=seconds)
+        tail.hear(verdict("NodeClaim/a", Reason.DISRUPTION_BLOCKED, why, at))
+        told += [line.message for line in tail.take(at + timedelta(seconds=1))]
+    assert told == ["window", "budget 1", "budget 2"]
+
+
+def test_different_warnings_are_different_lines() -> None:
+    windows = [
+        verdict(f"MaintenanceWindow/{name}", Reason.WINDOW_INVALID, why)
+        for name, why in (("a", "bad zone"), ("b", "bad zone"), ("c", "bad cron"))
+    ]
+    assert lines_of(*windows) == ["a and 1 more WindowInvalid", "c WindowInvalid"]
+
+
 def test_a_node_and_its_claim_do_not_tell_the_same_twice() -> None:
     told = lines_of(
         verdict("Node/node-a", Reason.DRAINING),

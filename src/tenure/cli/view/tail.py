@@ -1,7 +1,7 @@
 """The history as readable lines: what happened, to which object, and why.
 
 Shown are the steps of the story: what users did, and each new reason about a node or a
-pod, once. Of several subjects with the same news at the same instant, the first is named
+pod; again when something else is said about it. Of several subjects with the same news at the same instant, the first is named
 and the others counted. A Node and its claim often have the same news; only one of them
 tells it. Steps that only write something down are left out; ``--json`` has them all.
 """
@@ -22,6 +22,12 @@ from tenure.sim.history import Entry
 
 #: News about one reason within this time is one line.
 TOGETHER: Final = timedelta(milliseconds=500)
+
+#: The same reason about an object is told again after this time at the earliest, if its news are others.
+AGAIN: Final = timedelta(seconds=30)
+
+#: Objects and reasons of which is known what was told.
+_REMEMBERED: Final = 20_000
 
 #: Verdicts worth a line although Kubernetes has no event for them.
 _ALSO_TOLD: Final = frozenset(
@@ -75,13 +81,14 @@ class Tail:
 
     def __init__(self, keep: int = 200) -> None:
         self.recent: deque[Line] = deque(maxlen=keep)
-        self._told: set[tuple[str, str]] = set()
-        self._waiting: dict[tuple[str, str], Line] = {}
+        #: By subject and reason: what was told of it, and when.
+        self._told: dict[tuple[str, str], tuple[object, datetime]] = {}
+        self._waiting: dict[object, Line] = {}
 
     def hear(self, entry: Entry) -> None:
         if entry.source == "tenure" and not self._news(entry):
             return
-        key = (entry.subject.partition("/")[0], entry.reason)
+        key = (entry.subject.partition("/")[0], entry.reason, _alone(entry))
         same = self._waiting.get(key)
         if entry.source == "tenure" and same is not None:
             self._waiting[key] = msgspec.structs.replace(same, others=same.others + 1)
@@ -102,15 +109,32 @@ class Tail:
         return lines
 
     def _news(self, entry: Entry) -> bool:
-        """A verdict (not its outcome) with a reason that was not told of this subject yet."""
-        news = (entry.subject, entry.reason)
-        if entry.ended is not None or entry.reason not in TOLD or news in self._told:
+        """A verdict (not its outcome) that says something else than the last one for its reason."""
+        if entry.ended is not None or entry.reason not in TOLD:
             return False
         kind = entry.subject.partition("/")[0]
         if kind != _SPEAKER.get(Reason(entry.reason), kind):
             return False
-        self._told.add(news)
+        key, news = (entry.subject, entry.reason), _gist(entry)
+        known = self._told.get(key)
+        if known is not None and (known[0] == news or entry.at < known[1] + AGAIN):
+            return False
+        self._told.pop(key, None)  # The one that was told last is forgotten last.
+        self._told[key] = news, entry.at
+        if len(self._told) > _REMEMBERED:
+            del self._told[next(iter(self._told))]
         return True
+
+
+def _gist(entry: Entry) -> object:
+    """As for events: a new time of the next retry is no news."""
+    return tuple(fact.gist() for fact in entry.facts if fact.news) or entry.message
+
+
+def _alone(entry: Entry) -> object:
+    """What several have to have in common to share a line: the cause, and of a warning all of it."""
+    warns = entry.source == "tenure" and REASONS[Reason(entry.reason)].event == "Warning"
+    return (entry.facts or entry.message) if warns else tuple(map(type, entry.facts))
 
 
 def _news_of(entry: Entry) -> str:
