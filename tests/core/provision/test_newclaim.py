@@ -148,3 +148,11 @@ def test_a_name_follows_from_pool_and_pods_and_avoids_those_that_are_taken() -> 
     second = claim_name(planned(), {first})
     assert second not in (first, claim_name(planned(pods=("uid-other",)), ()))
     assert second.startswith("general-")
+
+
+def test_a_replacement_for_the_same_pods_has_a_name_of_its_own() -> None:
+    """Else it would have that of the first node of its pods, which may be gone for minutes only."""
+    first = claim_name(planned(), ())
+    replacements = {claim_name(planned(), (), replaced=uid) for uid in ("uid-a", "uid-b")}
+    assert len(replacements - {first}) == 2
+    assert claim_name(planned(), (), replaced="uid-a") in replacements

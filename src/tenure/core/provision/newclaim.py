@@ -27,11 +27,16 @@ _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX: Final = 5
 
 
-def claim_name(planned: PlannedClaim, taken: Container[str]) -> str:
-    """An unused name derived from the claim's pods, so that a repeated creation conflicts."""
+def claim_name(planned: PlannedClaim, taken: Container[str], replaced: str = "") -> str:
+    """An unused name derived from the claim's pods, so that a repeated creation conflicts.
+
+    ``replaced``: the UIDs of the claims that it replaces. Pods come to run on another node than the
+    one that was launched for them: without these the replacement of that node would get a name that
+    a node had which is gone.
+    """
     attempt = 0
     while True:
-        seed = "/".join((planned.pool, *planned.pods, str(attempt)))
+        seed = "/".join((planned.pool, *planned.pods, *filter(None, [replaced]), str(attempt)))
         number = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big")
         letters = []
         for _ in range(_SUFFIX):

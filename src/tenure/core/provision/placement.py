@@ -40,6 +40,7 @@ from tenure.core.provision.supply import (
     unlisted_pools,
 )
 from tenure.core.terminate.pdb import changes_what_it_bars
+from tenure.model.api.names import REPLACES
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import (
@@ -236,7 +237,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
         by_uid = {pod.uid: pod for pod in pods}
         taken, found = set(self.claim_names), []
         for planned in needed:
-            name = claim_name(planned, taken)
+            name = claim_name(planned, taken, marks.get(REPLACES, ""))
             taken.add(name)
             (template,) = (t for t in self.templates if t.pool == planned.pool)
             pool = self.pools[planned.pool]
