@@ -103,6 +103,28 @@ def test_a_window_that_closes_before_the_node_terminates_rolls_the_command_back(
         assert is_gone(story, claim)
 
 
+def test_a_command_that_waits_says_when_a_window_will_roll_it_back() -> None:
+    """The window is closed from 09:00 to 10:00: known long before it is so."""
+    hour = [{"cron": "0 9 * * *", "duration": "1h"}]
+    with Story(*a_cluster(a_deployment()), a_window(schedules=hour)) as story:
+        story.run(5 * MINUTE)
+        _, claim = becomes_unhealthy(story)
+        story.run(DUE + 2 * SECOND)
+        new = replacement_of(story, claim)
+        (said,) = {
+            entry.message
+            for entry in story.history.entries
+            if entry.subject == f"NodeClaim/{claim}"
+            if entry.message.startswith("waiting until replacement")
+        }
+        assert (
+            f"NodeClaim {new['metadata']['name']} is initialized (disruption reason Unhealthy)"
+            in said
+        )
+        assert "rolled back at 2026-01-05T09:00:00Z if that takes longer: " in said
+        assert "MaintenanceWindow freeze blocks Repair" in said
+
+
 def test_a_window_that_closes_during_a_drain_does_not_stop_it() -> None:
     with Story(*a_cluster(a_deployment(terminationGracePeriodSeconds=40))) as story:
         story.run(5 * MINUTE)

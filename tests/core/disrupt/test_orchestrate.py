@@ -118,7 +118,7 @@ def test_then_it_waits_for_replacements_that_are_not_initialized_and_node_and_cl
     found = verdicts(going(), unhealthy_node(), coming(stage=REGISTERED))
     told = about(found, "NodeClaim/a")
     assert (told.reason, told.action, told.recheck_at) == (Reason.REPLACING, None, None)
-    assert told.facts == (ReplacementsAwaited((("b", None),)),)
+    assert told.facts == (ReplacementsAwaited((("b", None),), "Unhealthy"),)
     assert about(found, "Node/node-a").facts == told.facts
 
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
-from tenure.core.facts import AT, Fact, counted, sentence, some, unreadable
+from tenure.core.facts import AT, THEN, Fact, counted, sentence, some, unreadable
 from tenure.core.gates.operations import Gate
 from tenure.core.protect.protection import Protection
 from tenure.core.provision.facts import CheapestFit, ClaimRefused
+from tenure.core.windows.facts import OutsideAllowWindows
 from tenure.model.api.meta import FOR_EVER, format_time, later
 from tenure.model.values.duration import Duration, compact
 from tenure.model.values.unreadable import UnreadableObject
@@ -364,6 +365,8 @@ class LaunchedAsReplacement(Fact, frozen=True):
 class ReplacementsAwaited(Fact, frozen=True):
     #: Each with the instant by which it has to be initialized, where there is one.
     claims: tuple[tuple[str, datetime | None], ...]
+    #: Why the node is disrupted.
+    reason: str = ""
 
     def __str__(self) -> str:
         named = [
@@ -371,7 +374,18 @@ class ReplacementsAwaited(Fact, frozen=True):
             for name, until in self.claims
         ]
         verb = "is" if len(named) == 1 else "are"
-        return f"waiting until replacement {_claims(named)} {verb} initialized"
+        why = f" (disruption reason {self.reason})" if self.reason else ""
+        return f"waiting until replacement {_claims(named)} {verb} initialized{why}"
+
+
+class RollsBackAt(Fact, frozen=True):
+    """Unless its replacements are initialized before."""
+
+    at: datetime
+    why: tuple[Fact, ...]
+
+    def __str__(self) -> str:
+        return f"rolled back at {format_time(self.at)} if that takes longer: {sentence(self.why)}"
 
 
 class ReplacementsInitialized(Fact, frozen=True):
@@ -637,7 +651,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
         "general-4nv74", CheapestFit("c-4x-amd64-linux", "test-zone-a", "spot", 100_000)
     ),
     ReplacementsAwaited((("general-26szh", None),)),
-    ReplacementsAwaited((("general-26szh", AT), ("general-9xkq2", None))),
+    ReplacementsAwaited((("general-26szh", AT), ("general-9xkq2", None)), "Drifted"),
+    RollsBackAt(AT, (OutsideAllowWindows(("nights",), ("Drift",), "node-1", THEN),)),
     ReplacementsInitialized(("general-26szh",)),
     ReplacementsInitialized(),
     CommandTakenOver("Drifted"),

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -39,6 +39,7 @@ from tenure.core.disrupt.facts import (
     ReplacementsAwaited,
     ReplacementsInitialized,
     RolledBack,
+    RollsBackAt,
     StartRefused,
     StaysUntilReplaced,
 )
@@ -81,6 +82,8 @@ from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable
 
 _say = partial(say, Concern.REPLACEMENT)
+#: Changes of windows and budgets that are asked ahead for one that ends the command.
+_CHANGES_ASKED: Final = 4
 
 
 class ReplacementDecider:
@@ -159,7 +162,8 @@ class _Progress:
     def __init__(self, view: UnderWay, methods: Methods, settings: Settings, now: datetime) -> None:
         self._command, self._claim = view.command, view.command.claim
         self._refused, self._now = view.refused, now
-        self._validation = methods.validate(view, settings, now)
+        self._validated = partial(methods.validate, view, settings)
+        self._validation = self._validated(now)
         gates_change_at = self._validation.gates_change_at
         retried = (one.retry_at for one in view.refused.values())
         waits = (*fail_instants(self._command), *methods.instants(view))
@@ -207,11 +211,24 @@ class _Progress:
 
     def _progress(self) -> Iterator[Fact]:
         if waiting := awaited(self._command):
-            yield ReplacementsAwaited(waiting)
+            yield ReplacementsAwaited(waiting, self._command.reason)
+            yield from self._rolls_back_at(waiting)
             return
         assert self._command.node is not None, "else it is rolled back"
         yield ReplacementsInitialized(tuple(self._command.names))
         yield NodeClosed(self._command.node.name)
+
+    def _rolls_back_at(self, waiting: Sequence[tuple[str, datetime | None]]) -> Iterator[Fact]:
+        """When a gate closes although nothing changes, if the replacements have time until then."""
+        at = self._validation.gates_change_at
+        for _ in range(_CHANGES_ASKED):
+            if at is None or any(until is not None and until <= at for _, until in waiting):
+                return
+            then = self._validated(at)
+            if then.unwanted:
+                yield RollsBackAt(at, then.unwanted)
+                return
+            at = then.gates_change_at
 
     def _rolled_back(self, *, retried: bool = False) -> Fact:
         node = self._command.node
