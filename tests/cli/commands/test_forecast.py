@@ -41,7 +41,7 @@ FIELDS: dict[str, set[str]] = {
     "pools": {"name", "nodes", "launchSeconds", "peak", "rotations", "problem"},
     "rotations": {
         *("reason", "now", "due", "again", "started", "late", "lateBySeconds", "waiting", "never"),
-        *("overdue", "longestWaitSeconds", "lastStart", "why"),
+        *("otherwise", "overdue", "longestWaitSeconds", "lastStart", "why"),
     },
 }
 

@@ -20,6 +20,7 @@ from tenure.model.api.resource import MAINTENANCE_WINDOWS
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.settings import Settings
 from tests.core.build import (
+    LAUNCHED,
     NOW,
     SETTINGS,
     a_claim,
@@ -331,6 +332,22 @@ def test_a_node_that_one_method_may_take_does_not_wait_for_another() -> None:
     assert [one.waiting for one in found.pools[0].rotations] == [0, 0]
 
 
+def test_a_node_with_two_reasons_is_a_candidate_of_both_and_starts_or_waits_for_one() -> None:
+    """Drifted now, and expired before the window of either comes; one starts in it."""
+    sunday = nightly("0 2 * * 0", "55m", actions=["Drift", "Expiration"])
+    found = foretold(one_at_once(), *nodes(2, expire_after="72h"), sunday, days=7)
+    expired, drifted = found.pools[0].rotations
+    assert (expired.reason, drifted.reason) == ("Expired", "Drifted")
+    assert (drifted.now, drifted.due, drifted.started, drifted.waiting) == (2, 2, 0, 0)
+    assert drifted.otherwise == 2
+    assert (expired.due, expired.started, expired.waiting, expired.otherwise) == (2, 1, 1, 0)
+    ((_, why),) = expired.why
+    (begun,) = found.starts
+    assert isinstance(why, OutsideAllowWindows)
+    assert why.node != f"node-{begun.claim}", "the one that waits is named"
+    assert why.opens > found.until, "and the next night, not the end of the forecast"
+
+
 # -- what has begun, and what no replica has said yet ---------------------------------------
 
 
@@ -341,6 +358,14 @@ def test_a_claim_that_no_replica_has_marked_yet_is_a_candidate_from_now_on() -> 
     pool = a_pool(disruption={"consolidateAfter": "30m"})
     found = foretold(pool, claim, node, unsaid={EMPTY_CONDITION: frozenset({"n00"})})
     assert starts(found) == [ahead(1800)]
+
+
+def test_a_node_that_comes_up_is_said_to_be_foreseen_later() -> None:
+    """Without a word a replacement that is being launched looks as if it never expired."""
+    new = a_claim("n99", stage=LAUNCHED, spec={"expire_after": "1h"})
+    (note,) = foretold(new, days=2).notes
+    assert note == "nothing is foreseen of 1 new node until it is initialized: n99"
+    assert foretold(*nodes(1), days=2).notes == ()
 
 
 def test_a_node_that_terminates_uses_the_budget_until_it_is_gone() -> None:

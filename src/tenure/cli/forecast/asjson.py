@@ -62,6 +62,7 @@ def _rotation(rotation: Rotation) -> dict[str, Any]:
         "lateBySeconds": _seconds(rotation.late_by),
         "waiting": rotation.waiting,
         "never": rotation.never,
+        "otherwise": rotation.otherwise,
         "overdue": rotation.overdue,
         "longestWaitSeconds": _seconds(rotation.longest),
         "lastStart": None if last is None else format_time(last),

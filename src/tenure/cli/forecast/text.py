@@ -64,15 +64,19 @@ def troubled(forecast: Forecast) -> Iterator[tuple[PoolForecast, Rotation]]:
 
 def rotation_words(pool: PoolForecast, rotation: Rotation, until: datetime) -> str:
     """With the numbers."""
-    due = counted(rotation.due - rotation.again, f"{rotation.reason} node")
-    if rotation.again:
-        due += f" and {counted(rotation.again, 'replacement')} of theirs"
-    said = f"NodePool {pool.name}: {due}, windows and budgets let {rotation.started} start"
+    due, again = rotation.due - rotation.again, rotation.again
+    named = [counted(due, f"{rotation.reason} node")] if due else []
+    if again:
+        expires = "expires" if again == 1 else "expire"
+        named.append(f"{counted(again, 'replacement')} that {expires} again")
+    said = f"NodePool {pool.name}: {' and '.join(named)}, windows and budgets let {rotation.started} start"
     if rotation.waiting:
         verb = "waits" if rotation.waiting == 1 else "wait"
         said += f"; {rotation.waiting} still {verb} at {format_time(until)}"
     if rotation.never:
         said += f", {rotation.never} of them for ever"
+    if rotation.otherwise:
+        said += f"; {_otherwise(rotation)}"
     if rotation.late:
         verb = "becomes" if rotation.late == 1 else "become"
         said += (
@@ -81,6 +85,12 @@ def rotation_words(pool: PoolForecast, rotation: Rotation, until: datetime) -> s
     if rotation.longest >= timedelta(seconds=1):
         said += f"; the longest wait until a start is {span(rotation.longest)}"
     return said
+
+
+def _otherwise(rotation: Rotation) -> str:
+    number = rotation.otherwise
+    verbs = "starts or waits" if number == 1 else "start or wait"
+    return f"{number} {verbs} for another reason"
 
 
 def _not_in_time(forecast: Forecast) -> Iterator[str]:
@@ -116,6 +126,8 @@ def pool_words(pool: PoolForecast) -> str:
 
 def reason_words(rotation: Rotation) -> str:
     said = f"{rotation.due} due ({rotation.now} now), {rotation.started} start"
+    if rotation.otherwise:
+        said += f", {_otherwise(rotation)}"
     if rotation.last_start is not None:
         said += f", the last at {format_time(rotation.last_start)}"
     if rotation.longest >= timedelta(hours=1):

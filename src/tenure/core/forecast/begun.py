@@ -49,6 +49,8 @@ class Begun:
         self._launches, self._drains_for = launches, drains_for
         #: Nodes whose drain has no end, by claim.
         self.endless: list[str] = []
+        #: Claims that are not initialized yet.
+        self.coming: list[str] = []
 
     def joins(self) -> Iterator[tuple[datetime, Joins]]:
         """Claims that are not initialized yet."""
@@ -56,6 +58,7 @@ class Begun:
             pool = self._snapshot.pools.get(claim.pool_name)
             if pool is not None and _comes_up(claim, self._snapshot):
                 labels = counted_labels(pool, claim.labels)
+                self.coming.append(claim.name)
                 yield self._up_at(claim), Joins(pool.name, labels)
 
     def _up_at(self, claim: NodeClaim) -> datetime:

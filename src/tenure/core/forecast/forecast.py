@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.facts import counted
+from tenure.core.facts import counted, some
 from tenure.core.forecast.calendar import ForeseenWindow, foreseen
 from tenure.core.forecast.candidates import Candidacy, Unsaid, candidacies_in
 from tenure.core.forecast.launches import usual_launches
@@ -190,6 +190,10 @@ def _notes(
     if schedule.endless:
         stuck = counted(len(schedule.endless), "drain")
         yield f"{stuck} may never end: {', '.join(schedule.endless[:3])}; tenure explain says why"
+    if coming := schedule.coming:
+        are = "it is" if len(coming) == 1 else "they are"
+        new = counted(len(coming), "new node")
+        yield f"nothing is foreseen of {new} until {are} initialized: {some(coming)}"
     if len(schedule.starts) >= STARTS_MAX:
         at = format_time(schedule.ends_at)
         yield f"after {STARTS_MAX} starts the forecast ends at {at}"

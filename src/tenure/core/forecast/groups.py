@@ -18,6 +18,7 @@ from tenure.core.gates.gates import changes_at, first_blocked
 from tenure.core.gates.operations import Gate, Operation
 from tenure.core.gates.reasons import Disruption
 from tenure.core.marks.timeout import span_of
+from tenure.core.windows.facts import InvalidWindowBlocks, OutsideAllowWindows, WindowBlocks
 from tenure.model.api.meta import FOR_EVER, later
 from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
@@ -81,12 +82,23 @@ class CandidateGroup:
             self.opens_at = changes_at(self.operation, only_windows, now)
         return self._is_open
 
+    def forget(self) -> None:
+        """So that the gates are asked again."""
+        self._asked = None
+
     def closes_too_soon(self, settings: Settings, now: datetime) -> bool:
         """Whether a window closes before a new node is initialized."""
         found = first_blocked(self.operation, self.facts, settings, now, only={Gate.CLOSING})
         if found is not None:
             self.why = found.facts[0]
         return found is not None
+
+
+def about_node(why: Fact, node: str) -> Fact:
+    """What blocks the group, said of one of its nodes; of none if that is empty."""
+    if isinstance(why, InvalidWindowBlocks | OutsideAllowWindows | WindowBlocks):
+        return msgspec.structs.replace(why, node=node)
+    return why
 
 
 def expires_again(one: Candidate, pool: NodePool, created_at: datetime) -> Candidate | None:

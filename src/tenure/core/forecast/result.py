@@ -114,6 +114,8 @@ class Rotation(msgspec.Struct, frozen=True, kw_only=True):
     #: Those that do not start, and of these the ones that nothing opens for.
     waiting: int = 0
     never: int = 0
+    #: Those that start, or wait at the end, for another reason.
+    otherwise: int = 0
     #: Those that do not start, and have waited for a day or more then.
     overdue: int = 0
     #: What blocks those that do not start, with how many.

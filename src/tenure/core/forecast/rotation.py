@@ -12,15 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-import msgspec
-
 from tenure.core.disrupt.expiration import ALWAYS, expires_at
 from tenure.core.facts import Fact
 from tenure.core.forecast.candidates import Candidacy
+from tenure.core.forecast.groups import about_node
 from tenure.core.forecast.result import Rotation, Start
 from tenure.core.forecast.schedule import Waiting
 from tenure.core.gates.reasons import Disruption
-from tenure.core.windows.facts import OutsideAllowWindows, WindowBlocks
 
 #: A candidate that has waited for so long when the forecast ends has not just become one: it may have
 #: had its night.
@@ -37,27 +35,42 @@ def rotations_of(
     now: datetime,
     until: datetime,
 ) -> Iterator[Rotation]:
-    """One for each reason for which the pool has candidates, in the order of the pipeline."""
+    """One for each reason for which the pool has candidates, in the order of the pipeline.
+
+    A node may have several reasons. Each of them counts it among its candidates; it starts, or waits at
+    the end, for one.
+    """
     mine = [one for one in candidacies if one.claim.pool_name == pool]
     begun = {one.claim: one for one in starts if one.pool == pool and not one.generation}
     again = [one for one in starts if one.pool == pool and one.generation]
-    left = [one for one in waiting if one.candidacy.claim.pool_name == pool]
+    left = _once(one for one in waiting if one.candidacy.claim.pool_name == pool)
     reasons = dict.fromkeys(one.traits.reason for one in sorted(mine, key=lambda one: one.order))
     for reason in (*reasons, *sorted({one.reason for one in again} - reasons.keys())):
-        own = [one for one in mine if one.traits.reason == reason]
-        # A node that another method has begun with needs this one no more.
-        own = [one for one in own if _reason_of(begun.get(one.claim.name), reason) == reason]
+        own = [one for one in mine if one.traits.reason == reason and not _is_over(one, begun)]
+        first = [begun[one.claim.name] for one in own if _has_begun(one, begun)]
         later_ones = [one for one in again if one.reason == reason]
         stay = [one for one in left if one.candidacy.traits.reason == reason]
-        yield _rotation(reason, own, [*_begun(own, begun), *later_ones], stay, now, until)
+        if own or later_ones or stay:
+            yield _rotation(reason, own, [*first, *later_ones], stay, now, until)
 
 
-def _reason_of(start: Start | None, otherwise: str) -> str:
-    return otherwise if start is None else start.reason
+def _once(waiting: Iterable[Waiting]) -> list[Waiting]:
+    """Of a node that waits for several reasons the one for which it would start."""
+    found: dict[tuple[str, int], Waiting] = {}
+    for one in sorted(waiting, key=lambda one: one.candidacy.order):
+        found.setdefault((one.candidacy.claim.name, one.generation), one)
+    return list(found.values())
 
 
-def _begun(candidacies: Iterable[Candidacy], begun: dict[str, Start]) -> Iterator[Start]:
-    return (begun[one.claim.name] for one in candidacies if one.claim.name in begun)
+def _has_begun(candidacy: Candidacy, begun: dict[str, Start]) -> bool:
+    start = begun.get(candidacy.claim.name)
+    return start is not None and start.reason == candidacy.traits.reason
+
+
+def _is_over(candidacy: Candidacy, begun: dict[str, Start]) -> bool:
+    """Another method begins with the node before it is due for this one."""
+    start = begun.get(candidacy.claim.name)
+    return start is not None and not _has_begun(candidacy, begun) and start.at < candidacy.due_at
 
 
 def _rotation(
@@ -83,6 +96,7 @@ def _rotation(
         longest=max(waits, default=timedelta()),
         last_start=max((one.at for one in starts), default=None),
         waiting=len(stay),
+        otherwise=len(candidacies) + again - len(starts) - len(stay),
         overdue=sum(_has_waited(one.candidacy, now, until) for one in stay),
         never=sum(one.never for one in stay),
         why=tuple(_causes(stay)),
@@ -124,13 +138,7 @@ def _causes(stay: Iterable[Waiting]) -> Iterator[tuple[int, Fact]]:
     counts: Counter[Fact] = Counter()
     examples: dict[Fact, Fact] = {}
     for one in stay:
-        same = _without_node(one.why)
+        same = about_node(one.why, "")
         counts[same] += 1
         examples.setdefault(same, one.why)
     return ((count, examples[same]) for same, count in counts.most_common(_CAUSES))
-
-
-def _without_node(fact: Fact) -> Fact:
-    if isinstance(fact, OutsideAllowWindows | WindowBlocks):
-        return msgspec.structs.replace(fact, node="")
-    return fact

@@ -28,7 +28,13 @@ from tenure.core.forecast.begun import Begun, Gone, Joins, counted_labels
 from tenure.core.forecast.calendar import ForeseenWindow
 from tenure.core.forecast.candidates import Blockers, Candidacy, blockers_at
 from tenure.core.forecast.facts import OthersComeFirst
-from tenure.core.forecast.groups import Candidate, CandidateGroup, SortKey, expires_again
+from tenure.core.forecast.groups import (
+    Candidate,
+    CandidateGroup,
+    SortKey,
+    about_node,
+    expires_again,
+)
 from tenure.core.forecast.launches import usual, usual_launches
 from tenure.core.forecast.queues import CandidateQueue
 from tenure.core.forecast.result import Peak, Start
@@ -95,6 +101,11 @@ class Schedule:
     def endless(self) -> list[str]:
         """Nodes whose drain has no end, by claim."""
         return self._begun_before.endless
+
+    @property
+    def coming(self) -> list[str]:
+        """Claims that become nodes: of these only that they count is foreseen."""
+        return self._begun_before.coming
 
     # -- the walk ------------------------------------------------------------------------
 
@@ -274,11 +285,14 @@ class Schedule:
             if (one.candidacy.claim.name, one.generation) not in self._begun
         ]
         for group in self._queue.groups:
+            # At the end windows say when they open next, and not until when they are listed.
+            group.forget()
+            never = self._never(group)
             for _, _, one in group.waiting:
                 if self._has_begun(one):
                     continue
-                why = group.why or OthersComeFirst(group.pool)
-                self.waiting.append(Waiting(one.candidacy, one.generation, why, self._never(group)))
+                why = about_node(group.why or OthersComeFirst(group.pool), one.candidacy.node.name)
+                self.waiting.append(Waiting(one.candidacy, one.generation, why, never))
 
     def _never(self, group: CandidateGroup) -> bool:
         """Whether what blocks the group has no end."""
