@@ -95,7 +95,7 @@ def _under_way(gate: Gate) -> str:
     if gate in ROLLS_BACK:
         return "rolls it back"
     if gate in CLOSES:
-        return "makes it wait; rolls a voluntary one back if a user has closed it"
+        return "makes it wait; rolls it back if a user has closed it"
     return "not asked" if gate in PLAN_ONLY else "makes it wait"
 
 

@@ -18,6 +18,7 @@ from tenure.core.disrupt.facts import (
     RolledBack,
     TerminatingWithin,
 )
+from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.gates.facts import BudgetUse
 from tenure.core.health.facts import CircuitBreakerOpen, Domain, Outage
@@ -82,20 +83,36 @@ def unhealthy_node(*more: Condition, since: float = 60, **fields: Any) -> Node:
     return a_node(**{"taints": (DISRUPTED,), "status": {"conditions": conditions}} | fields)
 
 
+PIPELINE = DisruptionDecider()
+
+
 def come(name: str = "b", **fields: Any) -> list[Any]:
     """A replacement that is there."""
     claim = a_claim(name, annotations={REPLACES: "uid-a"}, **fields)
     return [claim, a_node(f"node-{name}", claim=name)]
 
 
-def verdicts(*objects: Any, now: datetime = NOW, **known: Any) -> list[Verdict]:
+def verdicts(
+    *objects: Any,
+    now: datetime = NOW,
+    decider: DisruptionDecider | ReplacementDecider = PIPELINE,
+    **known: Any,
+) -> list[Verdict]:
     usual: dict[str, Any] = {"repair_statements": kwok_statements(), "instance_types": types()}
     pools = [] if any(isinstance(one, NodePool) for one in objects) else [a_pool()]
-    return evaluated(DisruptionDecider(), a_class(), *pools, *objects, now=now, **usual | known)
+    return evaluated(decider, a_class(), *pools, *objects, now=now, **usual | known)
 
 
 def on_claim(*objects: Any, **more: Any) -> Verdict:
     return about(verdicts(*objects, **more), "NodeClaim/a")
+
+
+def rolled_back(*objects: Any, **more: Any) -> Verdict:
+    """By who watches the command; nothing is carried out."""
+    assert not [one for one in verdicts(*objects, **more) if str(one.subject) == "NodeClaim/a"]
+    told = about(verdicts(*objects, decider=ReplacementDecider(), **more), "NodeClaim/a")
+    assert told.reason is Reason.DISRUPTION_CANCELLED
+    return told
 
 
 def created(found: list[Verdict]) -> list[Any]:
@@ -313,24 +330,16 @@ def test_what_is_tolerated_again_waits_until_it_is_due() -> None:
     assert (told.reason, told.recheck_at) == (Reason.DISRUPTION_WAITS, ahead(20))
 
 
-@pytest.mark.parametrize("bounded", [True, False])
-def test_pods_that_must_not_be_evicted_block_it_where_nothing_bounds_the_wait(
-    bounded: bool,
-) -> None:
-    statements = tuple(
-        statement
-        if bounded or statement.condition_type != "KWOKUnhealthy"
-        else _without_bound(statement)
-        for statement in kwok_statements()
+def test_a_protected_pod_rolls_it_back_where_nothing_bounds_the_wait() -> None:
+    protected = [going(), unhealthy_node(), a_pod(requests=BIG, protected="true"), *come()]
+    assert on_claim(*protected).reason is Reason.REPLACED
+    unbounded = tuple(
+        msgspec.structs.replace(one, grace_period=None)
+        if one.condition_type == "KWOKUnhealthy"
+        else one
+        for one in kwok_statements()
     )
-    mine = a_pod(requests=BIG, protected="true")
-    told = on_claim(going(), unhealthy_node(), mine, *come(), repair_statements=statements)
-    expected = Reason.REPLACED if bounded else Reason.DISRUPTION_BLOCKED
-    assert told.reason is expected
-
-
-def _without_bound(statement: Any) -> Any:
-    return msgspec.structs.replace(statement, grace_period=None)
+    rolled_back(*protected, repair_statements=unbounded)
 
 
 def test_two_small_pods_share_what_was_launched() -> None:
@@ -361,13 +370,11 @@ def another(name: str, replacement: str) -> list[Any]:
     return [claim, node, new, a_node(f"node-{replacement}", claim=replacement)]
 
 
-def test_a_budget_that_closed_meanwhile_blocks_it_until_it_opens() -> None:
+def test_a_budget_that_closed_meanwhile_rolls_it_back() -> None:
+    """As for every method: the Node stays tainted for no longer than the budget is open."""
     closed = frozen({"nodes": "0", "schedule": "0 11 * * *", "duration": "2h"})
-    told = on_claim(closed, going(), unhealthy_node(), POD, *come())
-    assert (told.reason, told.action) == (Reason.DISRUPTION_BLOCKED, None)
-    assert told.facts[0] == ReplacementsInitialized(("b",))
+    told = rolled_back(closed, going(), unhealthy_node(), POD, *come())
     assert fact_of(told, BudgetUse).nodes == "0"
-    assert told.recheck_at == ahead(3600)
 
 
 def test_a_budget_does_not_count_the_node_itself() -> None:
@@ -419,11 +426,10 @@ def test_an_outage_of_its_zone_that_begins_meanwhile_blocks_it() -> None:
     )
 
 
-def test_a_stamp_of_a_command_that_is_blocked_is_taken_off() -> None:
+def test_a_stamp_of_a_command_that_is_rolled_back_is_taken_off() -> None:
     stamped = going(marks={TERMINATION_TIMESTAMP: "2026-03-02T12:00:44Z"})
-    told = on_claim(frozen({"nodes": "0"}), stamped, unhealthy_node(), POD, *come())
-    assert told.reason is Reason.DISRUPTION_BLOCKED
-    assert body_of(told)["metadata"]["annotations"] == {TERMINATION_TIMESTAMP: None}
+    told = rolled_back(frozen({"nodes": "0"}), stamped, unhealthy_node(), POD, *come())
+    assert body_of(told)["metadata"]["annotations"][TERMINATION_TIMESTAMP] is None
 
 
 def test_a_pause_of_the_pool_does_not_keep_two_nodes_where_one_is_needed() -> None:

@@ -184,7 +184,7 @@ class Methods:
             windows=windows_for_commands(method.traits.window_actions, snapshot),
             refused=snapshot.observations.refusals_of((command.claim, *command.nodes)),
         )
-        if command.node is None or not method.traits.voluntary:
+        if command.node is None:
             return found
         return msgspec.structs.replace(
             found,
@@ -203,9 +203,9 @@ class Methods:
         validate = method.validate(command, one.facts, settings, now)
         if validate.unwanted:
             return validate
-        gates = _gates_of(one, command.node, method.traits)
+        gates = _gates_of(one, command.node, method.traits, validate.bound)
         blocked = first_blocked(validate.operation, gates, settings, now, only=ROLLS_BACK)
-        if blocked is None and method.traits.voluntary:
+        if blocked is None:
             blocked = _closed(validate, gates, command.node, settings, now)
         if blocked is not None:
             return Validation(unwanted=blocked.facts, gates_change_at=blocked.recheck_at)
@@ -218,8 +218,10 @@ class Methods:
             yield from method.instants(one.command, one.facts)
 
 
-def _gates_of(one: UnderWay, node: Node, traits: Traits) -> GateFacts:
-    found = GateFacts(claim=one.command.claim, node=node, traits=traits, windows=one.windows)
+def _gates_of(one: UnderWay, node: Node, traits: Traits, bound: timedelta | None) -> GateFacts:
+    found = GateFacts(
+        claim=one.command.claim, node=node, traits=traits, windows=one.windows, bound=bound
+    )
     if one.drain is None:
         return found
     # Whether a budget is closed does not depend on the other nodes; ``execute`` counts them.

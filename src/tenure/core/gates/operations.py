@@ -86,6 +86,6 @@ OF_REPAIR: Final = frozenset(_REPAIR)
 
 #: What a user says, and a window, which may block for days: a command under way is rolled back
 #: (``Methods.validate``). Of the other gates those that a user has closed (``Blocked.closed``) roll
-#: a voluntary one back there, too; else they make it wait.
+#: it back there, too; else they make it wait.
 ROLLS_BACK: Final = frozenset({Gate.OFF, Gate.VETO, Gate.WINDOW})
 CLOSES: Final = (Gate.RULES, Gate.BUDGET, Gate.PODS)
