@@ -270,7 +270,8 @@ def _widest_gap_of_all(cron: Cron, left_out: timedelta) -> timedelta:
     at_midnight = msgspec.structs.replace(cron, text="", minutes=(0,), hours=(0,), rhythmic=False)
     apart = _widest_days(at_midnight) * (_DAY // _MINUTE)
     # From one day to the one after the next: all hits of the day between may be left out.
-    days = [number * apart + hit for number in range(3) for hit in _minutes_of_day(cron)]
+    of_day = _minutes_of_day(cron)
+    days = [minute + number * apart for number in range(3) for minute in of_day]
     return _widest_gap(days, left_out=left_out)
 
 

@@ -200,7 +200,8 @@ def _drained(
             Wanted("Drained", "False", _ELAPSED, str(remained)),
             _volumes_condition(_volumes(view, nodes, now)),
         )
-        return say(claim, Reason.GRACE_PERIOD_ELAPSED, remained, action=said)
+        at = next_force(view, now)
+        return say(claim, Reason.GRACE_PERIOD_ELAPSED, remained, action=said, recheck_at=at)
     said = claim_status(
         claim,
         Wanted("Drained", "True", "Drained"),

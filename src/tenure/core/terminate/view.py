@@ -124,10 +124,13 @@ def _stays_attached(attachment: Attachment, now: datetime) -> bool:
 
 
 def next_force(view: TerminationView, now: datetime) -> datetime | None:
-    """When a deadline next changes what the Node waits for."""
+    """When a deadline, or a pod that counts as stuck, next changes what the Node waits for."""
     deadlines = [drain.deadline for drain in view.drains if drain.deadline is not None]
-    instants = [at for deadline in deadlines for at in (deadline.at, deadline.end) if at > now]
-    return min(instants, default=None)
+    instants = [at for deadline in deadlines for at in (deadline.at, deadline.end)]
+    for drain in view.drains:
+        stops = (stops_at(pod) for one in drain.attachments for pod in one.pods)
+        instants += [later(at, STUCK_AFTER) for at in stops if at is not None]
+    return min((at for at in instants if at > now), default=None)
 
 
 def next_change(drain: DrainView, waiting: Waiting) -> datetime | None:
