@@ -533,8 +533,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "provider no longer offers its instance type, or the provider says so (another image). The "
         "message names what differs; the condition Drifted is set, and the node is replaced when "
         "windows and budgets allow it.",
-        "To keep the node as it is, undo the change, or pin the image in the node class. tenure "
-        "explain says what the node waits for.",
+        "To keep the node as it is, undo the change, or pin the image in the node class.",
         _NORMAL,
     ),
     Reason.NOT_DRIFTED: ReasonInfo(
@@ -699,7 +698,9 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "Fix the field that is named; tenure lint shows it with an example.",
         _WARNING,
     ),
-    Reason.WINDOW_CURRENT: ReasonInfo("The window's status is up to date."),
+    Reason.WINDOW_CURRENT: ReasonInfo(
+        "The window is valid, and its status is up to date. It counts only while it is active."
+    ),
     Reason.WINDOW_STATUS_CHANGED: ReasonInfo("The window's conditions are written."),
     Reason.WINDOW_INVALID: ReasonInfo(
         "The window is invalid and counts as blocking.",

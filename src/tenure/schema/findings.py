@@ -142,8 +142,8 @@ CODES: Final[dict[Code, CodeInfo]] = {
     ),
     Code.NEVER_ACTIVE: CodeInfo(
         _WARNING,
-        "A maintenance window that is never active again: as Block it does nothing, as Allow it "
-        "blocks its actions for ever.",
+        "A maintenance window that is never active again: as Block it does nothing; as Allow it "
+        "blocks its actions for ever on Nodes that no other Allow window covers.",
         "Give it a schedule or dates that come, or delete it.",
     ),
     Code.ALWAYS_ACTIVE: CodeInfo(
@@ -166,8 +166,8 @@ CODES: Final[dict[Code, CodeInfo]] = {
     ),
     Code.UNKNOWN_LABEL_VALUE: CodeInfo(
         _WARNING,
-        "A selector or requirement names a value that no Node has in that label, for example `amd` "
-        "for `kubernetes.io/arch`.",
+        "A selector or requirement names a value that the label never has, for example `amd` for "
+        "`kubernetes.io/arch`: with it a window selects no Node, and so blocks nothing.",
         "Write the value that Nodes have; kubectl get nodes --show-labels shows them.",
     ),
     Code.OLD_ANNOTATION: CodeInfo(

@@ -48,7 +48,7 @@ def unknown_values(expressions: Iterable[Expression], at: str) -> Iterator[Findi
             if value not in known:
                 close = get_close_matches(value, known, n=1, cutoff=_CLOSE)
                 meant = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
-                message = f"no Node has {one.key}={value}; {meant}"
+                message = f"{one.key} is never {value}; {meant}"
                 yield Finding(Code.UNKNOWN_LABEL_VALUE, f"{at}[{index}].values[{place}]", message)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tenure.core.decision import Subject, Verdict
+from tenure.core.gates.explained import info_of
 from tenure.core.reasons import Reason
 from tenure.core.windows.facts import WindowActive
 from tenure.core.windows.status import WindowDecider
@@ -42,6 +43,19 @@ def test_a_window_says_whether_it_is_active_until_when_and_on_how_many_nodes() -
     messages = {one["type"]: one["message"] for one in status["conditions"]}
     assert messages == {"Valid": "the window is valid", "Active": str(fact)}
     assert body_of(verdict)["metadata"] == {"resourceVersion": "7", "uid": "uid-office-hours"}
+
+
+def test_a_window_whose_selector_misses_every_node_says_that_it_does_nothing() -> None:
+    """Its author believes the nodes to be protected."""
+    requirement = {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd"]}
+    window = a_window()
+    spec = msgspec.to_builtins(window.spec) | {"selector": {"matchExpressions": [requirement]}}
+    window = msgspec.structs.replace(window, spec=msgspec.convert(spec, type(window.spec)))
+    (verdict,) = evaluated(DECIDER, window, a_node("n1"))
+    assert verdict.message.endswith("; spec.selector selects no Node, so it blocks nothing")
+    assert info_of(verdict).advice.startswith("Compare spec.selector of the MaintenanceWindow")
+    (none,) = evaluated(DECIDER, window)
+    assert "selects no Node" not in none.message, "without Nodes that says nothing"
 
 
 def test_the_status_is_written_once_and_foreign_conditions_stay() -> None:

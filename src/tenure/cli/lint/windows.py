@@ -24,7 +24,9 @@ def calendar_findings(window: MaintenanceWindow, now: datetime) -> Iterator[Find
     if phase.changes_at is not None and (phase.exact or phase.changes_at < later(now, _YEAR)):
         return
     if not phase.on:
-        means = f"it never blocks {actions}" if window.blocks else f"it blocks {actions} for ever"
+        means = f"it never blocks {actions}"
+        if not window.blocks:
+            means = f"Nodes that no other Allow window covers are never disrupted for {actions}"
         yield Finding(Code.NEVER_ACTIVE, "spec", f"the window is never active again: {means}")
         return
     means = f"{actions} may start at any time"
@@ -47,4 +49,6 @@ def selector_findings(
     if any(one.requirements.is_compatible(wanted, WELL_KNOWN_LABELS) for one in empty_pools):
         return
     number = "the only Node is not" if len(nodes) == 1 else f"none of the {len(nodes)} Nodes is"
-    yield Finding(Code.SELECTS_NO_NODE, "spec.selector", f"{number} selected")
+    does = "blocks" if window.blocks else "allows"
+    message = f"{number} selected, so the window {does} nothing"
+    yield Finding(Code.SELECTS_NO_NODE, "spec.selector", message)

@@ -6,13 +6,18 @@ Several gates have one reason code; a verdict that one of them blocks names the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Final
 
 import msgspec
 
 from tenure.core.decision import Verdict
+from tenure.core.facts import Fact, told
+from tenure.core.gates.facts import BudgetUse, VelocityUse
 from tenure.core.gates.operations import Gate
 from tenure.core.reasons import NO_ADVICE, REASONS, ReasonInfo
+from tenure.core.windows.facts import InvalidWindowBlocks, WindowActive, WindowBlocks
+from tenure.model.api.meta import FOR_EVER
 
 
 class GateInfo(msgspec.Struct, frozen=True):
@@ -78,9 +83,33 @@ EXPLAINED: Final[Mapping[Gate, GateInfo]] = {
 
 
 def info_of(verdict: Verdict) -> ReasonInfo:
-    """Of the gate that blocks it, else of its reason code."""
+    """Of the gate that blocks it, else of its reason code; with what fits its facts best to advise."""
     info = REASONS[verdict.reason]
-    if not verdict.gate:
-        return info
-    gate = EXPLAINED[Gate(verdict.gate)]
-    return ReasonInfo(gate.meaning, gate.advice, info.event)
+    meaning, advice = info.meaning, info.advice
+    if verdict.gate:
+        gate = EXPLAINED[Gate(verdict.gate)]
+        meaning, advice = gate.meaning, gate.advice
+    better = next(filter(None, map(_advice, told(verdict.facts))), "")
+    return ReasonInfo(meaning, better or advice, info.event)
+
+
+def _advice(fact: Fact) -> str:
+    """Empty: none of its own."""
+    match fact:
+        case WindowActive(misses=True):
+            return (
+                "Compare spec.selector of the MaintenanceWindow with kubectl get nodes --show-labels; "
+                "tenure lint names values that no Node can have."
+            )
+        case WindowActive(active=False, changes_at=None, exact=True):
+            return "Give the MaintenanceWindow a schedule or dates that come, or delete it."
+        case InvalidWindowBlocks():
+            return "Correct or delete the MaintenanceWindow that is named."
+        case WindowBlocks(until=until) if until == FOR_EVER:
+            return "Delete the MaintenanceWindow that is named, or give it schedules or dates."
+        case VelocityUse(next_at=datetime()):
+            return "Wait until the instant that is named, or raise the budget that is named."
+        case BudgetUse(limit=0, schedule="", nodes="0" | "0%"):
+            return "Raise the budget that is named: it allows no disruption for as long as it is 0."
+        case _:
+            return ""

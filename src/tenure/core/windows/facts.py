@@ -126,8 +126,16 @@ class WindowActive(Fact, frozen=True, kw_only=True):
     changes_at: datetime | None = None
     #: Whether it is known when it ends: too many periods may follow each other to say.
     exact: bool = True
+    #: There are Nodes, and its selector selects none of them.
+    misses: bool = False
 
     def __str__(self) -> str:
+        if not self.misses:
+            return self._when()
+        does = "allows" if self.allows else "blocks"
+        return f"{self._when()}; spec.selector selects no Node, so it {does} nothing"
+
+    def _when(self) -> str:
         verb = "allows" if self.allows else "blocks"
         does = f"{verb} {', '.join(self.actions)} on {counted(self.nodes, 'Node')}"
         at = "" if self.changes_at is None else format_time(self.changes_at)
@@ -181,6 +189,9 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     WindowActive(active=True, allows=False, actions=("Drift",), nodes=3, changes_at=AT),
     WindowActive(active=True, allows=False, actions=("Drift", "Repair"), nodes=1),
     WindowActive(active=False, allows=True, actions=("Drift",), nodes=0, changes_at=AT),
+    WindowActive(
+        active=False, allows=False, actions=("Drift",), nodes=0, changes_at=AT, misses=True
+    ),
     WindowActive(active=False, allows=True, actions=("Drift",), nodes=12),
     WindowActive(active=True, allows=False, actions=("Drift",), nodes=3, exact=False),
     WindowNotUnderstood(active=True),

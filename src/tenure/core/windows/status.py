@@ -43,6 +43,8 @@ class WindowView(msgspec.Struct, frozen=True):
     parsed: ParsedWindow
     #: How many Nodes it selects.
     nodes: int = 0
+    #: Whether there is any Node.
+    any_node: bool = False
 
 
 class WindowDecider:
@@ -65,7 +67,7 @@ class WindowDecider:
         if window is None or is_unreadable(window):
             return None
         parsed = snapshot.derived.of(PARSED, window)
-        return WindowView(window, parsed, _nodes_of(parsed, snapshot))
+        return WindowView(window, parsed, _nodes_of(parsed, snapshot), bool(snapshot.nodes))
 
     def decide(self, view: WindowView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         window, phase = view.window, view.parsed.phase(now)
@@ -81,6 +83,7 @@ class WindowDecider:
             nodes=view.nodes,
             changes_at=phase.changes_at if phase.exact else None,
             exact=phase.exact,
+            misses=view.any_node and not view.nodes,
         )
         valid = Wanted("Valid", "True", "Valid", str(WindowUnderstood()))
         patch = _patch(view, phase, valid, fact)
