@@ -462,3 +462,18 @@ def test_what_is_written_is_read_back_as_it_was(values: dict[str, str]) -> None:
 @pytest.mark.parametrize("text", ["1e3", "0o17", "12", "1_000", ".5", "-3", "true", "null", "0x1F"])
 def test_text_that_looks_like_a_number_is_quoted(text: str) -> None:
     assert f"'{text}'" in as_yaml([{"a": text}])
+
+
+def test_a_slip_of_the_pen_is_an_error_and_not_left_out() -> None:
+    """Left out, it would turn expiry off."""
+    typo = a_provisioner(ttlSecondsUntilExpird=2_592_000)
+    (said,) = refusals(typo)
+    assert "spec.ttlSecondsUntilExpird: unknown field; did you mean ttlSecondsUntilExpired?" in said
+    assert {code for code, _ in codes(converted(typo))} == {Code.INVALID}, "nothing is written out"
+    other = converted(a_provisioner(somethingElse=1))
+    assert (Code.NO_SUCCESSOR, "spec.somethingElse") in codes(other)
+
+
+def test_a_value_is_shown_as_it_is_written() -> None:
+    (said,) = refusals(a_provisioner(ttlSecondsAfterEmpty=30, consolidation={"enabled": True}))
+    assert "got 30, expected no consolidation.enabled" in said

@@ -37,5 +37,8 @@ class Conversion(msgspec.Struct):
     def report_left(self, fields: Fields) -> None:
         """What nothing has taken from there."""
         for path, value in fields.left():
+            if (meant := fields.meant(path)) is not None:
+                self.note(Code.INVALID, f"unknown field; did you mean {meant}?", path)
+                continue
             message = f"{shown_value(value)} has no successor in a NodePool, and is left out"
             self.note(Code.NO_SUCCESSOR, message, path)

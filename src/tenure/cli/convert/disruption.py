@@ -54,13 +54,14 @@ def _expiration(done: Conversion, spec: Fields, *, is_old: bool) -> None:
 
 
 def _consolidation(done: Conversion, spec: Fields, kept_by: str | None, *, is_old: bool) -> None:
+    written = spec.peek("ttlSecondsAfterEmpty")
     empty = spec.seconds("ttlSecondsAfterEmpty")
     block = spec.inner("consolidation")
     enabled = block.flag("enabled")
     done.report_left(block)
     if enabled and empty is not None:
         expected = "no consolidation.enabled: true beside it, as in every release"
-        error = SpecError("spec.ttlSecondsAfterEmpty", empty, expected, "Remove one of them.")
+        error = SpecError("spec.ttlSecondsAfterEmpty", written, expected, "Remove one of them.")
         spec.refuse(error)
     policy = _default("disruption", "consolidationPolicy")
     after = _default("disruption", "consolidateAfter")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
@@ -15,11 +16,17 @@ from tenure.model.values.duration import NEVER, Duration, compact, parse_duratio
 _SECONDS_MAX: Final = 2**63 // 1_000_000_000
 
 
+#: How like a known name an unknown one has to be, to be taken for a slip of the pen.
+_CLOSE: Final = 0.85
+
+
 class Fields:
     def __init__(self, value: Any, at: str, notes: list[Note]) -> None:
         self.at = at
         self._notes = notes
         self._left: dict[str, Any] = {}
+        #: The names that a Provisioner may have here.
+        self._known: set[str] = set()
         if isinstance(value, dict):
             self._left = {name: one for name, one in value.items() if one is not None}
         elif value is not None:
@@ -34,7 +41,18 @@ class Fields:
 
     def take(self, name: str) -> Any:
         """None where it is absent."""
+        self._known.add(name)
         return self._left.pop(name, None)
+
+    def peek(self, name: str) -> Any:
+        """As it is written; it is not taken."""
+        return self._left.get(name)
+
+    def meant(self, path: str) -> str | None:
+        """The name of a field that this one is written almost like; None: there is none."""
+        name = path.removeprefix(f"{self.at}.")
+        close = get_close_matches(name, sorted(self._known), n=1, cutoff=_CLOSE)
+        return close[0] if close else None
 
     def inner(self, name: str) -> Fields:
         return Fields(self.take(name), self.path(name), self._notes)

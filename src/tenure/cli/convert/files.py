@@ -54,10 +54,11 @@ def convert_all(sources: Sources, node_class: Mapping[str, str] | None = None) -
 
 def _left_out(source: Source) -> Conversion:
     kind = source.value["kind"]
-    advice = _ADVICE.get(kind, "It needs no change, unless the report names one")
+    changes = list(annotation_notes(source.value))
+    usual = "What has to be changed there is named beside" if changes else "It needs no change"
+    advice = _ADVICE.get(kind, usual)
     message = f"{source.value['apiVersion']} {kind} is no Provisioner, and is left out. {advice}"
-    notes = [Note(Code.LEFT_OUT, (), message), *annotation_notes(source.value)]
-    return Conversion(source, notes=notes)
+    return Conversion(source, notes=[Note(Code.LEFT_OUT, (), message), *changes])
 
 
 def _report(done: Conversion) -> list[Line]:

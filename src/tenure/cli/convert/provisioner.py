@@ -191,5 +191,8 @@ def _origin(done: Conversion, field: str) -> str:
 
 
 def _refused(done: Conversion) -> Conversion:
+    """No NodePool says anything in another way, or beyond the input."""
     done.pool = None
+    made = (Code.CHANGED, Code.WRITTEN_OUT)
+    done.notes = [note for note in done.notes if note.code not in made]
     return done
