@@ -9,8 +9,9 @@ from datetime import timedelta
 
 import pytest
 
-from tenure.model.api.resource import CONFIG_MAPS, NODE_CLAIMS, NODE_POOLS
+from tenure.model.api.resource import CONFIG_MAPS, NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.sim.scenario.dsl import Story
+from tenure.sim.serve.notices import LabelledNodes
 from tenure.sim.serve.welcome import NAMESPACE, WELCOME, PublishedImages
 from tests.builders import MINUTE, SECOND, a_deployment
 from tests.scenarios.fleets import Watched, uids
@@ -108,3 +109,42 @@ def test_what_a_scenario_lists_is_there_from_the_beginning() -> None:
         PublishedImages(story, report=pytest.fail)
         story.run(SECOND)
         assert story.cloud.newest_image == "v7"
+
+
+def label(story: Story, value: str) -> None:
+    name = story.the(NODES)["metadata"]["name"]
+    labels = {"karpenter.kwok.sh/notice": value}
+    story.store.patch(NODES, "", name, {"metadata": {"labels": labels}})
+
+
+def test_a_label_on_a_node_is_a_notice_of_the_cloud_as_with_kwok() -> None:
+    with starting_cluster(1) as story:
+        LabelledNodes(story, report=pytest.fail)
+        story.run(2 * MINUTE)
+        first = uids(story)
+        label(story, "rebalance")
+        story.run(2 * SECOND)
+        said = {
+            one["type"]: one["status"] for one in story.the(NODE_CLAIMS)["status"]["conditions"]
+        }
+        assert said["RebalanceRecommended"] == "True"
+        label(story, "interrupt-2m")
+        story.run(2 * SECOND)
+        assert "karpenter.kwok.sh/notice" not in story.the(NODES)["metadata"]["labels"]
+        assert "Interrupted" in story.reasons("NodeClaim/*")
+        story.run(5 * MINUTE)
+        assert not uids(story) & first
+        assert story.running("web") == 1
+        story.checkers.assert_kept()
+
+
+@pytest.mark.parametrize("value", ["interupt", "interrupt-2d"])
+def test_a_label_that_is_no_notice_is_reported(value: str) -> None:
+    reported: list[str] = []
+    with starting_cluster(1) as story:
+        LabelledNodes(story, report=reported.append)
+        story.run(2 * MINUTE)
+        label(story, value)
+        story.run(2 * SECOND)
+    (line,) = reported
+    assert f"got '{value}', expected rebalance, interrupt or interrupt- and a Go duration" in line

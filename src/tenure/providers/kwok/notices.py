@@ -75,7 +75,7 @@ class LabelNotices:
     def _read(self, instance: KwokInstance, receipt: str) -> Notice | None:
         value, now = instance.labels[kwok.NOTICE], self._clock.now()
         try:
-            kind, deadline = _parsed(value, now)
+            kind, deadline = parse_notice(value, now)
         except SpecError as error:
             what = f"label {kwok.NOTICE} of Node {instance.name}"
             self._report(ProviderError(f"{what}: got {shown(value)!r}, expected {error.expected}"))
@@ -89,7 +89,8 @@ class LabelNotices:
         )
 
 
-def _parsed(value: str, now: datetime) -> tuple[NoticeKind, datetime | None]:
+def parse_notice(value: str, now: datetime) -> tuple[NoticeKind, datetime | None]:
+    """What a label announces, and the instant that it says. Raises ``SpecError``."""
     if value == REBALANCE:
         return NoticeKind.REBALANCE, None
     verb, dash, span = value.partition("-")

@@ -20,6 +20,7 @@ from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.serve.access import Access, opened
 from tenure.sim.serve.lease import elector_of, unheld_lease
+from tenure.sim.serve.notices import LabelledNodes
 from tenure.sim.serve.pace import PacedLoop
 from tenure.sim.serve.welcome import WELCOME, PublishedImages
 from tenure.sim.world import World, WorldOptions
@@ -44,6 +45,7 @@ class ServedCluster:
         for manifest in (unheld_lease(options.settings), *objects):
             self.world.apply(manifest)
         PublishedImages(self.world, report=report)
+        LabelledNodes(self.world, report=report)
 
     def __enter__(self) -> Self:
         return self
