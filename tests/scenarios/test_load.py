@@ -226,6 +226,18 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         a_story(expect=[{"at": "1m", "pods": {"labels": "app in (", "running": 3}}]),
         "expect[0].pods.labels: got 'app in ('",
     ),
+    "labels that are no selector": (
+        a_story(expect=[{"at": "1m", "pods": {"labels": ["app"], "running": 3}}]),
+        'expect[0].pods.labels: got ["app"], expected a label selector. For example release=two.',
+    ),
+    "a label that is no text": (
+        a_story(expect=[{"at": "1m", "pods": {"labels": {"app": 1}, "running": 3}}]),
+        "expect[0].pods.labels.app: got 1, expected text. Put it in quotes.",
+    ),
+    "fields where a text belongs": (
+        a_story(expect=[{"at": "1m", "pods": {"app": {"name": "web"}, "running": 3}}]),
+        'expect[0].pods.app: got {"name": "web"}, expected text. Write it on one line.',
+    ),
     "a file that is not there": (
         a_story(files=["more.yaml"]),
         "files[0]: got 'more.yaml', expected a file that exists",
@@ -257,6 +269,10 @@ BROKEN = {
     ),
     "an alias of itself": ("objects: &a [*a]\n", "expected an alias after the end of its anchor"),
     "a tag of Python's": ("name: !!python/name:os.system x\n", "expected a plain value"),
+    "a comment of another language": (
+        "objects: // all of them\n- a: b\n",
+        "expected YAML. In YAML # begins a comment; // does not.",
+    ),
     "a list": ("- a\n", ':1: got ["a"], expected fields and values'),
     "nothing": ("", "expected a scenario. Begin with name:"),
     "only a comment": ("# later\n", "expected a scenario"),

@@ -44,6 +44,7 @@ HELD = {
     "a count all the time": {"always": {"nodes": {"count": {"max": 3}}}},
     "a count from an instant on": {"always": {"pods": {"running": 3}}, "after": "2m"},
     "a count that never is": {"never": {"pods": {"count": {"min": 4}}}},
+    "labels as they are written": {"at": "end", "pods": {"labels": {"app": "web"}, "count": 3}},
     "objects of any kind": {"at": "end", "objects": {"kind": "deploy", "count": 1}},
     "a condition": {"by": "2m", "condition": {"claim": {}, "type": "Initialized", "status": True}},
     "a reason": {"by": "1m", "reason": {"is": "NeededForPods", "of": "NodeClaim/general-*"}},

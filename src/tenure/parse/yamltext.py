@@ -12,6 +12,7 @@ alias counts as all that it stands for.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -22,6 +23,8 @@ from tenure.errors import SpecError, shown
 from tenure.parse.files import read_text
 from tenure.parse.limits import FILE, Limits
 
+#: A comment as other languages write it; not the slashes of an address.
+_SLASHES: Final = re.compile(r"(^|\s)//")
 _TAG: Final = "tag:yaml.org,2002:"
 _MERGE: Final = f"{_TAG}merge"
 _Parser: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -188,6 +191,8 @@ class _Builder:
         hint = (
             f"{said[0].upper()}{said[1:]}. Check indentation, quotes and colons, as in key: value."
         )
+        if any(_SLASHES.search(one) for one in lines[max(line - 1, 0) : line + 1]):
+            hint = "In YAML # begins a comment; // does not."
         return SpecError(at, found, "YAML", hint)
 
     # -- one event after the other --------------------------------------------------------

@@ -69,35 +69,39 @@ class Watched:
         match one.when:
             case When.AT:
                 self._settle(
-                    ExpectationState.MET if right else ExpectationState.FAILED, found, context.now
+                    ExpectationState.MET if right else ExpectationState.FAILED, found, context
                 )
             case When.BY if right or due:
                 self._settle(
-                    ExpectationState.MET if right else ExpectationState.FAILED, found, context.now
+                    ExpectationState.MET if right else ExpectationState.FAILED, found, context
                 )
             case When.ALWAYS if not right:
-                self._settle(ExpectationState.FAILED, found, context.now)
+                self._settle(ExpectationState.FAILED, found, context)
             case When.NEVER if right:
-                self._settle(ExpectationState.FAILED, found, context.now)
+                self._settle(ExpectationState.FAILED, found, context)
 
     def conclude(self, context: ScenarioContext) -> Finding:
         """At the end of the run."""
         one = self._expectation
         if self._finding is None and one.until is None and one.when in (When.AT, When.BY):
             right, found = one.check.look(context, context.instant(one.after))
-            self._settle(
-                ExpectationState.MET if right else ExpectationState.FAILED, found, context.now
-            )
+            self._settle(ExpectationState.MET if right else ExpectationState.FAILED, found, context)
         elif self._finding is None and one.when in (When.ALWAYS, When.NEVER) and self._looked:
             _, found = one.check.look(context, context.instant(one.after))
-            self._settle(ExpectationState.MET, f"at the end {found}", context.now)
+            self._settle(ExpectationState.MET, f"at the end {found}", context)
         elif self._finding is None:
-            self._settle(ExpectationState.UNREACHED, "the run ended before", context.now)
+            self._settle(ExpectationState.UNREACHED, "the run ended before", context)
         assert self._finding is not None
         return self._finding
 
-    def _settle(self, held: ExpectationState, found: str, at: datetime) -> None:
-        one = self._expectation
+    def _settle(self, held: ExpectationState, found: str, context: ScenarioContext) -> None:
+        one, at = self._expectation, context.now
+        # Of a later day the clock alone says little.
+        day = "" if at.date() == context.instant(timedelta()).date() else f"{at:%Y-%m-%d} "
         self._finding = Finding(
-            held=held, expected=str(one), found=f"{found}, at {clock(at)}", at=at, place=one.place
+            held=held,
+            expected=str(one),
+            found=f"{found}, at {day}{clock(at)}",
+            at=at,
+            place=one.place,
         )

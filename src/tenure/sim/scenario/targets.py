@@ -19,7 +19,7 @@ from tenure.model.matching.selectors import parse_label_selector
 from tenure.sim.actors.kubelet.podstatus import APP_LABELS
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.scenario.read.fields import Fields, Reader, nearest
+from tenure.sim.scenario.read.fields import Fields, Reader, join, nearest
 from tenure.sim.scenario.read.kindnames import KIND_WORDS, known_words, resource_called
 
 PICKS: Final = ("oldest", "newest", "fullest", "emptiest")
@@ -127,17 +127,25 @@ def _pods_of(store: Store, resource: Resource, obj: Obj) -> list[Obj]:
 
 
 def read_filter(fields: Fields) -> Filter:
+    found = {name: fields.text(name, "") for name in FILTERS if name in fields and name != "labels"}
     if "labels" in fields:
-        _check_selector(fields)
-    return Filter(**{name: fields.text(name, "") for name in FILTERS if name in fields})
+        found["labels"] = _selector(fields.reader, fields.raw("labels"), fields.path("labels"))
+    return Filter(**found)
 
 
-def _check_selector(fields: Fields) -> None:
-    text = fields.text("labels")
+def _selector(reader: Reader, value: Any, at: str) -> str:
+    """As kubectl writes it, ``release=two,tier``, or as labels: ``{release: two}``."""
+    if isinstance(value, dict):
+        each = {key: reader.text(one, join(at, str(key))) for key, one in value.items()}
+        value = ",".join(f"{key}={one}" for key, one in each.items())
+    if not isinstance(value, str):
+        reader.problem(at, value, "a label selector", "For example release=two.")
+        return ""
     try:
-        parse_label_selector(text)
+        parse_label_selector(value)
     except SpecError as error:
-        fields.reader.problem(fields.path("labels"), text, error.expected, error.hint)
+        reader.problem(at, value, error.expected, error.hint)
+    return value
 
 
 def read_target(

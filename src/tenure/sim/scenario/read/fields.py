@@ -98,7 +98,8 @@ class Reader:
     def text(self, value: Any, at: str) -> str:
         if isinstance(value, str):
             return value
-        self.problem(at, value, "text", "Put it in quotes.")
+        nested = isinstance(value, dict | list)
+        self.problem(at, value, "text", "Write it on one line." if nested else "Put it in quotes.")
         return ""
 
     def whole(self, value: Any, at: str, *, least: int = 0) -> int:
