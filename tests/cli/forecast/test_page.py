@@ -7,6 +7,8 @@ from datetime import timedelta
 from xml.etree import ElementTree
 from zoneinfo import ZoneInfo
 
+import msgspec
+
 from tenure.cli.forecast.forecasting import Setting
 from tenure.cli.forecast.page import as_page
 from tenure.cli.forecast.text import as_text
@@ -126,9 +128,32 @@ def test_hostile_names_stay_text() -> None:
 def test_a_window_is_a_bar_from_opening_to_closing() -> None:
     for active, bars in ((False, 2), (True, 2)):
         tree = parsed(as_page(a_forecast(active=active), Setting(where="x")))
-        found = [one for one in tree.iter("rect") if one.get("class") == "allow"]
+        (picture,) = (one for one in tree.iter("svg") if one.get("role") == "img")
+        found = [one for one in picture.iter("rect") if one.get("class") == "allow"]
         assert len(found) == bars
         assert all(float(one.get("width") or 0) > 0 for one in found)
+
+
+def test_a_window_that_opens_often_is_drawn_until_the_end() -> None:
+    """Every five minutes for two weeks: 4,032 bars, and less than a pixel for each."""
+    often = tuple(ahead(60 * minute) for minute in range(0, 14 * 24 * 60, 5))
+    changes = tuple(at + timedelta(minutes=more) for at in often for more in (0, 3))
+    (window,) = a_forecast().windows
+    busy = msgspec.structs.replace(window, changes=changes)
+    page = as_page(msgspec.structs.replace(a_forecast(), windows=(busy,)), Setting(where="x"))
+    bars = [one for one in parsed(page).iter("rect") if one.get("class") == "allow often"]
+    assert len(bars) == 1
+    left, width = (float(bars[0].get(name) or 0) for name in ("x", "width"))
+    assert left + width > 995, "the picture ends with the forecast"
+    (title,) = bars[0]
+    assert (title.text or "").startswith("4032 times: ")
+
+
+def test_an_end_of_what_is_listed_is_said() -> None:
+    (window,) = a_forecast().windows
+    short = msgspec.structs.replace(window, known_until=ahead(7300))
+    page = as_page(msgspec.structs.replace(a_forecast(), windows=(short,)), Setting(where="x"))
+    assert "changes of MaintenanceWindow general after" in page
 
 
 def test_an_empty_forecast_is_a_page_too() -> None:

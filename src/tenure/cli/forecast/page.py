@@ -12,10 +12,13 @@ from html import escape
 from itertools import pairwise
 from typing import Final
 
+import msgspec
+
 from tenure.cli.forecast.forecasting import Setting
 from tenure.cli.forecast.text import (
     clock,
     heading,
+    not_listed,
     pool_words,
     reason_words,
     rotation_words,
@@ -31,8 +34,9 @@ _WIDTH: Final = 1000
 _ROW: Final = 22
 #: Left of the timeline, for names.
 _NAMES: Final = 220
-#: A row has no more bars: a browser that draws a hundred thousand does not scroll.
-_BARS_MAX: Final = 2000
+#: Bars nearer to each other are one: they could not be told apart, and a browser that draws a hundred
+#: thousand does not scroll.
+_NEAR: Final = 1.5
 
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 1280px; padding: 0 1rem;
@@ -43,12 +47,29 @@ table { border-collapse: collapse; } td, th { padding: .15rem .8rem .15rem 0; te
 td.clock { white-space: nowrap; font-variant-numeric: tabular-nums; color: #55606e; }
 svg { width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: currentColor; }
 .allow { fill: #2e9e5b; } .block { fill: #d0473f; } .start { fill: #2f6fd0; } .expiry { fill: #b07a12; }
+.often { opacity: .55; } .legend span { margin-right: 1.5rem; } .legend svg { width: 12px; height: 12px; }
 .grid { stroke: #c9d0d8; stroke-width: 1; } .late { color: #b3261e; font-weight: 600; }
 .fine { color: #1f7a44; } .note { color: #7a5a00; }
 @media (prefers-color-scheme: dark) { body { color: #e4e8ee; background: #14181d; }
   td.clock { color: #9aa5b1; } .grid { stroke: #39424d; } .late { color: #ff8a80; }
   .fine { color: #7bd6a0; } .note { color: #e5c07b; } }
 """
+
+
+def _key(kind: str, words: str) -> str:
+    colour = f'<svg viewBox="0 0 12 12"><rect class="{kind}" width="12" height="12"/></svg>'
+    return f"<span>{colour} {words}</span>"
+
+
+_LEGEND: Final = (
+    '<p class="legend">'
+    + _key("allow", "an Allow window is active")
+    + _key("block", "a Block window is active")
+    + _key("expiry", "nodes expire")
+    + _key("start", "nodes are disrupted")
+    + _key("start often", "paler: several, with gaps too small to draw")
+    + "</p>"
+)
 
 
 def as_page(forecast: Forecast, setting: Setting) -> str:
@@ -65,7 +86,7 @@ def _body(forecast: Forecast, setting: Setting) -> Iterator[str]:
     yield f"<h1>{escape(heading(forecast, setting))}</h1>"
     if setting.leader:
         yield f"<p>Acts: {escape(setting.leader)}</p>"
-    for note in (*forecast.notes, *setting.notes):
+    for note in (*forecast.notes, *setting.notes, *not_listed(forecast)):
         yield f'<p class="note">{escape(note)}</p>'
     yield "<h2>Not in time</h2>"
     yield from _not_in_time(forecast)
@@ -92,7 +113,8 @@ def _not_in_time(forecast: Forecast) -> Iterator[str]:
     for pool, rotation in found:
         words = escape(rotation_words(pool, rotation, forecast.until))
         causes = "".join(
-            f"<li>{escape(counted(count, 'node'))}: {escape(str(why))}</li>"
+            f"<li>{escape(counted(count, 'node'))}{', for example' if count > 1 else ''}: "
+            f"{escape(str(why))}</li>"
             for count, why in rotation.why
         )
         yield f'<li><span class="late">{words}</span>{f"<ul>{causes}</ul>" if causes else ""}</li>'
@@ -112,6 +134,16 @@ def _pools(forecast: Forecast) -> Iterator[str]:
 
 
 # -- the picture -----------------------------------------------------------------------------
+
+
+class _Bar(msgspec.Struct, frozen=True, kw_only=True):
+    left: float
+    right: float
+    kind: str
+    #: What the first and the last of those that it stands for are.
+    first: str
+    last: str
+    count: int = 1
 
 
 class _Scale:
@@ -134,8 +166,9 @@ def _picture(forecast: Forecast, zone: tzinfo) -> Iterator[str]:
         top = (index + 1) * _ROW
         label = name if len(name) <= 34 else f"{name[:33]}…"
         yield f'<text x="0" y="{top + 15}">{escape(label)}<title>{escape(name)}</title></text>'
-        yield from (bar.replace("TOP", str(top + 4)) for bar in bars[:_BARS_MAX])
+        yield from (_drawn(bar, top + 4) for bar in _merged(bars))
     yield "</svg>"
+    yield _LEGEND
 
 
 def _grid(forecast: Forecast, scale: _Scale, height: int, zone: tzinfo) -> Iterator[str]:
@@ -152,7 +185,7 @@ def _grid(forecast: Forecast, scale: _Scale, height: int, zone: tzinfo) -> Itera
         yield f'<text x="{x + 3}" y="12">{at:%a %d}</text>'
 
 
-def _rows(forecast: Forecast, scale: _Scale) -> Iterator[tuple[str, Sequence[str]]]:
+def _rows(forecast: Forecast, scale: _Scale) -> Iterator[tuple[str, Sequence[_Bar]]]:
     for window in forecast.windows:
         yield f"window {window.name}", list(_active(window, scale))
     for pool in forecast.pools:
@@ -165,7 +198,7 @@ def _rows(forecast: Forecast, scale: _Scale) -> Iterator[tuple[str, Sequence[str
             yield f"{pool.name}: {reason}", list(_disrupted(mine, scale))
 
 
-def _active(window: WindowForecast, scale: _Scale) -> Iterator[str]:
+def _active(window: WindowForecast, scale: _Scale) -> Iterator[_Bar]:
     edges = list(window.changes)
     if window.active:
         edges.insert(0, datetime.min.replace(tzinfo=UTC))
@@ -179,21 +212,42 @@ def _active(window: WindowForecast, scale: _Scale) -> Iterator[str]:
             yield _bar(start, end, "allow" if window.type == "Allow" else "block", words, scale)
 
 
-def _disrupted(starts: Iterable[Start], scale: _Scale) -> Iterator[str]:
+def _disrupted(starts: Iterable[Start], scale: _Scale) -> Iterator[_Bar]:
     for one in starts:
         words = f"NodeClaim {one.claim} at {format_time(one.at)}"
         yield _bar(one.at, one.ends_at or scale.end, "start", words, scale)
 
 
-def _ticks(instants: Iterable[datetime], scale: _Scale) -> Iterator[str]:
+def _ticks(instants: Iterable[datetime], scale: _Scale) -> Iterator[_Bar]:
     return (_bar(at, at, "expiry", format_time(at), scale) for at in instants)
 
 
-def _bar(start: datetime, end: datetime, kind: str, words: str, scale: _Scale) -> str:
-    """``TOP`` is where the row is."""
+def _bar(start: datetime, end: datetime, kind: str, words: str, scale: _Scale) -> _Bar:
     left = scale.x(start)
-    width = max(round(scale.x(end) - left, 2), 1.5)
+    return _Bar(left=left, right=max(scale.x(end), left + 1.5), kind=kind, first=words, last=words)
+
+
+def _merged(bars: Sequence[_Bar]) -> Iterator[_Bar]:
+    """One bar for those that follow each other too closely to be seen apart."""
+    last: _Bar | None = None
+    for bar in sorted(bars, key=lambda one: one.left):
+        if last is not None and bar.left - last.right < _NEAR:
+            right, count = max(last.right, bar.right), last.count + 1
+            last = msgspec.structs.replace(last, right=right, last=bar.last, count=count)
+            continue
+        if last is not None:
+            yield last
+        last = bar
+    if last is not None:
+        yield last
+
+
+def _drawn(bar: _Bar, top: int) -> str:
+    words, kind = bar.first, bar.kind
+    if bar.count > 1:
+        words, kind = f"{bar.count} times: {bar.first}, …, {bar.last}", f"{bar.kind} often"
+    width = round(bar.right - bar.left, 2)
     return (
-        f'<rect class="{kind}" x="{left}" y="TOP" width="{width}" height="{_ROW - 8}">'
+        f'<rect class="{kind}" x="{bar.left}" y="{top}" width="{width}" height="{_ROW - 8}">'
         f"<title>{escape(words)}</title></rect>"
     )

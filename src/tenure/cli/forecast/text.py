@@ -33,7 +33,7 @@ def _lines(forecast: Forecast, setting: Setting) -> Iterator[str]:
         yield f"  clock     {setting.clock}"
     if setting.leader:
         yield f"  acts      {setting.leader}"
-    for note in (*forecast.notes, *setting.notes, *_not_listed(forecast)):
+    for note in (*forecast.notes, *setting.notes, *not_listed(forecast)):
         yield f"  note      {note}"
     yield ""
     yield from with_relative(_not_in_time(forecast), forecast.at)
@@ -42,7 +42,7 @@ def _lines(forecast: Forecast, setting: Setting) -> Iterator[str]:
     yield from _days(forecast, setting.zone)
 
 
-def _not_listed(forecast: Forecast) -> Iterator[str]:
+def not_listed(forecast: Forecast) -> Iterator[str]:
     for window in forecast.windows:
         if window.known_until < forecast.until:
             until = format_time(window.known_until)
