@@ -17,6 +17,7 @@ from tenure.cli.plan.text import Setting, as_text
 from tenure.core.decision import Blocker, Concern, Subject, Terminate, Verdict
 from tenure.core.disrupt.facts import NodeDrifted
 from tenure.core.facts import Joined, Quoted, RetriedAt
+from tenure.core.gates.gates import Gate
 from tenure.core.reasons import Reason
 from tenure.core.windows.facts import WindowBlocks
 from tenure.model.api.meta import BEGINNING
@@ -173,6 +174,33 @@ def test_nothing_is_promised_that_an_event_may_change() -> None:
     assert lines[-1] == (
         "Changes: at 2026-01-05T20:30:18Z, in 10m, or as soon as something in the cluster changes"
     )
+
+
+@pytest.mark.parametrize(
+    ("reason", "gate", "known"),
+    [
+        (Reason.NOMINATED, "", False),
+        (Reason.DISRUPTION_BLOCKED, Gate.PODS, False),
+        (Reason.DISRUPTION_BLOCKED, Gate.PODS, True),
+        (Reason.REPLACING, "", True),
+    ],
+)
+def test_an_instant_at_which_nothing_need_happen_is_not_told(
+    reason: Reason, gate: str, known: bool
+) -> None:
+    """A window of other nodes begins then, or the packing is looked at again."""
+    at = datetime(2026, 1, 6, 10, tzinfo=UTC)
+    blocker = Blocker(subject=Subject("Pod", "a"), fact=Quoted("protected"), until=at)
+    verdict = Verdict(
+        concern=Concern.DISRUPTION,
+        subject=Subject("NodeClaim", "a"),
+        reason=reason,
+        facts=(Quoted("so it is"),),
+        blockers=(blocker,) if gate and known else (),
+        recheck_at=at,
+        gate=gate,
+    )
+    assert ("2026-01-06T10:00:00Z" in as_text(a_plan(verdict), Setting(where="here"))) == known
 
 
 def test_what_a_node_and_its_claim_have_in_common_is_told_once(repaired: Told) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -27,9 +28,9 @@ from tenure.core.decision import (
     Terminate,
     Verdict,
 )
-from tenure.core.facts import told
+from tenure.core.facts import Fact, instants_of, told
 from tenure.core.gates.explained import info_of
-from tenure.core.reasons import NO_ADVICE
+from tenure.core.reasons import NO_ADVICE, Reason
 from tenure.model.api.meta import format_time
 
 #: Verdicts on what an object stands on; a pool may have a thousand unhealthy Nodes.
@@ -100,7 +101,7 @@ def _content(verdict: Verdict) -> object:
 
 def _apart(verdict: Verdict) -> object:
     action = action_words(verdict.action)
-    return verdict.concern, verdict.reason, verdict.recheck_at, action
+    return verdict.concern, verdict.reason, told_recheck(verdict), action
 
 
 def _and_others(others: Sequence[Verdict]) -> str:
@@ -161,9 +162,29 @@ def action_words(action: Action | None) -> str:
             return f"Ask the cloud whether {action.provider_id} is there"
 
 
+def told_recheck(verdict: Verdict) -> datetime | None:
+    """When it is evaluated again, where that tells a user something.
+
+    What a gate blocks, and a pod that waits for its node, is looked at again for anything that may
+    bear on it. If the verdict itself does not name that instant, nothing need happen then.
+    """
+    at = verdict.recheck_at
+    if at is None or (not verdict.gate and verdict.reason is not Reason.NOMINATED):
+        return at
+    instants = {
+        format_time(one) for one in instants_of((*verdict.facts, *_facts(verdict.blockers)))
+    }
+    instants |= {format_time(one.until) for one in verdict.blockers if one.until is not None}
+    return at if format_time(at) in instants else None
+
+
+def _facts(blockers: Iterable[Blocker]) -> Iterator[Fact]:
+    return (one.fact for one in blockers)
+
+
 def _change(verdict: Verdict) -> str:
-    if verdict.recheck_at is not None:
-        return f"evaluated again at {format_time(verdict.recheck_at)}, or when the cluster changes"
+    if (at := told_recheck(verdict)) is not None:
+        return f"evaluated again at {format_time(at)}, or when the cluster changes"
     if verdict.action is not None:
         return "as soon as the action is carried out"
     return "when something in the cluster changes"

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from tenure.cli.explain.alike import alike, is_example, without_conditions
-from tenure.cli.explain.text import action_words, untold, verdict_json
+from tenure.cli.explain.text import action_words, told_recheck, untold, verdict_json
 from tenure.cli.plan.planning import Key, Plan, key_of, twins_of
 from tenure.cli.view.instants import dated, with_relative
 from tenure.core.decision import Concern, Verdict
@@ -149,7 +149,7 @@ def _who(verdicts: Sequence[Verdict], twins: Mapping[Key, Verdict]) -> str:
 
 
 def _evaluated_again(verdict: Verdict) -> datetime | None:
-    return verdict.recheck_at if verdict.action is None else None
+    return told_recheck(verdict) if verdict.action is None else None
 
 
 def _verdict(verdict: Verdict, who: str) -> Iterator[str]:
