@@ -199,6 +199,25 @@ def test_nodes_that_wait_for_the_same_are_explained_once(kind: str, name: str) -
         assert "; the same of 3 more: Node" in told
 
 
+def test_budgets_that_allow_none_say_why() -> None:
+    with Story(*a_cluster(a_fleet(1), budgets=[{"nodes": "10%"}])) as story:
+        story.run(20 * SECOND)
+        told = as_text(asked(story, "pool", "general"))
+        assert "Underutilized): the NodePool has no initialized Node that they count" in told
+        story.run(5 * MINUTE)
+        story.delete_claim()
+        story.run(SECOND)
+        told = as_text(asked(story, "pool", "general"))
+        assert "): 1 of 1 Node is being disrupted, terminating or not Ready" in told
+
+
+def test_a_pool_that_always_expires_says_that_budgets_do_not_hold_that() -> None:
+    with Story(*a_cluster(a_fleet(1), expirationPolicy="Always")) as story:
+        told = as_text(asked(story, "pool", "general"))
+        assert "(Unhealthy, Empty, Drifted, Rebalance, Underutilized)" in told
+        assert "  budgets   do not hold expired Nodes (expirationPolicy Always)" in told
+
+
 def test_a_budget_that_cannot_be_read_is_named_by_the_pool() -> None:
     with Story(*a_cluster(a_fleet(1))) as story:
         story.run(5 * MINUTE)

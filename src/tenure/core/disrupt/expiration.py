@@ -109,7 +109,8 @@ class ExpirationDecider:
         if at is None:
             invalid = claim.spec.expire_after if view.policy is not None else None
             return (_not_expired(claim, DoesNotExpire(claim.name, invalid or "")),)
-        expires = ClaimExpires(claim.name, at, claim.spec.expire_after or "", view.policy or "")
+        after, policy = claim.spec.expire_after or "", view.policy or ""
+        expires = ClaimExpires(claim.name, at, after, policy, over=now >= at)
         if now < at:
             return (_not_expired(claim, expires, at),)
         action = claim_status(claim, says_expired(str(expires)))

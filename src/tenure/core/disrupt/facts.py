@@ -140,10 +140,13 @@ class ClaimExpires(Fact, frozen=True):
     #: As written.
     after: str
     policy: str
+    #: Whether that instant has passed.
+    over: bool = False
 
     def __str__(self) -> str:
         rule = f"expireAfter {self.after}, expirationPolicy {self.policy}"
-        return f"NodeClaim {self.claim} expires at {format_time(self.at)} ({rule})"
+        verb = "has expired" if self.over else "expires"
+        return f"NodeClaim {self.claim} {verb} at {format_time(self.at)} ({rule})"
 
 
 class DoesNotExpire(Fact, frozen=True):
@@ -620,6 +623,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PodsNominated("general-4nv74", ("default/web-1",), FOR_EVER),
     ReservedForPods("general-26szh", "general-4nv74"),
     ClaimExpires("general-4nv74", AT, "720h", "WhenAllowed"),
+    ClaimExpires("general-4nv74", AT, "720h", "WhenAllowed", over=True),
     DoesNotExpire("general-4nv74"),
     DoesNotExpire("general-4nv74", "-1h"),
     StaticPool("gpu"),
