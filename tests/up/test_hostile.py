@@ -17,7 +17,7 @@ from tenure.ports.transport import (
     Request,
     Response,
 )
-from tenure.sim.serve.accept import YAML
+from tenure.sim.serve.answers import YAML
 from tenure.sim.serve.proto import MEDIA_TYPE
 from tests.contract.backends import ServedStore, a_pod
 from tests.parse.test_yamltext import BOMB

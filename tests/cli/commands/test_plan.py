@@ -17,7 +17,7 @@ from tenure.cli.plan.text import Setting, as_text
 from tenure.core.decision import Blocker, Concern, Subject, Terminate, Verdict
 from tenure.core.disrupt.facts import NodeDrifted
 from tenure.core.facts import Joined, Quoted, RetriedAt
-from tenure.core.gates.gates import Gate
+from tenure.core.gates.operations import Gate
 from tenure.core.reasons import Reason
 from tenure.core.windows.facts import WindowBlocks
 from tenure.model.api.meta import BEGINNING

@@ -25,8 +25,7 @@ from tenure.ports.transport import (
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.objects.kinds import ALL
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.serve.accept import TABLE, Form
-from tenure.sim.serve.answers import Presenter
+from tenure.sim.serve.answers import TABLE, Form, Presenter
 from tenure.sim.virtual.environment import Environment
 from tenure.sim.virtual.loop import VirtualLoop, run_virtually
 from tests.contract.backends import WORKLOAD, a_node, a_pod

@@ -1,15 +1,16 @@
 """From what a client sent to what the store understands, and back.
 
 In: YAML becomes JSON, and so do the messages that kubectl sends in protobuf. Out: objects and
-lists as tables, as metadata alone, or as YAML, where a client asks for it. Errors stay as
-they are, and so do the lines of a watch that say one.
+lists as tables, as metadata alone, or as YAML, where a client asks for it by its ``Accept`` header: the
+first of the listed forms that we can give is given, and a client that would rather have protobuf says
+JSON next. Errors stay as they are, and so do the lines of a watch that say one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import yaml
@@ -23,12 +24,40 @@ from tenure.sim.apiserver.objects.refusals import bad_request, status_body
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.routes import route
 from tenure.sim.serve import messages, proto
-from tenure.sim.serve.accept import TABLE, YAML, Form
 from tenure.sim.serve.table.table import API_VERSION, partial, table
 
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode
 _TYPE: Final = "Content-Type"
+YAML: Final = "application/yaml"
+_ANY: Final = ("*/*", "application/*", "")
+#: Transformations of an object or a list that a client may ask for.
+TABLE: Final = "Table"
+METADATA: Final = ("PartialObjectMetadata", "PartialObjectMetadataList")
+AGGREGATED: Final = "APIGroupDiscoveryList"
+
+
+class Form(NamedTuple):
+    media: str = JSON
+    #: What the object is turned into; nothing for itself.
+    as_: str = ""
+    version: str = ""
+
+
+def wanted(accept: str, offered: tuple[str, ...] = (TABLE, *METADATA)) -> Form:
+    """The form to answer in. Raises 406 when we have none of those asked for."""
+    for part in accept.split(","):
+        media, *parameters = (word.strip() for word in part.split(";"))
+        given = dict(p.split("=", 1) for p in parameters if "=" in p)
+        media = JSON if media in _ANY else media
+        as_ = given.get("as", "")
+        if media in (JSON, YAML) and (not as_ or as_ in offered):
+            return Form(media, as_, given.get("v", ""))
+    raise ApiError(
+        f"only the following media types are accepted: {JSON}, {YAML}",
+        status=406,
+        reason="NotAcceptable",
+    )
 
 
 def refusal(error: ApiError) -> Response:

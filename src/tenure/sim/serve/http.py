@@ -29,8 +29,7 @@ from tenure.sim.apiserver.httpdate import HttpDate
 from tenure.sim.apiserver.objects.numbers import is_number
 from tenure.sim.apiserver.store.watch import Watch
 from tenure.sim.serve import discovery, openapi
-from tenure.sim.serve.accept import AGGREGATED, Form, wanted
-from tenure.sim.serve.answers import Presenter, refusal, understood
+from tenure.sim.serve.answers import AGGREGATED, Form, Presenter, refusal, understood, wanted
 
 HOST: Final = "127.0.0.1"
 #: Bodies as a real server's; a watch keeps a connection for as long as it wants. Times are real
