@@ -79,7 +79,7 @@ def test_windows_block_and_release_drift_expiration_and_emptiness(
         await blocked(leaving, claims["drift"], "MaintenanceWindow freeze blocks Drift of Node")
         await blocked(leaving, claims["empty"], "MaintenanceWindow freeze blocks", "Consolidation")
         await blocked(
-            leaving, claims["expire"], "allows Expiration of Node", "is active (quiet-hours)"
+            leaving, claims["expire"], "Expiration of Node", "by MaintenanceWindow quiet-hours only"
         )
         await untouched(leaving, chronicle, *claims.values())
         await quiet(leaving)

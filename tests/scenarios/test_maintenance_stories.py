@@ -55,7 +55,7 @@ def test_a_night_that_ends_during_a_drain_lets_it_end_and_starts_no_other() -> N
         assert is_gone(story, leaving)
         assert len(watch.started) == 1
         for name in first - {leaving}:
-            assert "no MaintenanceWindow that allows Drift" in blocked(story, name)
+            assert "is allowed by MaintenanceWindow nights only" in blocked(story, name)
             assert "is not active before 2026-01-06T22:00:00Z" in blocked(story, name)
         story.run_until(clock(22, 30) + 24 * HOUR)
         assert len(watch.started) == 2, "one each night"
