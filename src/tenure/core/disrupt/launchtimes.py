@@ -26,8 +26,8 @@ def launch_times(snapshot: Snapshot) -> Mapping[str, timedelta]:
     found: dict[str, timedelta] = {}
     for pool in snapshot.pools:
         claims = snapshot.claims_of_pool(pool).values()
-        known = [one for one in claims if snapshot.derived.of(_TOOK, one) is not None]
-        took = [snapshot.derived.of(_TOOK, one) for one in nlargest(RECENT, known, key=_created)]
+        known = [one for one in claims if snapshot.derived.of(TOOK, one) is not None]
+        took = [snapshot.derived.of(TOOK, one) for one in nlargest(RECENT, known, key=_created)]
         if spans := sorted(span for span in took if span is not None):
             found[pool] = spans[-2] if len(spans) > 2 else spans[-1]
     return found
@@ -45,4 +45,5 @@ def _took(claim: NodeClaim) -> timedelta | None:
     return at - claim.created_at if at is not None and at > claim.created_at else None
 
 
-_TOOK: Final = Derivation("launch time", _took)
+#: From the creation of a claim until it was initialized; None: that is not known.
+TOOK: Final = Derivation("launch time", _took)
