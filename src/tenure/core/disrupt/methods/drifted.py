@@ -1,6 +1,6 @@
 """Drifted nodes: they no longer match their pool or node class, by the claim's condition ``Drifted``.
 
-``claim/drift`` says so, and which fields differ. Nodes without reschedulable pods come first, then
+``core/drift`` says so, and which fields differ. Nodes without reschedulable pods come first, then
 those that have drifted for the longest time.
 """
 
