@@ -31,12 +31,15 @@ def too_fast(
     if len(starts) >= STARTS_MAX:
         return f"its record of starts is full ({len(starts)})"
     others: list[datetime] = []
+    unused = _unused(claim, pool, now)
     for start in starts:
         at = read_instant(start.at)
         if at is None or at > later(now, AHEAD):
             return f"a start in status.disruptionStarts cannot be read: {start.at!r}"
-        own = start.claim == claim.uid and now < later(at, SLACK) and not _is_used(at, claim)
-        if not own and now < later(at, span + SLACK) and _counts(budget, node, start):
+        own = start.claim == claim.uid and at in unused
+        if own:
+            unused.remove(at)
+        elif now < later(at, span + SLACK) and _counts(budget, node, start):
             others.append(at)
     if len(others) + 1 <= limit:
         return ""
@@ -53,25 +56,21 @@ def unrecorded(claim: NodeClaim, pool: NodePool | None, now: datetime) -> str | 
         return None
     if all(budget.within is None for budget in pool.spec.disruption.budgets):
         return None
-    fresh: list[datetime] = []
-    for start in pool.status.disruption_starts:
-        at = read_instant(start.at)
-        if start.claim == claim.uid and at is not None and now < later(at, SLACK):
-            fresh.append(at)
-    used = read_instant(claim.annotations.get(names.STARTED_AT, ""))
-    if used in fresh:
-        fresh.remove(used)  # By a command of the claim that was rolled back.
-    if any(used is None or used <= at for at in fresh):
+    if _unused(claim, pool, now):
         return None
     return f"its start is not recorded in status.disruptionStarts of NodePool {pool.name}"
 
 
-def _is_used(at: datetime, claim: NodeClaim) -> bool:
-    """A record serves one command: one that was rolled back has used it."""
-    if names.REPLACED_BY in claim.annotations:
-        return False
+def _unused(claim: NodeClaim, pool: NodePool, now: datetime) -> list[datetime]:
+    """The claim's records that a commit may use: fresh, and not used by one that was rolled back."""
+    known = (read_instant(s.at) for s in pool.status.disruption_starts if s.claim == claim.uid)
+    fresh = [at for at in known if at is not None and now < later(at, SLACK)]
     used = read_instant(claim.annotations.get(names.STARTED_AT, ""))
-    return used is not None and at <= used
+    if names.REPLACED_BY in claim.annotations or used is None or used > later(now, AHEAD):
+        return fresh  # Under way with it; or the mark is ahead of every clock, and not ours.
+    if used in fresh:
+        fresh.remove(used)
+    return [at for at in fresh if used <= at]
 
 
 def _counts(budget: Budget, node: Node, start: DisruptionStart) -> bool:

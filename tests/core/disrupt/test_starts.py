@@ -25,9 +25,11 @@ from tenure.model.api.names import (
     NODEPOOL,
     REPLACED_BY,
     REPLACES,
+    STARTED_AT,
     ZONE,
 )
 from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import STARTS_MAX, NodePool
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.unreadable import stand_in
@@ -113,6 +115,49 @@ def test_a_record_that_was_not_committed_in_time_is_made_anew() -> None:
     old = start("a", NOW - COMMITTED_WITHIN)
     found = planned(the_pool(old), "a")
     assert recorded(found) == [old, {"claim": "uid-a", "reason": "Unhealthy"}]
+
+
+def again(pool: NodePool, used: str) -> list[Verdict]:
+    """A command of the claim was rolled back; ``used``: under which instant it had begun."""
+    objects = [a_claim("a", annotations={STARTED_AT: used}), unhealthy("a")]
+    known: dict[str, Any] = {"repair_statements": kwok_statements(), "instance_types": types()}
+    return evaluated(DisruptionDecider(), a_class(), pool, *objects, **known)
+
+
+def test_a_commit_says_which_record_it_uses() -> None:
+    then = planned(the_pool(start("a", ago(1))), "a")
+    written = body_of(about(then, "NodeClaim/a"))["metadata"]["annotations"]
+    assert written[STARTED_AT] == format_time(ago(1))
+
+
+def test_a_record_serves_one_commit() -> None:
+    first = start("a", ago(3))
+    found = again(the_pool(first), used=format_time(ago(3)))
+    assert recorded(found) == [first, {"claim": "uid-a", "reason": "Unhealthy"}]
+    second = again(the_pool(first, start("a", ago(1))), used=format_time(ago(3)))
+    assert REPLACED_BY in body_of(about(second, "NodeClaim/a"))["metadata"]["annotations"]
+
+
+def test_two_records_of_one_second_serve_two_commits() -> None:
+    both = [start("a", ago(1)), start("a", ago(1))]
+    found = again(the_pool(*both), used=format_time(ago(1)))
+    assert REPLACED_BY in body_of(about(found, "NodeClaim/a"))["metadata"]["annotations"]
+
+
+def test_a_start_that_was_rolled_back_counts_for_the_claim_itself() -> None:
+    starts = [start("x", ago(1800)), start("a", ago(3))]
+    verdict = about(again(the_pool(*starts), used=format_time(ago(3))), "NodeClaim/a")
+    assert verdict.reason is Reason.DISRUPTION_BLOCKED
+    assert fact_of(verdict, VelocityUse).next_at == ahead(1800) + COMMITTED_WITHIN
+
+
+@pytest.mark.parametrize("forged", ["9999-12-31T23:59:59Z", "yesterday", ""])
+def test_a_used_record_that_is_not_ours_does_not_make_starts_be_recorded_for_ever(
+    forged: str,
+) -> None:
+    found = again(the_pool(start("a", ago(1))), used=forged)
+    assert recorded(found) is None
+    assert REPLACED_BY in body_of(about(found, "NodeClaim/a"))["metadata"]["annotations"]
 
 
 def test_the_third_in_an_hour_waits_and_says_until_when() -> None:
@@ -337,14 +382,32 @@ def test_the_status_says_how_many_more_are_allowed_and_until_when() -> None:
     ],
 )
 def test_the_guard_counts_for_itself(starts: tuple[Start, ...], refused: str) -> None:
-    claim = a_claim("a")
+    said = guarded(a_claim("a"), *starts)
+    assert (refused in said) if refused else not said
+
+
+@pytest.mark.parametrize(
+    ("starts", "refused"),
+    [
+        ((start("a", ago(3)),), "is not recorded"),
+        ((start("a", ago(3)), start("a", ago(1))), ""),
+        ((start("a", ago(3)), start("a", ago(3))), ""),
+        ((start("a", ago(3)), start("a", ago(1)), start("x", ago(60))), "allows 2 starts"),
+    ],
+)
+def test_for_the_guard_a_record_serves_one_commit(starts: tuple[Start, ...], refused: str) -> None:
+    said = guarded(a_claim("a", annotations={STARTED_AT: format_time(ago(3))}), *starts)
+    assert (refused in said) if refused else not said
+
+
+def guarded(claim: NodeClaim, *starts: Start) -> str:
+    """Why the guard refuses that a command of the claim begins; empty: it does not."""
     seen = Observations(repair_statements=kwok_statements())
     objects = [a_class(), the_pool(*starts), claim, unhealthy("a")]
     for name in ("b", "c", "d", "e", "f", "g", "h", "i", "j", "k"):
         objects += [a_claim(name), a_node(f"node-{name}", claim=name)]
     snapshot = snapshot_with(*objects, observations=seen)
-    said = veto(begin(claim, (), "Unhealthy", {}), snapshot, NOW) or ""
-    assert (refused in said) if refused else not said
+    return veto(begin(claim, (), "Unhealthy", {}), snapshot, NOW) or ""
 
 
 def test_the_guard_does_not_count_again_once_a_command_is_marked() -> None:

@@ -86,7 +86,9 @@ def recorded_at(pool: NodePool, claim: NodeClaim, now: datetime) -> datetime | N
     if is_commanded(claim) or is_replaced(claim):
         return max(fresh, default=None)
     used = read_instant(claim.annotations.get(names.STARTED_AT, ""))
-    if used is not None:
+    if (
+        used is not None and earlier(used, AHEAD_MAX) <= now
+    ):  # One ahead of every clock is not ours.
         if used in fresh:
             fresh.remove(used)
         fresh = [at for at in fresh if at >= used]
