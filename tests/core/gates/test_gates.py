@@ -11,10 +11,10 @@ from msgspec import UNSET
 
 from tenure.core.disrupt.facts import PendingPodsFirst
 from tenure.core.gates.explained import EXPLAINED
-from tenure.core.gates.facts import BlockedUntil, PoolPauses
+from tenure.core.gates.facts import BlockedUntil, PoolPauses, WindowClosesTooSoon
 from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.gatefacts import GateFacts, LaunchTime
-from tenure.core.gates.gates import GATES, NEEDS, changes_at, first_blocked
+from tenure.core.gates.gates import GATES, NEEDS, changes_at, first_blocked, start_in_time
 from tenure.core.gates.operations import (
     ASKED,
     COUNTS_STARTED,
@@ -32,7 +32,19 @@ from tenure.core.windows.facts import NextChance
 from tenure.core.windows.parsed import ParsedWindow
 from tenure.model.api.names import DO_NOT_REPAIR
 from tenure.model.api.window import ACTIONS
-from tests.core.build import NOW, SETTINGS, a_claim, a_node, a_pdb, a_pod, a_pool, ahead, condition
+from tests.core.build import (
+    NOW,
+    SETTINGS,
+    a_claim,
+    a_leaving_claim,
+    a_leaving_node,
+    a_node,
+    a_pdb,
+    a_pod,
+    a_pool,
+    ahead,
+    condition,
+)
 from tests.snapshots import snapshot_with
 
 OFF = msgspec.structs.replace(SETTINGS, node_repair=False, voluntary_disruption=False)
@@ -312,3 +324,35 @@ def test_a_gate_that_opens_while_windows_are_closed_names_the_next_chance() -> N
     assert blocked.facts[-1] == NextChance(ahead(10 * 3600), ("days",))
     assert blocked.until == ahead(10 * 3600)
     assert blocked.recheck_at == ahead(10 * 60), "the window begins"
+
+
+USED_UP = a_pool(disruption={"budgets": [{"nodes": "1"}]})
+ONE_GOES = snapshot_with(
+    USED_UP, a_claim(), NODE, a_leaving_claim("x"), a_leaving_node("node-x", claim="x")
+)
+
+
+@pytest.mark.parametrize(
+    ("takes", "late"), [(timedelta(seconds=30), False), (timedelta(seconds=31), True)]
+)
+def test_who_waits_for_others_is_told_that_a_window_closes_before(
+    takes: timedelta, late: bool
+) -> None:
+    """The window blocks in thirty seconds, for an hour."""
+    facts = everything(
+        claim=a_claim(),
+        pool=USED_UP,
+        windows=(SOON,),
+        fleet=fleet_of("general", ONE_GOES),
+        **LETS_PASS[Gate.PAUSE],
+    )
+    blocked = first_blocked(Operation.VOLUNTARY, facts, SETTINGS, NOW)
+    assert blocked is not None
+    assert (blocked.gate, blocked.until) == (Gate.BUDGET, None)
+    told = start_in_time(blocked, facts, LaunchTime("general", takes), NOW)
+    assert any(isinstance(one, WindowClosesTooSoon) for one in told.facts) is late
+    assert told.until == (ahead(3600) if late else None)
+    assert told.recheck_at is not None
+    before = told.recheck_at - timedelta(microseconds=1)
+    again = start_in_time(blocked, facts, LaunchTime("general", takes), before)
+    assert again.facts == told.facts, "nothing is said anew before"

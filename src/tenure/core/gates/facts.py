@@ -146,7 +146,7 @@ class BudgetUse(Fact, frozen=True, kw_only=True):
         if not self.limit:
             return f"; {_CLOSED}"
         over = used - self.limit
-        return f"; the next is disrupted when {_are_over(over + 1)} over"
+        return f"; the budget allows the next when {_are_over(over + 1)} over"
 
     def gist(self) -> object:
         """Each disruption of the pool that begins or ends changes the rest, for every candidate."""

@@ -37,7 +37,7 @@ from tenure.core.gates.facts import (
     VoluntaryDisruptionOff,
     WindowClosesTooSoon,
 )
-from tenure.core.gates.gatefacts import Blocked, GateFacts
+from tenure.core.gates.gatefacts import Blocked, GateFacts, LaunchTime
 from tenure.core.gates.operations import (
     ASKED,
     Gate,
@@ -47,7 +47,13 @@ from tenure.core.gates.podblockers import blockers_of
 from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
 from tenure.core.terminate.facts.pods import PdbAllowsNoMore
-from tenure.core.windows.windows import closed_by, closes_by, windows_change_at
+from tenure.core.windows.windows import (
+    Closed,
+    closed_by,
+    closes_by,
+    closes_soon_at,
+    windows_change_at,
+)
 from tenure.core.writes import subject_of
 from tenure.model.api.meta import earlier
 from tenure.model.api.names import DO_NOT_REPAIR
@@ -98,6 +104,31 @@ def _in_window(blocked: Blocked, facts: GateFacts) -> Blocked:
         return blocked
     why = (*blocked.facts, closed.chance)
     return msgspec.structs.replace(blocked, facts=why, until=closed.opens_at)
+
+
+def start_in_time(blocked: Blocked, facts: GateFacts, launch: LaunchTime, now: datetime) -> Blocked:
+    """With the next chance of a node that waits for others, where a window closes too soon for it.
+
+    When the others are over is not known. If a start now were too late already, later ones are, too.
+    """
+    windows, traits, node = facts.windows, facts.traits, facts.node
+    if blocked.gate is not Gate.BUDGET or blocked.until is not None or blocked.closed:
+        return blocked
+    if isinstance(windows, UnsetType) or isinstance(traits, UnsetType) or not windows or not node:
+        return blocked
+    asked = windows, node, traits.window_actions, now
+    soon_at = closes_soon_at(*asked, launch.takes)
+    if (found := closes_by(*asked, launch.up_at(now))) is None:
+        at = min((at for at in (blocked.recheck_at, soon_at) if at is not None), default=None)
+        return msgspec.structs.replace(blocked, recheck_at=at)
+    late = _too_late(launch, *found)
+    instants = (blocked.recheck_at, late.recheck_at, soon_at)
+    return msgspec.structs.replace(
+        blocked,
+        facts=(*blocked.facts, *late.facts),
+        until=late.until,
+        recheck_at=min(at for at in instants if at is not None),
+    )
 
 
 def _rechecked(blocked: Blocked, operation: Operation, facts: GateFacts, now: datetime) -> Blocked:
@@ -323,12 +354,15 @@ def closes_too_soon(facts: GateFacts, settings: Settings, now: datetime) -> Bloc
     found = closes_by(windows, node, traits.window_actions, now, last.up_at(now))
     if found is None:
         return None
-    closed, at = found
+    return _too_late(last, *found)
+
+
+def _too_late(launch: LaunchTime, closed: Closed, at: datetime) -> Blocked:
     why, *more = closed.facts
     return Blocked(
         gate=Gate.CLOSING,
         reason=Reason.DISRUPTION_BLOCKED,
-        facts=(WindowClosesTooSoon(last.pool, last.takes, at, why), *more),
+        facts=(WindowClosesTooSoon(launch.pool, launch.takes, at, why), *more),
         until=closed.opens_at,
         recheck_at=at,
     )

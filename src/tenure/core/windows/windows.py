@@ -10,7 +10,7 @@ cannot be listed, no command begins.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
@@ -26,7 +26,7 @@ from tenure.core.windows.facts import (
     WindowsUnlisted,
 )
 from tenure.core.windows.parsed import PARSED, REPAIR_ACTIONS, ParsedWindow
-from tenure.model.api.meta import FOR_EVER
+from tenure.model.api.meta import FOR_EVER, earlier, later
 from tenure.model.api.node import Node
 from tenure.model.api.resource import MAINTENANCE_WINDOWS
 from tenure.model.snapshot.snapshot import Snapshot
@@ -215,6 +215,26 @@ def closes_by(
             return closed, at
         at = windows_change_at(concerned, at)
     return None
+
+
+def closes_soon_at(
+    windows: Iterable[ParsedWindow],
+    node: Node,
+    actions: frozenset[str],
+    now: datetime,
+    takes: timedelta,
+) -> datetime | None:
+    """From when on what takes so long ends no more before windows may forbid it; None: never."""
+    return _soon_at(_concerned(tuple(windows), node, actions), now, takes)
+
+
+@lru_cache(maxsize=_SELECTIONS_MAX)
+def _soon_at(concerned: Windows, now: datetime, takes: timedelta) -> datetime | None:
+    at = windows_change_at(concerned, now)
+    while at is not None and earlier(at, takes) < now:
+        at = windows_change_at(concerned, at)
+    # What ends at the very instant of the change is in time.
+    return None if at is None else later(earlier(at, takes), timedelta.resolution)
 
 
 def windows_change_at(windows: Iterable[ParsedWindow], now: datetime) -> datetime | None:

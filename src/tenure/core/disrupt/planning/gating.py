@@ -17,10 +17,11 @@ import msgspec
 from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.candidates import Wanted
 from tenure.core.disrupt.passes import Pass
-from tenure.core.gates.gatefacts import Blocked, GateFacts
-from tenure.core.gates.gates import changes_at, first_blocked
-from tenure.core.gates.operations import COUNTS_STARTED, LAST, Gate
+from tenure.core.gates.gatefacts import Blocked, GateFacts, LaunchTime
+from tenure.core.gates.gates import changes_at, first_blocked, start_in_time
+from tenure.core.gates.operations import ASKED, COUNTS_STARTED, LAST, Gate
 from tenure.core.marks.starts import recorded_at
+from tenure.core.provision.demand import is_reschedulable
 from tenure.core.verdicts import say
 
 #: Asked of every candidate, so that its verdict says what blocks it.
@@ -32,12 +33,18 @@ _say = partial(say, Concern.DISRUPTION)
 Way = tuple[Wanted | None, Sequence[Verdict]]
 
 
+def moves_pods(one: Wanted) -> bool:
+    """Whether its disruption needs capacity for pods."""
+    return any(is_reschedulable(item.pod) for item in one.facts.drain.pods)
+
+
 class Gating:
     """Of all candidates of one pass."""
 
     def __init__(self, shared: Pass) -> None:
         self._settings, self._now = shared.settings, shared.now
         self._reservations = shared.reservations
+        self._launch_times = shared.simulation.launch_times
         #: By pool: how many disruptions have been started in this pass.
         self._started: Counter[str] = Counter()
         #: Those of them whose start is recorded.
@@ -70,7 +77,13 @@ class Gating:
     def first_blocked(self, one: Wanted, facts: GateFacts, only: frozenset[Gate]) -> Verdict | None:
         operation = one.candidate.operation
         blocked = first_blocked(operation, facts, self._settings, self._now, only=only)
-        return self.blocked(one, blocked) if blocked is not None else None
+        if blocked is None:
+            return None
+        pool = one.claim.pool_name
+        takes = self._launch_times.get(pool) if Gate.CLOSING in ASKED[operation] else None
+        if takes is not None and moves_pods(one):
+            blocked = start_in_time(blocked, facts, LaunchTime(pool, takes), self._now)
+        return self.blocked(one, blocked)
 
     def facts(self, one: Wanted) -> GateFacts:
         candidate, pool = one.candidate, one.pool

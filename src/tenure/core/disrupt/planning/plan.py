@@ -37,7 +37,7 @@ from tenure.core.disrupt.facts import (
     ReplacementsCreated,
 )
 from tenure.core.disrupt.passes import Pass, launched, with_plan
-from tenure.core.disrupt.planning.gating import Gating, Way
+from tenure.core.disrupt.planning.gating import Gating, Way, moves_pods
 from tenure.core.disrupt.planning.quota import PlanningQuota, places_in_quota
 from tenure.core.disrupt.planning.recording import Recording
 from tenure.core.disrupt.planning.withoutreplacement import expire, reboot
@@ -49,7 +49,6 @@ from tenure.core.gates.operations import LAST, Operation
 from tenure.core.gates.velocity import fresh_until
 from tenure.core.marks.command import begin
 from tenure.core.marks.starts import used_by
-from tenure.core.provision.demand import is_reschedulable
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, no_later, say
 from tenure.model.api.nodeclaim import NodeClaim
@@ -100,10 +99,10 @@ class Planner:
             verdict = reboot(one, self._gating, self._recording, self._now)
         elif candidate.operation is Operation.EXPIRATION:
             verdict = expire(one, self._gating)
-        elif self._planned and _has_to_move_pods(one):
+        elif self._planned and moves_pods(one):
             facts = (*candidate.why, PlannedFirst(self._planned))
             verdict = _say(one.claim, Reason.DISRUPTION_WAITS, *facts)
-        elif not quota.has(place) and _has_to_move_pods(one):
+        elif not quota.has(place) and moves_pods(one):
             at = quota.next_at
             later_ = (*candidate.why, PlannedLater(at))
             verdict = _say(one.claim, Reason.DISRUPTION_WAITS, *later_, recheck_at=at)
@@ -197,7 +196,3 @@ class Planner:
 def _all_blocked(one: Wanted, blocked: Sequence[Verdict]) -> Iterator[Verdict]:
     verdict = no_later(blocked[0], *(other.recheck_at for other in blocked))
     yield from (verdict, also_of(one.candidate.node, verdict))
-
-
-def _has_to_move_pods(one: Wanted) -> bool:
-    return any(is_reschedulable(item.pod) for item in one.facts.drain.pods)
