@@ -10,7 +10,7 @@ import pytest
 from tenure.cli.cluster.embedded import scene_of
 from tenure.cli.plan.planning import plan_of
 from tenure.cli.plan.text import Setting, as_text
-from tenure.core.disrupt.facts import CandidatesWait
+from tenure.core.disrupt.facts.planning import CandidatesWait
 from tenure.core.gates.operations import Gate
 from tenure.model.api.resource import EVENTS, NODE_POOLS
 from tenure.model.settings import Settings

@@ -15,7 +15,7 @@ from tenure.cli.main import run
 from tenure.cli.plan.planning import Plan, plan_of
 from tenure.cli.plan.text import Setting, as_text
 from tenure.core.decision import Blocker, Concern, Subject, Terminate, Verdict
-from tenure.core.disrupt.facts import NodeDrifted
+from tenure.core.disrupt.facts.candidates import NodeDrifted
 from tenure.core.facts import Joined, Quoted, RetriedAt
 from tenure.core.gates.operations import Gate
 from tenure.core.reasons import Reason

@@ -9,7 +9,7 @@ import pytest
 
 from tenure.core.decision import Verdict
 from tenure.core.disrupt.emptiness import EmptinessDecider
-from tenure.core.disrupt.facts import (
+from tenure.core.disrupt.facts.candidates import (
     CandidateFrom,
     NodeIsEmpty,
     PodsNominated,

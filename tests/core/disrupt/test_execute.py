@@ -9,15 +9,17 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Create, Delete, Patch, Verdict
-from tenure.core.disrupt.facts import (
+from tenure.core.disrupt.facts.candidates import (
     CapacityNotInitialized,
-    NoReschedulablePods,
     PodFitsNowhere,
-    ReplacementsInitialized,
     ReservedCapacityTaken,
+)
+from tenure.core.disrupt.facts.commands import (
+    ReplacementsInitialized,
     RolledBack,
     TerminatingWithin,
 )
+from tenure.core.disrupt.facts.planning import NoReschedulablePods
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.gates.facts import BudgetUse

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tenure.core.decision import Verdict
 from tenure.core.disrupt.expiration import SPREAD_MAX, ExpirationDecider, expires_at, spread_of
-from tenure.core.disrupt.facts import ClaimExpires, DoesNotExpire, StaticPool
+from tenure.core.disrupt.facts.candidates import ClaimExpires, DoesNotExpire, StaticPool
 from tenure.core.reasons import Reason
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import NODE_POOLS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Patch, Verdict
-from tenure.core.disrupt.facts import (
+from tenure.core.disrupt.facts.commands import (
     NodeClosed,
     NodeRecovered,
     NoSingleNode,

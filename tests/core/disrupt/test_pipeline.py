@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Create, Patch, Verdict
-from tenure.core.disrupt.facts import (
+from tenure.core.disrupt.facts.candidates import PendingPodsFirst, PodFitsNowhere
+from tenure.core.disrupt.facts.planning import (
     NoReschedulablePods,
-    PendingPodsFirst,
     PlannedFirst,
-    PodFitsNowhere,
     PodsFitElsewhere,
     ReplacementsCreated,
 )

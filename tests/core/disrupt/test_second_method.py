@@ -8,13 +8,8 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Create, Delete, Verdict
-from tenure.core.disrupt.facts import (
-    NodesWatched,
-    PlannedFirst,
-    ReplacementsCreated,
-    RolledBack,
-    UnknownReason,
-)
+from tenure.core.disrupt.facts.commands import RolledBack, UnknownReason
+from tenure.core.disrupt.facts.planning import NodesWatched, PlannedFirst, ReplacementsCreated
 from tenure.core.disrupt.method import Methods
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.orchestrate import ReplacementDecider

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Ground, Patch, Verdict
-from tenure.core.disrupt.facts import StartRecorded
+from tenure.core.disrupt.facts.planning import StartRecorded
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.gates.facts import StartsUnreadable, VelocityUse
 from tenure.core.gates.remaining import PoolBudgets

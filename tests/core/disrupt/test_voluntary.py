@@ -10,24 +10,24 @@ import pytest
 
 from tenure.core.decision import Create, Delete, Ground, Verdict
 from tenure.core.disrupt.expiration import expires_at
-from tenure.core.disrupt.facts import (
-    CandidatesWait,
+from tenure.core.disrupt.facts.candidates import (
+    NodeDrifted,
+    NodeExpired,
+    NodeIsEmpty,
+    PendingPodsFit,
+    PlannedOnto,
+    RebalanceRecommended,
+)
+from tenure.core.disrupt.facts.commands import (
     CommandTakenOver,
     LeftOverInUse,
     LeftOverProtected,
     LeftOverRemoved,
-    NodeDrifted,
-    NodeExpired,
-    NodeIsEmpty,
     NoLongerDue,
-    PendingPodsFit,
-    PlannedOnto,
     PodsCame,
-    RebalanceRecommended,
-    ReplacementsCreated,
     RolledBack,
-    StartRefused,
 )
+from tenure.core.disrupt.facts.planning import CandidatesWait, ReplacementsCreated, StartRefused
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.disrupt.planning.quota import places_in_quota

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
-from tenure.core.disrupt.facts import PendingPodsFirst
+from tenure.core.disrupt.facts.candidates import PendingPodsFirst
 from tenure.core.gates.explained import EXPLAINED
 from tenure.core.gates.facts import BlockedUntil, PoolPauses, WindowClosesTooSoon
 from tenure.core.gates.fleet import fleet_of

@@ -29,6 +29,7 @@ OWNERS = {
     "REBOOTING_TAINT": "core/marks/taints.py",
     "EXCLUDE_BALANCERS": "core/marks/taints.py",
     "DISRUPTION_STARTS": "core/marks/starts.py",
+    "STARTED_AT": "core/marks/starts.py",
     # A room that alone reads or writes a mark keeps it.
     "REPLACEMENT_FAILED": "core/disrupt/replacements.py",
     "REPAIR_PROBE": "core/repair/force.py",
@@ -82,7 +83,7 @@ IN_WORDS = {
     "cli/view/labels.py",
     "cli/view/screen.py",
     "cli/view/story.py",
-    "core/disrupt/facts.py",
+    "core/disrupt/facts/planning.py",
 }
 
 

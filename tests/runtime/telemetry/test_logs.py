@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Blocker, Concern, Create, Evict, Subject, Verdict
-from tenure.core.disrupt.facts import CandidatesWait
+from tenure.core.disrupt.facts.planning import CandidatesWait
 from tenure.core.facts import Fact, Quoted
 from tenure.core.gates.facts import BudgetUse
 from tenure.core.reasons import Reason

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Subject, Verdict
-from tenure.core.disrupt.facts import NodeDrifted, NodeExpired, NodeIsEmpty
+from tenure.core.disrupt.facts.candidates import NodeDrifted, NodeExpired, NodeIsEmpty
 from tenure.core.facts import Fact, told
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS, NODES

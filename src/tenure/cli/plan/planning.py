@@ -12,7 +12,7 @@ import msgspec
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.explain.alike import claims_by_node
 from tenure.core.decision import Concern, Subject, Terminate, Verdict
-from tenure.core.disrupt.facts import CandidatesWait
+from tenure.core.disrupt.facts.planning import CandidatesWait
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.model.snapshot.snapshot import Snapshot

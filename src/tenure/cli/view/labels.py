@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from tenure.core.disrupt.facts import (
+from tenure.core.disrupt.facts.candidates import (
     NodeDrifted,
     NodeExpired,
     NodeIsEmpty,

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from tenure.cli.view import labels as words
-from tenure.core.disrupt.facts import NodeDrifted
+from tenure.core.disrupt.facts.candidates import NodeDrifted
 from tenure.core.facts import sentence
 from tenure.core.reasons import REASONS, Reason
 from tenure.sim.history import Entry

@@ -23,7 +23,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.disrupt.facts import (
+from tenure.core.disrupt.facts.candidates import (
     CandidateFrom,
     NodeIsEmpty,
     NodeNotEmpty,

@@ -38,18 +38,16 @@ from tenure.core.decision import (
     Verdict,
 )
 from tenure.core.disrupt.emptiness import occupies
-from tenure.core.disrupt.facts import (
+from tenure.core.disrupt.facts.candidates import NoCapacityInTime, ReservedCapacityTaken
+from tenure.core.disrupt.facts.commands import (
     MoreReplacements,
-    NoCapacityInTime,
-    NoReschedulablePods,
-    PlannedLater,
     PodsCame,
     ReplacementsInitialized,
-    ReservedCapacityTaken,
     RolledBack,
     TerminatingWithin,
     ToleratedAgain,
 )
+from tenure.core.disrupt.facts.planning import NoReschedulablePods, PlannedLater
 from tenure.core.disrupt.passes import Pass, launched, with_plan
 from tenure.core.disrupt.ready import Ready, ReadyPool
 from tenure.core.disrupt.replacements import (

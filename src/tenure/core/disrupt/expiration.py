@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.disrupt.facts import ClaimExpires, DoesNotExpire, StaticPool
+from tenure.core.disrupt.facts.candidates import ClaimExpires, DoesNotExpire, StaticPool
 from tenure.core.facts import Fact
 from tenure.core.marks.candidacy import says_expired
 from tenure.core.marks.ownership import claim_status, is_ours

@@ -22,7 +22,7 @@ import msgspec
 
 from tenure.core.decision import Concern, Ground, Verdict
 from tenure.core.disrupt.emptiness import is_occupied
-from tenure.core.disrupt.facts import (
+from tenure.core.disrupt.facts.commands import (
     LeftOverInUse,
     LeftOverKept,
     LeftOverProtected,

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import msgspec
 
 from tenure.core.decision import Commitment
-from tenure.core.disrupt.facts import NoSingleNode, UnknownReason
+from tenure.core.disrupt.facts.commands import NoSingleNode, UnknownReason
 from tenure.core.facts import Fact
 from tenure.core.gates.fleet import FleetNode, PoolFleet
 from tenure.core.gates.gatefacts import Blocked, GateFacts

@@ -34,15 +34,15 @@ from tenure.core.decision import (
     Subject,
     Verdict,
 )
-from tenure.core.disrupt.facts import (
+from tenure.core.disrupt.facts.commands import (
     NodeClosed,
     ReplacementsAwaited,
     ReplacementsInitialized,
     RolledBack,
     RollsBackAt,
-    StartRefused,
     StaysUntilReplaced,
 )
+from tenure.core.disrupt.facts.planning import StartRefused
 from tenure.core.disrupt.method import Methods, UnderWay, is_readable
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.replacements import (

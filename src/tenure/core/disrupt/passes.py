@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.decision import Concern, Verdict
-from tenure.core.disrupt.facts import LaunchedAsReplacement
+from tenure.core.disrupt.facts.planning import LaunchedAsReplacement
 from tenure.core.disrupt.method import Methods
 from tenure.core.disrupt.simulate import Plan, Reservations, Simulation
 from tenure.core.gates.gatefacts import GateFacts, LaunchTime

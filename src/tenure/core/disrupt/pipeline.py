@@ -20,7 +20,7 @@ import msgspec
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.candidates import PoolCandidates, Wanted, candidates_in
 from tenure.core.disrupt.execute import Execution
-from tenure.core.disrupt.facts import CandidatesWait, NodesWatched
+from tenure.core.disrupt.facts.planning import CandidatesWait, NodesWatched
 from tenure.core.disrupt.leftover import LeftOver, left_over_verdict, left_overs
 from tenure.core.disrupt.method import Due, Methods, Watch
 from tenure.core.disrupt.methods import METHODS

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.decision import Patch
-from tenure.core.disrupt.facts import (
+from tenure.core.disrupt.facts.commands import (
     ReplacementGone,
     ReplacementLate,
     ReplacementTerminating,

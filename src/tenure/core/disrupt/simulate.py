@@ -25,7 +25,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.disrupt.facts import (
+from tenure.core.disrupt.facts.candidates import (
     CapacityNotInitialized,
     PendingPodsFirst,
     PendingPodsFit,

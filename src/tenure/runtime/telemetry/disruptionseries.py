@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from tenure.core.decision import Concern, Verdict
-from tenure.core.disrupt.facts import TURN, CandidatesWait, NodesWatched
+from tenure.core.disrupt.facts.planning import TURN, CandidatesWait, NodesWatched
 from tenure.core.facts import Fact
 from tenure.core.gates.facts import WindowClosesTooSoon
 from tenure.core.gates.operations import Gate

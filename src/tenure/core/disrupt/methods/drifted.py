@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from tenure.core.disrupt.facts import NodeDrifted
+from tenure.core.disrupt.facts.candidates import NodeDrifted
 from tenure.core.disrupt.methods.voluntary import PoolRules, VoluntaryMethod
 from tenure.core.facts import Fact
 from tenure.core.gates.reasons import TRAITS, Disruption

@@ -17,7 +17,7 @@ from tenure.core.disrupt.emptiness import (
     is_occupied,
     pods_expected,
 )
-from tenure.core.disrupt.facts import NodeIsEmpty
+from tenure.core.disrupt.facts.candidates import NodeIsEmpty
 from tenure.core.disrupt.methods.voluntary import PoolRules, VoluntaryMethod
 from tenure.core.facts import Fact
 from tenure.core.gates.reasons import TRAITS, Disruption

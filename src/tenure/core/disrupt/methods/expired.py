@@ -14,7 +14,7 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.disrupt.expiration import ALWAYS, expires_at
-from tenure.core.disrupt.facts import NodeExpired
+from tenure.core.disrupt.facts.candidates import NodeExpired
 from tenure.core.disrupt.method import Watch
 from tenure.core.disrupt.methods.voluntary import (
     PoolRules,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from tenure.core.disrupt.facts import RebalanceRecommended
+from tenure.core.disrupt.facts.candidates import RebalanceRecommended
 from tenure.core.disrupt.methods.voluntary import PoolRules, VoluntaryMethod
 from tenure.core.facts import Fact
 from tenure.core.gates.reasons import TRAITS, Disruption

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from tenure.core.decision import Commitment
-from tenure.core.disrupt.facts import NodeRecovered, RepairNotAsked
+from tenure.core.disrupt.facts.commands import NodeRecovered, RepairNotAsked
 from tenure.core.disrupt.method import Candidate, Due, Validation, Watch
 from tenure.core.facts import Fact
 from tenure.core.gates.gatefacts import GateFacts

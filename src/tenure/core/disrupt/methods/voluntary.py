@@ -19,7 +19,7 @@ from typing import Any, Final, TypeGuard
 import msgspec
 
 from tenure.core.decision import Commitment
-from tenure.core.disrupt.facts import NoLongerDue
+from tenure.core.disrupt.facts.commands import NoLongerDue
 from tenure.core.disrupt.method import Candidate, Due, Validation, Watch
 from tenure.core.facts import Fact
 from tenure.core.gates.gatefacts import GateFacts

@@ -28,7 +28,7 @@ import msgspec
 
 from tenure.core.decision import CommandCount, Concern, Decision, Verdict
 from tenure.core.disrupt.candidates import Wanted
-from tenure.core.disrupt.facts import (
+from tenure.core.disrupt.facts.planning import (
     NoReschedulablePods,
     PlannedFirst,
     PlannedLater,

@@ -11,7 +11,7 @@ from functools import partial
 
 from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.candidates import Wanted
-from tenure.core.disrupt.facts import StartRecorded, StartRefused
+from tenure.core.disrupt.facts.planning import StartRecorded, StartRefused
 from tenure.core.disrupt.planning.gating import Gating
 from tenure.core.facts import RetriedAt
 from tenure.core.gates.facts import StartsUnreadable

@@ -13,7 +13,7 @@ import msgspec
 
 from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.candidates import Wanted
-from tenure.core.disrupt.facts import CommandTakenOver
+from tenure.core.disrupt.facts.commands import CommandTakenOver
 from tenure.core.disrupt.passes import Pass
 from tenure.core.disrupt.planning.gating import BEFORE_PLAN, Gating
 from tenure.core.disrupt.planning.withoutreplacement import expire

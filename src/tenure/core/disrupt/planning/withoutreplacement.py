@@ -9,7 +9,8 @@ import msgspec
 
 from tenure.core.decision import CommandCount, Concern, Decision, Ground, Patch, Verdict
 from tenure.core.disrupt.candidates import Wanted
-from tenure.core.disrupt.facts import RebootCommitted, TerminatingWithin
+from tenure.core.disrupt.facts.commands import TerminatingWithin
+from tenure.core.disrupt.facts.planning import RebootCommitted
 from tenure.core.disrupt.planning.gating import Gating
 from tenure.core.disrupt.planning.recording import Recording
 from tenure.core.facts import sentence

@@ -1,0 +1,19 @@
+"""Says what is the case while nodes are disrupted: the facts of the room.
+
+They are split by what they are about; ``EXAMPLES`` has all of them, in the order of the page.
+
+Start reading: candidates.py, then planning.py and commands.py.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenure.core.disrupt.facts import candidates, commands, planning
+from tenure.core.facts import Fact
+
+EXAMPLES: Final[tuple[Fact, ...]] = (
+    *candidates.EXAMPLES,
+    *planning.EXAMPLES,
+    *commands.EXAMPLES,
+)
