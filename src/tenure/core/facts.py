@@ -76,6 +76,12 @@ def some(names: Iterable[str]) -> str:
     return ", ".join(every[:NAMED_MAX]) + more
 
 
+def claims_text(names: Iterable[str]) -> str:
+    """Claims by name, for a sentence."""
+    named = list(names)
+    return f"NodeClaim{'' if len(named) == 1 else 's'} {', '.join(named)}"
+
+
 def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 

@@ -6,15 +6,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-from tenure.core.facts import AT, Fact, counted, sentence, some
+from tenure.core.facts import AT, Fact, claims_text, counted, sentence, some
 from tenure.core.provision.facts import ClaimRefused
 from tenure.model.api.meta import FOR_EVER, format_time, later
-
-
-def claims_text(names: Iterable[str]) -> str:
-    """Claims by name, for a sentence."""
-    named = list(names)
-    return f"NodeClaim{'' if len(named) == 1 else 's'} {', '.join(named)}"
 
 
 def _all(names: Iterable[str]) -> str:

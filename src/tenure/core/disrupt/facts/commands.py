@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from tenure.core.disrupt.facts.candidates import claims_text
-from tenure.core.facts import AT, THEN, Fact, counted, sentence, some, unreadable
+from tenure.core.facts import AT, THEN, Fact, claims_text, counted, sentence, some, unreadable
 from tenure.core.protect.protection import Protection
 from tenure.core.windows.facts import OutsideAllowWindows
 from tenure.model.api.meta import FOR_EVER, format_time

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import ClassVar, Final
 
-from tenure.core.disrupt.facts.candidates import claims_text
-from tenure.core.facts import AT, Fact, counted, some
+from tenure.core.facts import AT, Fact, claims_text, counted, some
 from tenure.core.gates.operations import Gate
 from tenure.core.provision.facts import CheapestFit
 from tenure.model.api.meta import format_time
