@@ -123,7 +123,6 @@ CACHED_PROPERTIES = {
     "core/gates/fleet.py": "the nodes of a pool, in the groups that its budgets count",
     "core/health/domains.py": "when the state of the failure domains changes next",
     "core/health/rules.py": "the usable policies of a pool, asked for each of its Nodes",
-    "packing/opening.py": "one packing",
 }
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from tenure.model.api.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, ZONE
 from tenure.model.cloud.offering import MICRO_DOLLARS
-from tenure.model.matching.requirements import Requirement, Requirements
+from tenure.model.matching.requirements import Requirement
 from tenure.model.values.quantity import UNIT, parse_resources
-from tenure.packing.catalogue import Narrowing, Offer
 from tenure.packing.demand.problem import PoolTemplate, Problem
 from tenure.packing.facts import LabelUndefined, LimitReached, Refusal
-from tenure.packing.opening import FilledOffer, best_first
 from tenure.packing.pack import pack
 from tenure.packing.result import Packing, PlannedClaim
 from tests.packing.build import (
@@ -269,14 +267,6 @@ def test_claims_are_not_merged_into_what_the_limit_makes_dearer() -> None:
     types = (a_type("m", 2), a_type("cheap-8", 8, price=0.15), a_type("dear-4", 4, price=0.9))
     packing = plan(pods(3, memory="4Gi"), a_pool(types=types, limits={"cpu": "4"}))
     assert [c.instance_type for c in packing.claims] == ["m", "m"]
-
-
-def test_every_node_costs_a_fee_so_fewer_win_where_prices_are_close() -> None:
-    nothing = Narrowing(Requirements(), 0, frozenset())
-    tiny = FilledOffer(Offer(99_000, 0, "a", "spot"), nothing, [], worth=2_000)
-    large = FilledOffer(Offer(1_600_000, 1, "a", "spot"), nothing, [], worth=32_000)
-    dear = FilledOffer(Offer(2_000_000, 2, "a", "spot"), nothing, [], worth=32_000)
-    assert best_first([tiny, dear, large], fee=20_000) == [large, tiny, dear]
 
 
 def test_what_merging_frees_of_a_limit_is_used() -> None:

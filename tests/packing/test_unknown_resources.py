@@ -10,14 +10,13 @@ import pytest
 
 from tenure.model.api.pod import Pod
 from tenure.model.matching.requirements import Requirements
-from tenure.packing import nodes as nodes_module
 from tenure.packing import pack as pack_module
-from tenure.packing.catalogue import Catalogue
-from tenure.packing.demand.classes import sort_pods
+from tenure.packing.demand.classes import read_pods
 from tenure.packing.demand.problem import ExistingNode, Problem
-from tenure.packing.demand.topology import Topology
 from tenure.packing.facts import AlternativesIgnored, LabelUndefined, Refusal, TooLarge, Why
-from tenure.packing.nodes import _Shapes
+from tenure.packing.index import nodes as nodes_module
+from tenure.packing.index.shapes import Shapes, free_of
+from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.pack import pack
 from tenure.packing.result import Packing
 from tests.packing.build import a_node, a_pod, a_pool, pods
@@ -44,17 +43,16 @@ def asking(
 def columns(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many resources each look at types or nodes went over."""
     seen: list[int] = []
-    free = nodes_module._free
 
-    def counted_free(node: Any, expected: Any, resources: Any) -> list[int]:
-        seen.append(len(resources))
-        return free(node, expected, resources)
+    def counted_free(node: Any, expected: Any, names: Any) -> list[int]:
+        seen.append(len(names))
+        return free_of(node, expected, names)
 
-    def counted_catalogue(*given: Any, resources: Any, **more: Any) -> Any:
-        seen.append(len(resources))
-        return Catalogue(*given, resources=resources, **more)
+    def counted_catalogue(*given: Any, units: Any, **more: Any) -> Any:
+        seen.append(len(units.names))
+        return Catalogue(*given, units=units, **more)
 
-    monkeypatch.setattr(nodes_module, "_free", counted_free)
+    monkeypatch.setattr(nodes_module, "free_of", counted_free)
     monkeypatch.setattr(pack_module, "Catalogue", counted_catalogue)
     return seen
 
@@ -211,5 +209,5 @@ def test_the_alternative_that_came_furthest_is_found_behind_impossible_ones() ->
 def test_nodes_are_not_told_apart_by_labels_that_none_has() -> None:
     odd = with_alternatives(100, "example.org/z")
     problem = Problem(pods=(odd,), nodes=(a_node("a"), a_node("b")))
-    classes = sort_pods(problem.pods, Topology(problem.pods, problem.nodes))
-    assert _Shapes(problem.nodes, classes, ())._keys == []
+    signatures = [asked.demand.signature for asked in read_pods(problem.pods)[0]]
+    assert Shapes(problem.nodes, signatures, ()).keys == []

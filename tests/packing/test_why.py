@@ -248,38 +248,6 @@ def test_sold_out_offerings_are_not_counted_on() -> None:
     ("spec", "constraint"),
     [
         pytest.param(
-            {
-                "affinity": {
-                    "podAffinity": {
-                        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": ZONE}]
-                    }
-                }
-            },
-            f"required pod affinity over {ZONE}",
-            id="pod affinity",
-        ),
-        pytest.param(
-            {
-                "affinity": {
-                    "podAntiAffinity": {
-                        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": ZONE}]
-                    }
-                }
-            },
-            f"required pod anti-affinity over {ZONE}",
-            id="pod anti-affinity over zones",
-        ),
-        pytest.param(
-            {"topologySpreadConstraints": [{"topologyKey": "rack", "labelSelector": {}}]},
-            "topology spread over rack",
-            id="a spread over racks",
-        ),
-        pytest.param(
-            {"topologySpreadConstraints": [{"topologyKey": ZONE, "labelSelector": {}}] * 2},
-            f"more than one topology spread over {ZONE}",
-            id="two spreads over zones",
-        ),
-        pytest.param(
             {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "pgdata"}}]},
             "persistent volume claim pgdata",
             id="a volume",

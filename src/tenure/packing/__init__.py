@@ -1,5 +1,5 @@
 """Says where pods fit, and at which price: the scheduling simulation.
 
-May import: packing.demand, schema, model, errors.
+May import: packing.demand, packing.index, packing.offers, packing.opening, model, errors.
 Start reading: pack.py.
 """

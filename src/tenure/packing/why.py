@@ -23,13 +23,12 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
+import msgspec
+
 from tenure.model.api.names import NODEPOOL
 from tenure.model.api.node import Taint
-from tenure.model.api.taints import untolerated
-from tenure.model.matching.requirements import Clash, Requirements
+from tenure.model.matching.requirements import Clash, Requirement, Requirements
 from tenure.model.values.quantity import UNIT
-from tenure.packing.catalogue import Catalogue, Narrowing
-from tenure.packing.claims import shortfall
 from tenure.packing.demand.classes import Demand, PodClass, how_many
 from tenure.packing.demand.requests import ALTERNATIVES_MAX, ports_conflict
 from tenure.packing.facts import (
@@ -42,6 +41,7 @@ from tenure.packing.facts import (
     LabelUndefined,
     LimitReached,
     LimitsReached,
+    MinValuesUnmet,
     NoInstanceTypes,
     NoNodeFits,
     NoOffering,
@@ -56,7 +56,9 @@ from tenure.packing.facts import (
     TooLargeTogether,
     Why,
 )
-from tenure.packing.limits import Budget
+from tenure.packing.offers.catalogue import Catalogue, Narrowing
+from tenure.packing.offers.limits import Budget
+from tenure.packing.opening.drafts import shortfall
 from tenure.packing.result import Unplaced
 
 _UNMET: Final = Why.REQUIREMENTS_INCOMPATIBLE
@@ -69,9 +71,17 @@ _BINARY: Final = ((1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "
 
 
 def explain(
-    one: PodClass, pools: Sequence[tuple[Catalogue, Budget]], *, node_count: int
+    one: PodClass,
+    pools: Sequence[tuple[Catalogue, Budget]],
+    *,
+    node_count: int,
+    kept_off: Sequence[KeptOff] = (),
 ) -> Unplaced:
-    """Why no node and no pool takes the pods of this class."""
+    """Why no node and no pool takes the pods of this class.
+
+    ``kept_off``: where running pods do not let them in.
+    """
+    one = _elsewhere(one, kept_off)
     nodes = [NoNodeFits(node_count)] if node_count else []
     named = pools_named(one.demand)
     if not pools and named is None:
@@ -83,9 +93,23 @@ def explain(
     ]
     # Where none of the named pools is offered, the pod requires a label that no pool has.
     why = max((refusal.why for refusal in refusals), key=_ORDER.__getitem__, default=_UNMET)
-    kept_off = (KeptOff(out.by, out.key, out.value) for out in one.rules.kept_out)
     facts = (*nodes, *refusals, *kept_off, *_ignored(one))
     return Unplaced(why=why, facts=facts, named=named)
+
+
+def _elsewhere(one: PodClass, kept_off: Sequence[KeptOff]) -> PodClass:
+    """The class as one that asks for other nodes."""
+    if not kept_off:
+        return one
+    values: dict[str, list[str]] = {}
+    for off in kept_off:
+        values.setdefault(off.key, []).append(off.value)
+    elsewhere = [Requirement.of(key, "NotIn", there) for key, there in values.items()]
+    signature = one.demand.signature
+    alternatives = tuple(wanted.add(*elsewhere) for wanted in signature.alternatives)
+    signature = msgspec.structs.replace(signature, alternatives=alternatives)
+    demand = msgspec.structs.replace(one.demand, signature=signature)
+    return msgspec.structs.replace(one, demand=demand)
 
 
 def pools_named(demand: Demand) -> tuple[str, ...] | None:
@@ -107,7 +131,7 @@ def _ignored(one: PodClass) -> list[AlternativesIgnored]:
 def refuse(one: PodClass, catalogue: Catalogue, budget: Budget) -> Refusal:
     """Why the pool cannot take this class, for the requirement alternative that came furthest."""
     pool = catalogue.template.pool
-    taint = untolerated(catalogue.template.taints, one.demand.tolerations)
+    taint = catalogue.refused_taint(one.demand.signature)
     if taint is not None:
         return Refusal(pool, TaintNotTolerated(taint_text(taint)))
     alternatives = one.demand.alternatives
@@ -149,7 +173,7 @@ def _refuse(one: PodClass, catalogue: Catalogue, budget: Budget, wanted: Require
         return _limit_reached(catalogue, budget, for_sale)
     offers = [offer for offer in ranking if offer.type in affordable]
     missing = shortfall(catalogue, narrowing.requirements, offers)
-    return missing if missing is not None else SpreadUnsatisfiable()
+    return MinValuesUnmet(*missing) if missing is not None else SpreadUnsatisfiable()
 
 
 def _clash(clash: Clash) -> Cause:
@@ -180,10 +204,16 @@ def _port_taken(one: PodClass, catalogue: Catalogue, types: int) -> HostPortTake
 
 def _too_large(one: PodClass, catalogue: Catalogue, types: Sequence[int]) -> Cause:
     wanted: list[tuple[str, str]] = []
-    sizes = [
-        (catalogue.resources[index], amount, max(catalogue.available[i][index] for i in types))
-        for index, amount in one.wants
-    ]
+    units = catalogue.units
+    sizes = []
+    for index, amount in one.wants:
+        name, size = units.names[index], units.sizes[index]
+        # Exactly, not in whole units.
+        largest = max(
+            catalogue.types[i].allocatable.get(name, 0) - catalogue.overhead[i].get(name, 0)
+            for i in types
+        )
+        sizes.append((name, amount * size, largest))
     for name, amount, largest in sorted([*sizes, *((*each, 0) for each in one.missing[:1])]):
         text = amount_text(name, amount)
         if largest < amount:

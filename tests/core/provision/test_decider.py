@@ -30,13 +30,10 @@ from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.names import INSTANCE_TYPE, NODEPOOL, REPLACED_BY
 from tenure.model.api.node import Node
 from tenure.model.api.pod import (
-    Affinity,
     Container,
-    LabelSelector,
-    PodAffinity,
-    PodAffinityTerm,
     PodSpec,
     ResourceRequirements,
+    Volume,
 )
 from tenure.model.api.resource import (
     DAEMON_SETS,
@@ -290,11 +287,8 @@ def test_pools_that_may_not_launch_are_named_with_their_reason() -> None:
 
 
 def test_a_pod_for_which_no_pool_could_launch_hears_of_none() -> None:
-    term = PodAffinityTerm(topology_key="kubernetes.io/hostname", label_selector=LabelSelector())
-    affinity = Affinity(
-        pod_affinity=PodAffinity(required_during_scheduling_ignored_during_execution=(term,))
-    )
-    pod = a_pending_pod(spec={"affinity": affinity})
+    volume = Volume(name="data", ephemeral={})
+    pod = a_pending_pod(spec={"volumes": (volume,)})
     verdict = verdict_on("web", a_pool("broken", replicas=2), a_pool(), pod)
     assert [type(fact) for fact in verdict.facts] == [ConstraintNotSupported]
 

@@ -155,8 +155,8 @@ class Scheduler:
             left = rest
         return []
 
-    def _order(self) -> Callable[[tuple[Place, Pod]], tuple[bool, int, str]]:
-        """Owners first; then in turns over the zones."""
+    def _order(self) -> Callable[[tuple[Place, Pod]], tuple[bool, bool, int, str]]:
+        """Pods that no spread counts first, then owners; each in turns over the zones."""
         turn: dict[tuple[str | None, bytes], int] = {}
         keys = {}
         for place, pod in self._left:
@@ -164,7 +164,9 @@ class Scheduler:
             mine = self._of(pod)
             kind = zone, b"".join(term.selector for term in mine)
             turn[kind] = turn.get(kind, 0) + 1
-            keys[pod.uid] = (not any(t.kind == "spread" for t in mine), turn[kind], pod.uid)
+            owner = any(term.kind == "spread" for term in mine)
+            counts = any(term.kind == "spread" for term in self._about(pod))
+            keys[pod.uid] = (counts, not owner, turn[kind], pod.uid)
         return lambda each: keys[each[1].uid]
 
     def _of(self, pod: Pod) -> list[Term]:

@@ -32,7 +32,7 @@ from tenure.model.matching.requirements import Requirements, pod_alternatives
 from tenure.model.matching.selectors import matches
 from tenure.model.values.quantity import parse_resources
 from tenure.packing.demand.requests import host_ports, pod_requests
-from tenure.packing.demand.topology import own_rules
+from tenure.packing.demand.terms import rules_of
 from tenure.schema.problems import problems_of
 
 Reader = Callable[[Any], object]
@@ -49,7 +49,7 @@ def _placement(pod: Pod) -> None:
     if (
         spec.affinity is not None or not spec.node_name
     ):  # Spread constraints of a bound pod no longer matter.
-        own_rules(pod)
+        rules_of(pod)
 
 
 def _instants(pod: Pod) -> None:

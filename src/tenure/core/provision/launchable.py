@@ -12,7 +12,8 @@ from tenure.core.provision.facts import (
 from tenure.core.provision.supply import closed_because, open_pools, unlisted_pools
 from tenure.model.api.nodepool import NodePool
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.packing.catalogue import Catalogue
+from tenure.packing.demand.classes import Units
+from tenure.packing.offers.catalogue import Catalogue
 
 
 def launches_nothing(pool: NodePool, snapshot: Snapshot) -> Fact | None:
@@ -23,7 +24,7 @@ def launches_nothing(pool: NodePool, snapshot: Snapshot) -> Fact | None:
     (template,) = (one for one in open_pools(snapshot)[0] if one.pool == pool.name)
     if unlisted_pools([template], snapshot):
         return None
-    catalogue = Catalogue(template, daemons=(), resources=(), dry=frozenset(), least={})
+    catalogue = Catalogue(template, daemons=(), units=Units(), dry=frozenset(), least={})
     whole, ref = catalogue.whole, pool.node_class_ref
     if not whole.types:
         return PoolMatchesNoType(len(template.instance_types), f"{ref.kind} {ref.name}")

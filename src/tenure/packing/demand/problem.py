@@ -146,5 +146,9 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     apart: frozenset[str] = frozenset()
     #: A node costs as much as so many cpus beyond its price (``ClaimOpener.fee``).
     node_fee_cpus: int = NODE_FEE_CPUS
+    #: Whether preferences are kept where they can be. Karpenter's ``--preference-policy``.
+    preferences: bool = False
+    #: Labels of namespaces by name; None: not known.
+    namespaces: Mapping[str, Mapping[str, str]] | None = None
     #: Where what is read of a pod is kept for the next problem. It does not change the answer.
     derived: Derived = NOTHING_KEPT

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tenure.packing.catalogue import Catalogue
+from tenure.packing.offers.catalogue import Catalogue
 
 #: Amounts by resource name, of the limited resources only.
 Charge = dict[str, int]

@@ -8,19 +8,26 @@ the same claim again and again.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from tenure.model.api.names import CAPACITY_TYPE, WELL_KNOWN_LABELS, ZONE
+from tenure.model.api.node import Taint
+from tenure.model.api.taints import HARD_EFFECTS, untolerated
 from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import UNIT
 from tenure.model.values.same import Same
-from tenure.packing.claimable import NEW_NODE, refusal_of, said_in_claim
-from tenure.packing.daemons import DaemonPod, loads_by_type, that_fit_together
+from tenure.packing.demand.classes import Signature, Units
 from tenure.packing.demand.problem import NODES, PoolTemplate
 from tenure.packing.demand.requests import HostPort, Resources, ports_conflict
+from tenure.packing.offers.claimable import NEW_NODE, refusal_of, said_in_claim
+from tenure.packing.offers.daemons import DaemonPod, loads_by_type, that_fit_together
+
+#: What keeps a pod away that prefers nodes without such taints.
+SOFT_EFFECTS: Final = (*HARD_EFFECTS, "PreferNoSchedule")
 
 #: (zone, capacity type).
 Place = tuple[str, str]
@@ -39,7 +46,7 @@ class Offer(NamedTuple):
 class Narrowing:
     """What is left of a pool once these requirements must be met."""
 
-    __slots__ = ("_next", "places", "requirements", "types")
+    __slots__ = ("_listings", "_next", "places", "requirements", "sold", "types", "varied")
 
     def __init__(self, requirements: Requirements, types: int, places: frozenset[Place]) -> None:
         self.requirements = requirements
@@ -47,7 +54,13 @@ class Narrowing:
         self.types = types
         #: Where at least one of all types can be had.
         self.places = places
+        #: Those of them that have an offer at one of these places.
+        self.sold = 0
+        #: Whether some key asks for ``minValues``.
+        self.varied = any(one.min_values for one in requirements.values())
         self._next: dict[Requirements, Narrowing | None] = {}
+        #: By bit mask of types: their offers at these places, cheapest first.
+        self._listings: dict[int, tuple[Offer, ...]] = {}
 
     def allows(self, offer: Offer) -> bool:
         return bool(self.types >> offer.type & 1) and (offer[2], offer[3]) in self.places
@@ -61,7 +74,7 @@ class Catalogue:
         template: PoolTemplate,
         *,
         daemons: tuple[DaemonPod, ...],
-        resources: Sequence[str],
+        units: Units,
         dry: frozenset[OfferingKey],
         least: Resources,
     ) -> None:
@@ -69,7 +82,7 @@ class Catalogue:
         self.template: Final = template
         #: What every node of the pool will be labelled with.
         self.defined: Final = template.requirements.intersect(NEW_NODE)
-        self.resources: Final = tuple(resources)
+        self.units: Final = units
         given = Same(template.instance_types)
         self.types, self._index = _indexed(given)
         #: Keys that some type speaks about: its provider will label nodes with them.
@@ -86,18 +99,22 @@ class Catalogue:
         #: What daemons take of each type.
         self.overhead: Final = [load.requests for load in loads]
         self.daemon_ports = [load.ports for load in loads]
-        #: What each type leaves to pods, by index into ``resources``.
+        #: What each type leaves to pods, in ``units``.
         self.available: Final = [
-            tuple(t.allocatable.get(name, 0) - over.get(name, 0) for name in resources)
+            tuple(
+                (t.allocatable.get(name, 0) - over.get(name, 0)) // size
+                for name, size in zip(units.names, units.sizes, strict=True)
+            )
             for t, over in zip(self.types, self.overhead, strict=True)
         ]
+        self._levels: Final = [_levels(column) for column in zip(*self.available, strict=True)]
         self._offers = _offers_by_place(given, dry)
         self._rankings: dict[frozenset[Place], tuple[Offer, ...]] = {}
         self._fronts: dict[tuple[frozenset[Place], int], tuple[Offer, ...]] = {}
         self._clear_of: dict[tuple[HostPort, ...], int] = {(): (1 << len(self.types)) - 1}
-        self.whole: Final = Narrowing(
-            self.defined, self.matching(self.defined), self._places(self.defined)
-        )
+        #: Equal requirements make one narrowing, in whichever order pods came.
+        self._narrowings: dict[Requirements, Narrowing] = {}
+        self.whole: Final = self._narrowing(self.defined)
 
     def narrow(self, so_far: Narrowing, by: Requirements) -> Narrowing | None:
         """``so_far`` with more requirements; None when no node can satisfy them together, or no
@@ -114,7 +131,51 @@ class Catalogue:
         requirements = so_far.requirements.intersect(by)
         if self.refusal(requirements) is not None:
             return None
-        return Narrowing(requirements, self.matching(requirements), self._places(requirements))
+        return self._narrowing(requirements)
+
+    def _narrowing(self, requirements: Requirements) -> Narrowing:
+        known = self._narrowings.get(requirements)
+        if known is None:
+            types, places = self.matching(requirements), self._places(requirements)
+            known = self._narrowings[requirements] = Narrowing(requirements, types, places)
+            for offer in self.ranking(places):
+                known.sold |= types & 1 << offer.type
+        return known
+
+    def holding(self, used: Sequence[int]) -> int:
+        """Bit mask of the types that have room for all that is used; the rest may be overdrawn."""
+        types = (1 << len(self.types)) - 1
+        if not types:
+            return 0
+        for (amounts, masks), wanted in zip(self._levels, used, strict=True):
+            if wanted > 0:
+                types &= masks[bisect_left(amounts, wanted)]
+        return types
+
+    def listing(self, narrowing: Narrowing, types: int) -> tuple[Offer, ...]:
+        """The cheapest offer of each of these types, in order."""
+        types &= narrowing.types
+        listing = narrowing._listings.get(types)
+        if listing is None:
+            listing = narrowing._listings[types] = tuple(
+                offer for offer in self.ranking(narrowing.places) if types >> offer.type & 1
+            )
+        return listing
+
+    def entrance(self, signature: Signature, wanted: Requirements) -> Narrowing | None:
+        """The pool as such pods see it; None when they cannot come at all.
+
+        ``wanted``: one of their alternatives. Asked before a class joins a claim, too: another
+        pod's ``NotIn`` on the claim mentions a label but does not define it.
+        """
+        if self.refused_taint(signature) is not None:
+            return None
+        return self.narrow(self.whole, wanted)
+
+    def refused_taint(self, signature: Signature) -> Taint | None:
+        """A taint of the pool's nodes that keeps these pods away."""
+        effects = SOFT_EFFECTS if signature.soft_taints else HARD_EFFECTS
+        return untolerated(self.template.taints, signature.tolerations, effects)
 
     def said(self, requirements: Requirements) -> Requirements:
         """Those of them that a claim of this pool says."""
@@ -198,9 +259,13 @@ class Catalogue:
         front = self._fronts.get((places, types))
         if front is None:
             best: list[Offer] = []
+            cheaper = 0
             for offer in self.ranking(places):
-                if types >> offer.type & 1 and not self._beaten(offer, best):
+                if not types >> offer.type & 1:
+                    continue
+                if not self.holding(self.available[offer.type]) & cheaper:
                     best.append(offer)
+                    cheaper |= 1 << offer.type
             front = self._fronts[places, types] = tuple(best)
         return front
 
@@ -213,12 +278,6 @@ class Catalogue:
         )
         return min(prices, default=0)
 
-    def _beaten(self, offer: Offer, cheaper: list[Offer]) -> bool:
-        available = self.available[offer.type]
-        # The largest of the cheaper ones come last and are the likeliest to be as large.
-        largest_first = (self.available[other.type] for other in reversed(cheaper))
-        return any(all(map(int.__ge__, theirs, available)) for theirs in largest_first)
-
     def _places(self, requirements: Requirements) -> frozenset[Place]:
         zones, terms = requirements.allowed(ZONE), requirements.allowed(CAPACITY_TYPE)
         return frozenset(p for p in self._offers if zones.has(p[0]) and terms.has(p[1]))
@@ -226,6 +285,21 @@ class Catalogue:
     def capacity(self, type_: int, name: str) -> int:
         """What one node of the type counts against a limit."""
         return UNIT if name == NODES else self.types[type_].capacity.get(name, 0)
+
+
+def _levels(column: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The distinct amounts in order, and for each the bit mask of the types that have as much.
+
+    One mask more: what no type has.
+    """
+    amounts = sorted(set(column))
+    at = {amount: i for i, amount in enumerate(amounts)}
+    masks = [0] * (len(amounts) + 1)
+    for bit, amount in enumerate(column):
+        masks[at[amount]] |= 1 << bit
+    for i in reversed(range(len(amounts))):
+        masks[i] |= masks[i + 1]
+    return amounts, masks
 
 
 #: Compared by identity: prices move slowly, and comparing them takes long.

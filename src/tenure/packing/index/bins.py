@@ -1,0 +1,239 @@
+"""Nodes as bins: bitsets say which of them take a class, and every placement can be undone.
+
+A bin is a node that exists, or a claim in flight. Bits are in the order of preference: initialized
+nodes first, then by name, so the first fit is the lowest bit. For each class the AND of:
+
+- ``alive``                    takes pods at all;
+- ``_accept[signature]``       labels and taints suit;
+- ``_fit[resource]``           has as much left (``levels``);
+- ``_ports[port]``             host ports that are taken;
+- for groups over the hostname, where a node is its own domain: ``_present`` (a pod of the group is
+  there), ``_at_least`` (so many that count for a spread), ``_repelling`` (a pod there avoids it).
+
+``put`` writes a log; ``undo`` takes back everything since a mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tenure.packing.demand.classes import PodClass, Signature, how_many
+from tenure.packing.demand.requests import HostPort
+from tenure.packing.demand.terms import Group
+from tenure.packing.index.levels import Levels, bits
+from tenure.packing.index.shapes import Shape
+
+_ANY: frozenset[str] = frozenset(("", "0.0.0.0", "::"))  # noqa: S104 - compared with, never bound
+
+
+class Counted:
+    """A number for each bin, and the bitset of those that have one."""
+
+    __slots__ = ("at_least", "numbers")
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+        #: By n - 1: the bins with n at least.
+        self.at_least: list[int] = []
+
+    def add(self, number: int, count: int) -> None:
+        old = self.numbers.get(number, 0)
+        new = self.numbers[number] = old + count
+        bit, masks = 1 << number, self.at_least
+        while len(masks) < new:
+            masks.append(0)
+        for level in range(old, new):
+            masks[level] |= bit
+        for level in range(new, old):
+            masks[level] &= ~bit
+        if not new:
+            del self.numbers[number]
+
+    def having(self, count: int) -> int:
+        """The bins with so many at least."""
+        if count <= 0:
+            return -1
+        return self.at_least[count - 1] if count <= len(self.at_least) else 0
+
+
+class Bins:
+    """All bins of a problem."""
+
+    def __init__(
+        self,
+        free: list[list[int]],
+        *,
+        shapes: Sequence[int],
+        looks: Sequence[Shape],
+        amounts: Sequence[Iterable[int]],
+    ) -> None:
+        """``free``: of each bin, by resource. ``looks``: the shapes that ``shapes`` are indexes of.
+
+        ``amounts``: by resource, what pods ask for.
+        """
+        self.free = free
+        self.alive = (1 << len(free)) - 1
+        self.shapes, self._looks = shapes, looks
+        by_shape: dict[int, list[int]] = {}
+        for number, shape in enumerate(shapes):
+            by_shape.setdefault(shape, []).append(number)
+        self._shape_masks = {shape: bits(numbers) for shape, numbers in by_shape.items()}
+        self._fit = [
+            Levels(asked, [there[column] for there in free]) for column, asked in enumerate(amounts)
+        ]
+        self._accept: dict[Signature, int] = {}
+        self._ports: dict[tuple[int, str], dict[str, Counted]] = {}
+        #: Of groups over the hostname: members that count for a spread, all members, pods that avoid.
+        self._members: dict[Group, Counted] = {}
+        self._present: dict[Group, Counted] = {}
+        self._repelling: dict[Group, Counted] = {}
+        self._log: list[tuple[int, PodClass, int]] = []
+
+    # -- what is there from the start --------------------------------------------------------
+
+    def note_ports(self, number: int, ports: Iterable[HostPort], count: int = 1) -> None:
+        for port in ports:
+            by_address = self._ports.setdefault((port.port, port.protocol), {})
+            by_address.setdefault(port.address, Counted()).add(number, count)
+
+    def note_pod(
+        self,
+        number: int,
+        member_of: Iterable[Group],
+        far: Iterable[Group],
+        count: int = 1,
+        *,
+        active: bool = True,
+    ) -> None:
+        """Pods of these groups, which avoid these, run there."""
+        for group in member_of:
+            if group.on_hostname:
+                self._present.setdefault(group, Counted()).add(number, count)
+                if active:
+                    self._members.setdefault(group, Counted()).add(number, count)
+        for group in far:
+            if group.on_hostname:
+                self._repelling.setdefault(group, Counted()).add(number, count)
+
+    def present_groups(self) -> list[Group]:
+        """Groups over the hostname that some bin has a pod of."""
+        return [group for group, counted in self._present.items() if counted.numbers]
+
+    # -- questions -----------------------------------------------------------------------------
+
+    def accepting(self, signature: Signature) -> int:
+        """The bins whose labels and taints suit."""
+        mask = self._accept.get(signature)
+        if mask is None:
+            mask = 0
+            for shape, bins in self._shape_masks.items():
+                if self._looks[shape].accepts(signature):
+                    mask |= bins
+            self._accept[signature] = mask
+        return mask
+
+    def taking(self, one: PodClass) -> int:
+        """The bins that may take a pod of the class; where resources are short is found by ``room``."""
+        mask = self.alive & self.accepting(one.demand.signature)
+        for index, amount in one.wants:
+            mask &= self._fit[index].having(amount)
+        if not mask:
+            return 0
+        for port in one.demand.ports:
+            mask &= ~self._taken(port)
+        rules = one.rules
+        if one.member_of:
+            for group, repelling in self._repelling.items():
+                if group in one.member_of:
+                    mask &= ~repelling.having(1)
+        for group in rules.far:
+            if group.on_hostname and (present := self._present.get(group)) is not None:
+                mask &= ~present.having(1)
+        for spread in rules.spreads:
+            members = self._members.get(spread.group)
+            if spread.group.on_hostname and members is not None:
+                mask &= ~members.having(spread.skew + 1 - (spread.group in one.member_of))
+        for group in rules.near:
+            if group.on_hostname:
+                mask &= self._near(group, one)
+        return mask
+
+    def _near(self, group: Group, one: PodClass) -> int:
+        present = self._present.get(group)
+        there = present.having(1) if present is not None else 0
+        # The first pod of a group that asks for itself may go anywhere; the others follow it.
+        return there if there or group not in one.member_of else -1
+
+    def room(self, number: int, one: PodClass, most: int) -> int:
+        """How many pods of the class such a bin takes, ``most`` at the most."""
+        most = how_many(self.free[number], one.wants, most)
+        if not most:
+            return 0
+        if one.demand.ports:
+            most = 1
+        for group in one.rules.far:
+            if group.on_hostname and group in one.member_of:
+                most = 1
+        for spread in one.rules.spreads:
+            if spread.group.on_hostname and spread.group in one.member_of:
+                members = self._members.get(spread.group)
+                there = members.numbers.get(number, 0) if members is not None else 0
+                most = min(most, spread.skew - there)
+        return max(most, 0)
+
+    def _taken(self, port: HostPort) -> int:
+        by_address = self._ports.get((port.port, port.protocol))
+        if by_address is None:
+            return 0
+        mask = 0
+        for address, counted in by_address.items():
+            if address == port.address or address in _ANY or port.address in _ANY:
+                mask |= counted.having(1)
+        return mask
+
+    # -- do and undo -----------------------------------------------------------------------------
+
+    def put(self, number: int, one: PodClass, count: int) -> None:
+        self._log.append((number, one, count))
+        self._shift(number, one, count)
+
+    def mark(self) -> int:
+        return len(self._log)
+
+    def undo(self, mark: int) -> None:
+        """Take back every ``put`` since the mark."""
+        while len(self._log) > mark:
+            number, one, count = self._log.pop()
+            self._shift(number, one, -count)
+
+    def _shift(self, number: int, one: PodClass, count: int) -> None:
+        free, bit = self.free[number], 1 << number
+        for index, amount in one.wants:
+            old = free[index]
+            free[index] = new = old - amount * count
+            self._fit[index].change(bit, old, new)
+        if one.demand.ports:
+            self.note_ports(number, one.demand.ports, count)
+        if one.member_of or one.repels:
+            self.note_pod(number, one.member_of, one.repels, count)
+
+    def state(self) -> Mapping[str, object]:
+        """Everything that ``put`` changes, for comparisons."""
+        return {
+            "free": [list(row) for row in self.free],
+            "fit": [list(levels.masks) for levels in self._fit],
+            "ports": {
+                (key, address): dict(counted.numbers)
+                for key, by_address in self._ports.items()
+                for address, counted in by_address.items()
+                if counted.numbers
+            },
+            "groups": [
+                {
+                    group: (dict(c.numbers), [m for m in c.at_least if m])
+                    for group, c in table.items()
+                    if c.numbers
+                }
+                for table in (self._members, self._present, self._repelling)
+            ],
+        }

@@ -1,0 +1,371 @@
+"""Which domain each pod goes to, decided before nodes are planned.
+
+Pods of a class that is spread, or must be near to or far from others over a zone or any other node
+label, are dealt to the values of that label in which a new node can be had; the rest of planning
+then only sees a requirement more. So are pods that merely belong to a group that others are spread
+by: each domain gets its share of all of them, and the owners stay within their skew in whichever
+order pods are bound.
+
+- The domain with the fewest pods of the groups gets the next ones, one that is to be avoided last;
+- pods with fewer domains to choose from are dealt first; those that must be near to others after
+  these; the first pods of a group that asks for itself choose the domain that most of them can use;
+- pods that only have to keep off some values are not pinned to one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Final
+
+import msgspec
+
+from tenure.model.api.names import CAPACITY_TYPE, ZONE
+from tenure.model.matching.requirements import Requirement
+from tenure.packing.demand.classes import PodClass, Signature, Wants
+from tenure.packing.demand.queue import Waiting
+from tenure.packing.demand.requests import HostPort
+from tenure.packing.demand.terms import Group, Rules
+from tenure.packing.index.domains import NO_END, Domains
+from tenure.packing.offers.catalogue import Catalogue, Narrowing
+from tenure.packing.opening.levelling import levelled
+from tenure.packing.opening.lots import Lot
+
+Pins = tuple[tuple[str, str], ...]
+#: Combinations of values of several keys that are looked at, for one class.
+COMBINATIONS_MAX: Final = 256
+
+
+class LeftOver(msgspec.Struct, frozen=True):
+    """Pods that no domain may take."""
+
+    one: PodClass
+    uids: tuple[str, ...]
+    #: The key, and how many pods of the group each of its domains has.
+    key: str
+    counts: Mapping[str, int]
+
+
+class Dealt(msgspec.Struct):
+    lots: list[Lot] = []
+    left_over: list[LeftOver] = []
+
+
+class Dealer:
+    """One round of dealing."""
+
+    def __init__(
+        self, domains: Domains, catalogues: Sequence[Catalogue], avoid: Collection[str] = ()
+    ) -> None:
+        self._domains, self._catalogues, self._avoid = domains, catalogues, avoid
+        self._entrances: dict[tuple[Signature, Pins], list[tuple[Catalogue, Narrowing]]] = {}
+        self._narrowed: dict[tuple[Signature, Pins, Pins], Signature] = {}
+        self._options: dict[tuple[Signature, tuple[str, ...]], list[Pins]] = {}
+        self._fitting: dict[tuple[object, ...], list[Pins]] = {}
+        self._holds: dict[tuple[Wants, tuple[HostPort, ...]], dict[int, int]] = {}
+        self._load: dict[Pins, int] = {}
+        #: For each group that asks for itself: how many waiting pods each of its domains would suit.
+        self._suits: dict[Group, dict[Pins, int]] = {}
+
+    def deal(self, queue: Iterable[Waiting], caps: Mapping[int, int]) -> Dealt:
+        """Lots of all that wait. ``caps``: by position, the most pods that are dealt."""
+        dealt = Dealt()
+        queue = list(queue)
+        asked = {g for w in queue for g in w.one.rules.groups() if not g.on_hostname}
+        keyed: dict[tuple[Rules, frozenset[Group]], tuple[str, ...]] = {}
+        todo: list[tuple[tuple[bool, int, int], Waiting, tuple[str, ...], list[Pins]]] = []
+        for position, waiting in enumerate(queue):
+            one = waiting.one
+            ordered = keyed.get((one.rules, one.member_of))
+            if ordered is None:
+                keys = {group.key for group in one.rules.groups() if not group.on_hostname}
+                keys |= {group.key for group in one.member_of if group in asked}
+                ordered = keyed[one.rules, one.member_of] = tuple(sorted(keys))
+            if not ordered:
+                dealt.lots.append(self._lot(one, waiting.take(waiting.left), ()))
+                continue
+            options = self.options(one, ordered)
+            near = any(not group.on_hostname for group in one.rules.near)
+            todo.append(((near, len(options), position), waiting, ordered, options))
+            if near:
+                self._note_suited(waiting, options)
+        todo.sort(key=lambda each: each[0])
+        for (_, _, position), waiting, keys_, options in self._until_stuck(todo):
+            most = caps.get(position, NO_END)
+            self._deal(dealt, waiting, keys_, options, most)
+        for _, waiting, keys_, _ in todo:
+            if waiting.left:
+                dealt.left_over.append(self._left_over(waiting, keys_))
+        return dealt
+
+    def _until_stuck(self, todo: list) -> Iterator:  # type: ignore[type-arg]
+        """Each of them; those that must be near to others again, as long as that helps."""
+        yield from todo
+        left = -1
+        later = [each for each in todo if each[0][0]]
+        while left != (left := sum(each[1].left for each in later)) and left:
+            yield from (each for each in later if each[1].left)
+
+    # -- what can be had ---------------------------------------------------------------------------
+
+    def options(self, one: PodClass, keys: tuple[str, ...]) -> list[Pins]:
+        """Values of these keys that a new node for the class could have."""
+        signature = one.demand.signature
+        size = signature, keys, one.wants, one.demand.ports
+        fitting = self._fitting.get(size)
+        if fitting is None:
+            found = self._options.get((signature, keys))
+            if found is None:
+                found = self._options[signature, keys] = list(self._combinations(signature, keys))
+            fitting = self._fitting[size] = [pins for pins in found if self._fits(one, pins)]
+        return fitting
+
+    def _combinations(self, signature: Signature, keys: tuple[str, ...]) -> Iterator[Pins]:
+        seen: set[Pins] = set()
+        for catalogue, narrowing in self._entering(signature, ()):
+            values = [sorted(values_of(catalogue, narrowing, key)) for key in keys]
+            for number, combination in enumerate(product(*values)):
+                pins = tuple(zip(keys, combination, strict=True))
+                if number >= COMBINATIONS_MAX:
+                    break
+                if pins not in seen and self._entering(signature, pins):
+                    seen.add(pins)
+        yield from sorted(seen)
+
+    def _entering(self, signature: Signature, pins: Pins) -> list[tuple[Catalogue, Narrowing]]:
+        found = self._entrances.get((signature, pins))
+        if found is None:
+            pinned = self.pinned(signature, pins)
+            found = self._entrances[signature, pins] = [
+                (catalogue, narrowing)
+                for catalogue in self._catalogues
+                for wanted in pinned.alternatives
+                if (narrowing := catalogue.entrance(pinned, wanted)) is not None and narrowing.sold
+            ]
+        return found
+
+    def _fits(self, one: PodClass, pins: Pins) -> bool:
+        """Whether some type that is sold there holds a pod of the class."""
+        holding = self._holding(one)
+        return any(
+            narrowing.sold & holding[id(catalogue)]
+            for catalogue, narrowing in self._entering(one.demand.signature, pins)
+        )
+
+    def _holding(self, one: PodClass) -> dict[int, int]:
+        """By catalogue, the types that hold a pod of the class."""
+        key = one.wants, one.demand.ports
+        found = self._holds.get(key)
+        if found is None:
+            found = self._holds[key] = {id(c): _holding(c, one) for c in self._catalogues}
+        return found
+
+    def pinned(self, signature: Signature, pins: Pins, off: Pins = ()) -> Signature:
+        """The signature with these values, and without those."""
+        if not pins and not off:
+            return signature
+        known = self._narrowed.get((signature, pins, off))
+        if known is None:
+            more = [Requirement.of(key, "In", (value,)) for key, value in pins]
+            values: dict[str, list[str]] = {}
+            for key, value in off:
+                values.setdefault(key, []).append(value)
+            more += [Requirement.of(key, "NotIn", there) for key, there in values.items()]
+            narrowed = (wanted.add(*more) for wanted in signature.alternatives)
+            possible = tuple(w for w in narrowed if not any(w[one.key].impossible for one in more))
+            known = self._narrowed[signature, pins, off] = msgspec.structs.replace(
+                signature, alternatives=possible
+            )
+        return known
+
+    # -- dealing -------------------------------------------------------------------------------------
+
+    def _lot(self, one: PodClass, uids: list[str], pins: Pins) -> Lot:
+        """Pods as a lot. Where running pods keep them off is said in its requirements."""
+        off: list[tuple[str, str]] = []
+        if self._domains.owners:
+            pinned = dict(pins)
+            for key in self._domains.keys(one):
+                if key not in pinned:
+                    allowed, _ = self._domains.allowances(one, key)
+                    off += [(key, value) for value, most in sorted(allowed.items()) if not most]
+        signature = self.pinned(one.demand.signature, pins, tuple(off))
+        return Lot(one, uids, signature, pins)
+
+    def _deal(
+        self,
+        dealt: Dealt,
+        waiting: Waiting,
+        keys: tuple[str, ...],
+        options: list[Pins],
+        most: int,
+    ) -> None:
+        one, domains = waiting.one, self._domains
+        left = min(waiting.left, most)
+        if len(keys) == 1 and left and self._level(dealt, waiting, keys[0], options, left):
+            return
+        hands: dict[Pins, list[str]] = {}
+        start = waiting.rest()
+        more = [sorted({pins[i][1] for pins in options}) for i in range(len(keys))]
+        position = 0
+        while left:
+            uid = start[position]
+            moves = domains.homes and uid in domains.homes
+            if moves:
+                domains.leave(one, uid)
+            found = self._best(one, keys, more, options, left, bool(moves))
+            if moves:
+                domains.stay(one, uid)
+            if found is None:
+                if not domains.homes:
+                    break
+                # Another one that leaves its domain may still go.
+                waiting.skip()
+                left -= 1
+                position += 1
+                continue
+            pins, count = found
+            hands.setdefault(pins, []).extend(waiting.take(count))
+            for gone in start[position : position + count] if domains.homes else ():
+                if domains.leave(one, gone):
+                    del domains.homes[gone]
+            domains.put(one, dict(pins), count=count)
+            self._load[pins] = self._load.get(pins, 0) + count
+            left -= count
+            position += count
+        dealt.lots += [self._lot(one, uids, pins) for pins, uids in hands.items()]
+
+    def _level(
+        self, dealt: Dealt, waiting: Waiting, key: str, options: Sequence[Pins], left: int
+    ) -> bool:
+        """Deal all at once, where nothing but spreads of one group decides: nearly always."""
+        one, domains = waiting.one, self._domains
+        rules = one.rules
+        groups = [group for group in one.member_of if group.key == key]
+        if domains.homes or self._avoid or len(groups) > 1:
+            return False
+        if any(not g.on_hostname for g in (*rules.near, *rules.far)):
+            return False
+        own = groups[0] if groups else None
+        if own is not None and domains.owners.get(own):
+            return False
+        counts: Mapping[str, int] = domains.present.get(own, {}) if own is not None else {}
+        more = [pins[0][1] for pins in options]
+        open_ = dict(zip(more, options, strict=True))
+        ceiling = NO_END
+        spreads = [spread for spread in rules.spreads if spread.group.key == key]
+        for spread in spreads:
+            if spread.group != own:
+                allowed = domains.rule(spread, one.demand.signature).allowances(False, more)
+                open_ = {value: pins for value, pins in open_.items() if allowed[value]}
+        for spread in spreads:
+            if spread.group == own:
+                counts = domains.rule(spread, one.demand.signature).counts
+                closed = [count for value, count in counts.items() if value not in open_]
+                closed += [0 for value in more if value not in open_ and value not in counts]
+                known = len({*counts, *more})
+                if known < spread.domains_min:
+                    ceiling = min(ceiling, spread.skew)
+                elif closed:
+                    ceiling = min(ceiling, min(closed) + spread.skew)
+        loads = self._load
+        order = sorted(
+            (counts.get(value, 0), loads.get(pins, 0), pins) for value, pins in open_.items()
+        )
+        gets = levelled([count for count, _, _ in order], left, ceiling)
+        for (_, load, pins), count in zip(order, gets, strict=True):
+            if count:
+                dealt.lots.append(self._lot(one, waiting.take(count), pins))
+                domains.put(one, dict(pins), count=count)
+                loads[pins] = load + count
+        return True
+
+    def _best(
+        self,
+        one: PodClass,
+        keys: Sequence[str],
+        more: Sequence[Collection[str]],
+        options: Sequence[Pins],
+        left: int,
+        alone: bool,
+    ) -> tuple[Pins, int] | None:
+        """Where the next pods go, and how many."""
+        bounds = [self._domains.allowances(one, k, m) for k, m in zip(keys, more, strict=True)]
+        loads = self._loads(one)
+        first_of = [g for g in one.rules.near if g in one.member_of and not self._anywhere(g)]
+        found: list[tuple[bool, int, int, int, Pins, int]] = []
+        fuller: list[int] = []
+        for pins in options:
+            limit = left
+            for (_, value), (allowed, closed) in zip(pins, bounds, strict=True):
+                limit = min(limit, allowed.get(value, 0 if closed else NO_END))
+            values = dict(pins)
+            here = sum(counts.get(values.get(key, ""), 0) for key, counts in loads)
+            fuller.append(here)
+            if limit <= 0:
+                continue
+            avoided = any(value in self._avoid for _, value in pins)
+            suits = -sum(self._suits.get(g, {}).get(pins, 0) for g in first_of) if first_of else 0
+            found.append((avoided, suits, here, self._load.get(pins, 0), pins, limit))
+        if not found:
+            return None
+        found.sort()
+        avoided, suits, here, _, pins, limit = found[0]
+        if alone or first_of:
+            return pins, 1
+        # As many as make it equal to the next, or an equal share for all that are the same.
+        alike = [other for other in found if other[:3] == (avoided, suits, here)]
+        higher = min((other for other in fuller if other > here), default=None)
+        share = -(-left // len(alike))
+        if higher is not None:
+            share = min(share, higher - here)
+        return pins, max(1, min(limit, share))
+
+    def _loads(self, one: PodClass) -> list[tuple[str, Mapping[str, int]]]:
+        """By key, how many pods of each group the class belongs to are where, as it counts them."""
+        counted = {
+            spread.group: self._domains.rule(spread, one.demand.signature).counts
+            for spread in one.rules.spreads
+        }
+        found: list[tuple[str, Mapping[str, int]]] = []
+        for group in one.member_of:
+            if not group.on_hostname:
+                counts = counted.get(group)
+                found.append((group.key, counts or self._domains.present.get(group, {})))
+        return found
+
+    def _anywhere(self, group: Group) -> bool:
+        return any(count > 0 for count in self._domains.present.get(group, {}).values())
+
+    def _note_suited(self, waiting: Waiting, options: Iterable[Pins]) -> None:
+        for group in waiting.one.rules.near:
+            suits = self._suits.setdefault(group, {})
+            for pins in options:
+                suits[pins] = suits.get(pins, 0) + waiting.left
+
+    def _left_over(self, waiting: Waiting, keys: Sequence[str]) -> LeftOver:
+        one = waiting.one
+        for spread in one.rules.spreads:
+            if spread.group.key in keys:
+                counts = self._domains.rule(spread, one.demand.signature).counts
+                return LeftOver(one, tuple(waiting.rest()), spread.group.key, dict(counts))
+        return LeftOver(one, tuple(waiting.rest()), keys[0], {})
+
+
+def values_of(catalogue: Catalogue, narrowing: Narrowing, key: str) -> set[str]:
+    """What nodes of the pool may have as the label's value, as far as that can be listed."""
+    if key in (ZONE, CAPACITY_TYPE):
+        return {place[0 if key == ZONE else 1] for place in narrowing.places}
+    wanted = narrowing.requirements.allowed(key)
+    known = catalogue.values_of(key)
+    values = known if known is not None else ()
+    if not wanted.complement:
+        return {v for v in wanted.listed if known is None or v in known} or set(wanted.listed)
+    return {value for value in values if wanted.has(value)}
+
+
+def _holding(catalogue: Catalogue, one: PodClass) -> int:
+    used = [0] * len(catalogue.units.names)
+    for index, amount in one.wants:
+        used[index] = amount
+    return catalogue.holding(used) & catalogue.clear_of(one.demand.ports)

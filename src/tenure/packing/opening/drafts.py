@@ -1,0 +1,81 @@
+"""A claim while pods are put onto it: what it holds, and every offer that holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from tenure.model.matching.requirements import Requirements
+from tenure.packing.demand.requests import HostPort
+from tenure.packing.offers.catalogue import Catalogue, Narrowing, Offer
+from tenure.packing.offers.limits import Budget, Charge
+from tenure.packing.opening.lots import Lot
+
+#: The most instance types that a claim lists, as in Karpenter: API objects have a size.
+TYPES_MAX: Final = 600
+
+
+class Draft(msgspec.Struct):
+    """A claim that pods are being put onto."""
+
+    catalogue: Catalogue
+    narrowing: Narrowing
+    #: In the catalogue's units; pods only.
+    used: list[int]
+    parts: list[tuple[Lot, int]] = []
+    uids: list[str] = []
+    #: The offers that hold all of it, cheapest first; the first is the one planned for.
+    listing: tuple[Offer, ...] = ()
+    charge: Charge = {}
+
+    @property
+    def price(self) -> int:
+        return self.listing[0].price
+
+    @property
+    def ports(self) -> tuple[HostPort, ...]:
+        return tuple(port for lot, _ in self.parts for port in lot.one.demand.ports)
+
+
+def used_by(parts: Iterable[tuple[Lot, int]], resources: int) -> list[int]:
+    used = [0] * resources
+    for lot, count in parts:
+        for index, amount in lot.wants:
+            used[index] += amount * count
+    return used
+
+
+def listing_of(draft: Draft, budget: Budget) -> tuple[Offer, ...]:
+    """What the claim would list; empty when nothing holds it or too little variety is left."""
+    catalogue, narrowing = draft.catalogue, draft.narrowing
+    types = catalogue.holding(draft.used) & narrowing.types
+    if any(lot.ports for lot, _ in draft.parts):
+        types &= catalogue.clear_of(draft.ports)
+    if budget.limited:
+        types &= budget.affordable()
+    offers = catalogue.listing(narrowing, types)
+    if offers and budget.limited and not narrowing.varied:
+        planned = offers[0].type
+        types = sum(1 << o.type for o in offers if budget.no_larger(o.type, planned))
+        offers = catalogue.listing(narrowing, types)
+    if len(offers) > TYPES_MAX:
+        offers = offers[:TYPES_MAX]
+    if narrowing.varied and shortfall(catalogue, narrowing.requirements, offers):
+        return ()
+    return offers
+
+
+def shortfall(
+    catalogue: Catalogue, requirements: Requirements, offers: Iterable[Offer]
+) -> tuple[str, int, int] | None:
+    """How the listed types fall short of ``minValues``, if they do: key, wanted, found."""
+    types = [catalogue.types[offer.type].requirements for offer in offers]
+    for key, requirement in sorted(requirements.items()):
+        if requirement.min_values is None:
+            continue
+        values = {v for theirs in types for v in theirs.allowed(key).listed if requirement.has(v)}
+        if len(values) < requirement.min_values:
+            return key, requirement.min_values, len(values)
+    return None

@@ -1,0 +1,264 @@
+"""The pods that wait for a new node, as lots: pods of one class that go to the same domains.
+
+Lots are bits, the more a pod is worth the higher. What fits into a bin is then the AND of a few
+prefix masks, one per resource, and the largest that fits is the highest bit. What a pod on the bin
+excludes beside it (host ports, spread and anti-affinity over the hostname) is a mask as well.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from tenure.packing.demand.classes import PodClass, Signature, Units
+from tenure.packing.demand.requests import ports_conflict
+from tenure.packing.demand.terms import Group, Rules
+from tenure.packing.index.levels import bits
+
+NO_END: Final = 1 << 40
+#: Bitsets per resource. Between two of them, what is too large by a little is found by dividing.
+LEVELS_MAX: Final = 1024
+
+
+class Marks(NamedTuple):
+    """What a lot's pods mean to others on a node: indexes of groups over the hostname."""
+
+    #: They belong to, avoid, must be near to these.
+    members: tuple[int, ...]
+    far: tuple[int, ...]
+    near: tuple[int, ...]
+    #: Those that they avoid by a requirement: they may not join them either.
+    repels: tuple[int, ...]
+    #: (group, at most so many pods of it on the node).
+    caps: tuple[tuple[int, int], ...]
+    #: By what pods may not share a node: (reason, so many may).
+    forced: tuple[tuple[object, int], ...]
+
+
+class Lot:
+    """Pods of one class that go to the same domains."""
+
+    __slots__ = (
+        "bit",
+        "caps",
+        "far",
+        "forced",
+        "left",
+        "members",
+        "most",
+        "near",
+        "number",
+        "one",
+        "pins",
+        "plain",
+        "ports",
+        "repels",
+        "signature",
+        "uids",
+        "wants",
+        "worth",
+    )
+
+    def __init__(
+        self,
+        one: PodClass,
+        uids: list[str],
+        signature: Signature,
+        pins: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        self.one = one
+        self.uids = uids
+        #: The class's signature, narrowed to its domains.
+        self.signature = signature
+        self.pins = pins
+        self.wants = one.wants
+        self.left = len(uids)
+        self.worth = 0.0
+        self.number = 0
+        self.bit = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """What only holds among the lots of one round."""
+        self.ports = 0
+        #: See ``Marks``.
+        self.members: tuple[int, ...] = ()
+        self.far: tuple[int, ...] = ()
+        self.near: tuple[int, ...] = ()
+        self.repels: tuple[int, ...] = ()
+        self.caps: tuple[tuple[int, int], ...] = ()
+        self.forced: tuple[tuple[object, int], ...] = ()
+        #: Pods of the lot on one node, at most.
+        self.most = NO_END
+        #: Nothing but resources and requirements decides.
+        self.plain = True
+
+    def set(self, marks: Marks) -> None:
+        self.members, self.far, self.near, self.repels, self.caps, forced = marks
+        if forced:
+            self.forced += forced
+            self.most = min(self.most, *(most for _, most in forced))
+        if self.members or self.far or self.near or self.caps:
+            self.plain = False
+
+    def take(self, count: int) -> list[str]:
+        start = len(self.uids) - self.left
+        self.left -= count
+        return self.uids[start : start + count]
+
+    def rest(self) -> list[str]:
+        return self.uids[len(self.uids) - self.left :]
+
+
+class Lots:
+    """All lots of a round, ready to be asked. ``worth`` of each lot is set before."""
+
+    def __init__(self, lots: Iterable[Lot], units: Units) -> None:
+        # Of one size, those with most pods first: their fillings can be repeated most often.
+        ordered = sorted(enumerate(lots), key=lambda each: (each[1].worth, each[1].left, -each[0]))
+        self.all: Final = [lot for _, lot in ordered]
+        for number, lot in enumerate(self.all):
+            lot.number, lot.bit = number, 1 << number
+            lot.forget()
+        self.alive = bits([lot.number for lot in self.all if lot.left])
+        self.apart = bits([lot.number for lot in self.all if lot.one.apart])
+        self._columns = [
+            self._prefixes([_wanted(lot, column) for lot in self.all])
+            for column in range(len(units.names))
+        ]
+        self.by_signature: Final[dict[Signature, int]] = {}
+        numbers: dict[Signature, list[int]] = {}
+        for lot in self.all:
+            numbers.setdefault(lot.signature, []).append(lot.number)
+        for signature, of_it in numbers.items():
+            self.by_signature[signature] = bits(of_it)
+        self._ratios: dict[tuple[int, int], tuple[int, int]] = {}
+        self._mark_ports()
+        self._mark_groups()
+
+    def _prefixes(self, wanted: Sequence[int]) -> tuple[list[int], list[int]]:
+        distinct = sorted(set(wanted))
+        step = -(-len(distinct) // LEVELS_MAX) or 1
+        # The upper end of each level: what fits is among it.
+        amounts = [
+            distinct[min(i + step, len(distinct)) - 1] for i in range(0, len(distinct), step)
+        ]
+        masks: list[int] = []
+        by_level: list[list[int]] = [[] for _ in amounts]
+        for number, amount in enumerate(wanted):
+            by_level[bisect_right(amounts, amount - 1)].append(number)
+        below = 0
+        for numbers in by_level:
+            below |= bits(numbers)
+            masks.append(below)
+        starts = [distinct[i] for i in range(0, len(distinct), step)]
+        return starts, masks
+
+    def fitting(self, free: Sequence[int], mask: int) -> int:
+        """Those of the lots of which a pod fits, and perhaps some that are a little too large."""
+        mask &= self.alive
+        for (starts, masks), there in zip(self._columns, free, strict=True):
+            level = bisect_right(starts, there)
+            if not level:
+                return 0
+            mask &= masks[level - 1]
+        return mask
+
+    def wanting_more(self, first: int, second: int, room: Sequence[int], of_first: bool) -> int:
+        """The lots that want relatively more of one of two resources than such a room has of it."""
+        key = room[first], room[second]
+        masks = self._ratios.get(key)
+        if masks is None:
+            more: list[int] = []
+            less: list[int] = []
+            for lot in self.all:
+                a = _wanted(lot, first) * room[second]
+                b = _wanted(lot, second) * room[first]
+                if a > b:
+                    more.append(lot.number)
+                elif b > a:
+                    less.append(lot.number)
+            masks = self._ratios[key] = bits(more), bits(less)
+        return masks[not of_first]
+
+    # -- what may not be together ----------------------------------------------------------------
+
+    def _mark_ports(self) -> None:
+        with_ports = [lot for lot in self.all if lot.one.demand.ports]
+        for lot in with_ports:
+            lot.plain = False
+            lot.most = 1
+            lot.forced = tuple((port, 1) for port in lot.one.demand.ports)
+            for other in with_ports:
+                if ports_conflict(lot.one.demand.ports, other.one.demand.ports) is not None:
+                    lot.ports |= other.bit
+
+    def _mark_groups(self) -> None:
+        """Groups over the hostname that some lot has a rule about."""
+        index: dict[Group, int] = {}
+        for rules in dict.fromkeys(lot.one.rules for lot in self.all):
+            for group in rules.groups():
+                if group.on_hostname:
+                    index.setdefault(group, len(index))
+        self.groups = list(index)
+        self.members = [0] * len(index)
+        self.near = [0] * len(index)
+        members: list[list[int]] = [[] for _ in index]
+        marks: dict[tuple[Rules, frozenset[Group], tuple[Group, ...]], Marks] = {}
+        for lot in self.all if index else ():
+            key = lot.one.rules, lot.one.member_of, lot.one.repels
+            mark = marks.get(key)
+            if mark is None:
+                mark = marks[key] = _marks(lot.one, index)
+            lot.set(mark)
+            for number in lot.members:
+                members[number].append(lot.number)
+            for number in lot.near:
+                self.near[number] |= lot.bit
+        self.members = [bits(numbers) for numbers in members]
+        self.locked = 0
+        for mask in self.near:
+            self.locked |= mask
+        #: By group and how many pods of it are there: the lots that may not come any more.
+        #: The last one is for any larger number.
+        self.blocked = self._blocked(len(index))
+
+    def _blocked(self, groups: int) -> list[list[int]]:
+        by_count: list[dict[int, list[int]]] = [{} for _ in range(groups)]
+        for lot in self.all if groups else ():
+            for group in lot.far:
+                by_count[group].setdefault(1, []).append(lot.number)
+            for group, skew in lot.caps:
+                from_ = skew + 1 - (group in lot.members)
+                by_count[group].setdefault(from_, []).append(lot.number)
+        blocked: list[list[int]] = []
+        for counts in by_count:
+            masks = [0]
+            for count in range(1, max(counts, default=0) + 1):
+                masks.append(masks[-1] | bits(counts.get(count, [])))
+            blocked.append(masks)
+        return blocked
+
+
+def _wanted(lot: Lot, column: int) -> int:
+    for index, amount in lot.wants:
+        if index == column:
+            return amount
+    return 0
+
+
+def _marks(one: PodClass, index: dict[Group, int]) -> Marks:
+    members = tuple(sorted(index[g] for g in one.member_of if g in index))
+    far = tuple(sorted({index[g] for g in one.rules.far if g in index}))
+    caps = tuple((index[s.group], s.skew) for s in one.rules.spreads if s.group in index)
+    forced = [(group, 1) for group in far if group in members]
+    forced += [(group, skew) for group, skew in caps if group in members]
+    return Marks(
+        members=members,
+        far=far,
+        near=tuple(sorted({index[g] for g in one.rules.near if g in index})),
+        repels=tuple(sorted({index[g] for g in one.repels if g in index})),
+        caps=caps,
+        forced=tuple(forced),
+    )
