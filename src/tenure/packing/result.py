@@ -26,7 +26,7 @@ class Unplaced(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(fact for fact in self.facts if isinstance(fact, Refusal))
 
 
-class PlannedClaim(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedClaim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A node to ask the cloud for."""
 
     pool: str

@@ -22,6 +22,7 @@ from typing import Final
 import msgspec
 
 from tenure.errors import SpecError
+from tenure.model.api.meta import BEGINNING
 from tenure.model.api.pod import Pod, Toleration
 from tenure.model.matching.requirements import Requirements, pod_preferences
 from tenure.model.snapshot.derived import NOTHING_KEPT, Derivation, Derived
@@ -39,7 +40,7 @@ from tenure.packing.demand.terms import FREE, Group, Rules, Wish, rules_of, wish
 Wants = tuple[tuple[int, int], ...]
 
 
-class Signature(msgspec.Struct, frozen=True, cache_hash=True):
+class Signature(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """What a pod asks of a node's labels and taints. Volumes will narrow the alternatives."""
 
     alternatives: tuple[Requirements, ...] = (Requirements(),)
@@ -48,7 +49,7 @@ class Signature(msgspec.Struct, frozen=True, cache_hash=True):
     soft_taints: bool = False
 
 
-class Demand(msgspec.Struct, frozen=True, cache_hash=True):
+class Demand(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """What a pod's spec asks of a node. Attachable volumes will be requests like any other."""
 
     requests: tuple[tuple[str, int], ...]
@@ -70,7 +71,7 @@ class Demand(msgspec.Struct, frozen=True, cache_hash=True):
         return self.signature.tolerations
 
 
-class Asked(msgspec.Struct, frozen=True, cache_hash=True):
+class Asked(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """All that packing reads of one pod."""
 
     demand: Demand
@@ -81,7 +82,7 @@ class Asked(msgspec.Struct, frozen=True, cache_hash=True):
     wishes: tuple[Wish, ...] = ()
 
 
-class PodClass(msgspec.Struct, frozen=True):
+class PodClass(msgspec.Struct, frozen=True, gc=False):
     """Pods that nothing tells apart, in the order in which they are served."""
 
     demand: Demand
@@ -145,11 +146,12 @@ def read_pods(
 ) -> tuple[dict[Asked, list[Pod]], dict[str, str]]:
     """The pods by what is asked for; and by UID, why others cannot be read."""
     reader = _Reader(derived)
+    read = reader.of if len(derived) else reader.read
     found: dict[Asked, list[Pod]] = {}
     unreadable: dict[str, str] = {}
     for pod in pods:
         try:
-            asked = reader.of(pod)
+            asked = read(pod)
         except SpecError as error:
             unreadable[pod.uid] = str(error)
             continue
@@ -176,7 +178,7 @@ def sort_pods(
     """
     members: dict[tuple[Demand, Rules, frozenset[Group], int, tuple[Wish, ...]], list[Pod]] = {}
     for one, pods in asked.items():
-        member_of = groups.of(one.namespace, dict(one.labels))
+        member_of = groups.of(one.namespace, one.labels)
         wishes = one.wishes if with_wishes else ()
         key = one.demand, _modelled(one.rules, groups), member_of, one.priority, wishes
         members.setdefault(key, []).extend(pods)
@@ -188,10 +190,13 @@ def sort_pods(
     units = Units(names, tuple(amounts[name] for name in names))
     known = frozenset(names)
     classes: list[PodClass] = []
+    known_wants: dict[tuple[tuple[str, int], ...], Wants] = {}
     for (written, rules, member_of, priority, wishes), same in members.items():
         demand, missing = _without_missing(written, known)
-        oldest_first = tuple(sorted(same, key=_age))
-        wants = units.wants(demand.resources)
+        oldest_first = tuple(sorted(same, key=_age)) if len(same) > 1 else tuple(same)
+        wants = known_wants.get(demand.requests)
+        if wants is None:
+            wants = known_wants[demand.requests] = units.wants(demand.resources)
         classes.append(
             PodClass(
                 demand, rules, wants, oldest_first, member_of, rules.far, priority, wishes, missing
@@ -254,7 +259,8 @@ def service_order(one: PodClass) -> tuple[int, int, int, datetime, str]:
 
 
 def _age(pod: Pod) -> tuple[datetime, str]:
-    return pod.created_at, pod.uid
+    metadata = pod.metadata
+    return metadata.creation_timestamp or BEGINNING, metadata.uid
 
 
 class _Reader:
@@ -265,7 +271,6 @@ class _Reader:
 
     def __init__(self, derived: Derived) -> None:
         self._derived = derived
-        self._keeps = len(derived) > 0
         self._by_bytes: dict[tuple[bytes, bytes, str], Asked] = {}
         self._known: dict[Asked, Asked] = {}
         self._signatures: dict[Signature, Signature] = {}
@@ -274,17 +279,16 @@ class _Reader:
         self._encode = msgspec.msgpack.Encoder().encode
 
     def of(self, pod: Pod) -> Asked:
-        if not self._keeps:
-            return self._read(pod)
+        """As it was kept, or as it is read."""
         kept = self._derived.known(_ASKED, pod)
-        asked = kept if kept is not None else self._read(pod)
+        asked = kept if kept is not None else self.read(pod)
         # One object per distinct value: later look-ups then compare by identity.
         asked = self._known.setdefault(asked, asked)
         if asked is not kept:
             self._derived.keep(_ASKED, pod, asked)
         return asked
 
-    def _read(self, pod: Pod) -> Asked:
+    def read(self, pod: Pod) -> Asked:
         metadata = pod.metadata
         key = self._encode(pod.spec), self._encode(metadata.labels), metadata.namespace
         asked = self._by_bytes.get(key)

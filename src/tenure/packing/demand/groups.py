@@ -53,13 +53,14 @@ class Groups:
         """Whether labels of namespaces would have to be known."""
         return group.needs_namespaces and not self._known
 
-    def of(self, namespace: str, labels: Labels) -> frozenset[Group]:
+    def of(self, namespace: str, items: frozenset[tuple[str, str]]) -> frozenset[Group]:
         """The groups that a pod with these labels belongs to."""
         if not self._all:
             return NO_GROUPS
-        key = namespace, frozenset(labels.items())
+        key = namespace, items
         known = self._memberships.get(key)
         if known is None:
+            labels = dict(items)
             found = [g for g in self._others if self._has(g, namespace, labels)]
             for label in labels.items():
                 about = self._by_label.get(label, ())

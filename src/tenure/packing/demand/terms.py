@@ -28,7 +28,7 @@ from tenure.model.matching.requirements import Requirement, Requirements
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 
 
-class Group(msgspec.Struct, frozen=True, cache_hash=True):
+class Group(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """The pods that a constraint is about, and the node label whose values are its domains."""
 
     key: str
@@ -49,7 +49,7 @@ class Group(msgspec.Struct, frozen=True, cache_hash=True):
         )
 
 
-class Spread(msgspec.Struct, frozen=True, cache_hash=True):
+class Spread(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """At most ``skew`` more pods of the group in the pod's domain than in the emptiest one."""
 
     group: Group
@@ -61,7 +61,7 @@ class Spread(msgspec.Struct, frozen=True, cache_hash=True):
     honor_taints: bool = False
 
 
-class Rules(msgspec.Struct, frozen=True, cache_hash=True):
+class Rules(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """What must hold for a pod."""
 
     spreads: tuple[Spread, ...] = ()
@@ -79,7 +79,7 @@ class Rules(msgspec.Struct, frozen=True, cache_hash=True):
             yield spread.group
 
 
-class Wish(msgspec.Struct, frozen=True, cache_hash=True):
+class Wish(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """A preference, kept while it can be: exactly one of these, or none for soft taints."""
 
     near: Group | None = None

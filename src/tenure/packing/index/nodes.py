@@ -115,7 +115,7 @@ class Nodes:
         moving: frozenset[str],
     ) -> None:
         for pod in node.pods:
-            member_of = self._groups.of(pod.namespace, pod.labels)
+            member_of = self._groups.of(pod.namespace, frozenset(pod.labels.items()))
             far = _far(pod) if pod.spec.affinity is not None else ()
             if not member_of and not far:
                 continue

@@ -17,7 +17,7 @@ from tenure.packing.opening.lots import Lot
 TYPES_MAX: Final = 600
 
 
-class Draft(msgspec.Struct):
+class Draft(msgspec.Struct, gc=False):
     """A claim that pods are being put onto."""
 
     catalogue: Catalogue

@@ -205,7 +205,8 @@ class Filler:
     def _fill_up(self, state: BinState, offer: Offer, worth_max: float, prefer: int) -> None:
         lots, free, every = self._lots, state.free, self._lots.all
         room = self._available[offer.type]
-        pair, fitting = self._pair, lots.fitting
+        pair, fitting, join = self._pair, lots.fitting, self.joiner.join
+        same: Signature | None = None
         used: dict[int, int] = {}
         for lot, count in state.parts:
             used[lot.number] = used.get(lot.number, 0) + count
@@ -232,11 +233,14 @@ class Filler:
                 continue
             if count > 1 and chosen:
                 count = min(count, self._turn(lot, lean, room))
-            joined = self.joiner.join(state.narrowing, lot.signature, offer)
-            if joined is None:
-                state.mask &= ~lots.by_signature[lot.signature]
-                continue
-            state.narrowing = joined
+            signature = lot.signature
+            if signature is not same:
+                joined = join(state.narrowing, signature, offer)
+                if joined is None:
+                    state.mask &= ~lots.by_signature[signature]
+                    continue
+                # Once joined, more of the same change nothing.
+                same, state.narrowing = signature, joined
             state.put(lot, count)
             used[number] = taken + count
             if taken + count >= lot.left:

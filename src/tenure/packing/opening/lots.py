@@ -123,10 +123,9 @@ class Lots:
             lot.forget()
         self.alive = bits([lot.number for lot in self.all if lot.left])
         self.apart = bits([lot.number for lot in self.all if lot.one.apart])
-        self._columns = [
-            self._prefixes([_wanted(lot, column) for lot in self.all])
-            for column in range(len(units.names))
-        ]
+        #: By resource, what a pod of each lot wants.
+        self._wanted = _columns(self.all, len(units.names))
+        self._columns = [self._prefixes(wanted) for wanted in self._wanted]
         self.by_signature: Final[dict[Signature, int]] = {}
         numbers: dict[Signature, list[int]] = {}
         for lot in self.all:
@@ -170,15 +169,13 @@ class Lots:
         key = room[first], room[second]
         masks = self._ratios.get(key)
         if masks is None:
-            more: list[int] = []
-            less: list[int] = []
-            for lot in self.all:
-                a = _wanted(lot, first) * room[second]
-                b = _wanted(lot, second) * room[first]
-                if a > b:
-                    more.append(lot.number)
-                elif b > a:
-                    less.append(lot.number)
+            a, b = room[second], room[first]
+            leans = [
+                one * a - other * b
+                for one, other in zip(self._wanted[first], self._wanted[second], strict=True)
+            ]
+            more = [number for number, lean in enumerate(leans) if lean > 0]
+            less = [number for number, lean in enumerate(leans) if lean < 0]
             masks = self._ratios[key] = bits(more), bits(less)
         return masks[not of_first]
 
@@ -241,11 +238,12 @@ class Lots:
         return blocked
 
 
-def _wanted(lot: Lot, column: int) -> int:
-    for index, amount in lot.wants:
-        if index == column:
-            return amount
-    return 0
+def _columns(lots: Sequence[Lot], resources: int) -> list[list[int]]:
+    columns = [[0] * len(lots) for _ in range(resources)]
+    for lot in lots:
+        for index, amount in lot.wants:
+            columns[index][lot.number] = amount
+    return columns
 
 
 def _marks(one: PodClass, index: dict[Group, int]) -> Marks:
