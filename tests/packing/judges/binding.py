@@ -9,6 +9,7 @@ are left when nothing moves any more would stay pending.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from functools import lru_cache
 
 import msgspec
@@ -144,7 +145,30 @@ class Scheduler:
                     self._bind(place, pod)
 
     def left_pending(self) -> list[str]:
-        left = sorted(self._left, key=self._order())
+        """What no order of binding gets bound; two orders are tried."""
+        start = deepcopy((self._counts, self._present, self._owners, self._totals))
+        found = self._pending(self._order())
+        if found:
+            self._counts, self._present, self._owners, self._totals = start
+            found = self._pending(self._ranks())
+        return found
+
+    def _ranks(self) -> Callable[[tuple[Place, Pod]], tuple[int, str]]:
+        """The first of each group in each domain, then the second ones, and so on."""
+        seen: dict[tuple[Term, str | None], int] = {}
+        ranks: dict[str, int] = {}
+        for place, pod in sorted(self._left, key=lambda each: each[1].uid):
+            rank = 0
+            for term in self._about(pod):
+                if term.kind == "spread":
+                    key = term, place.domain(term.key)
+                    seen[key] = seen.get(key, 0) + 1
+                    rank = max(rank, seen[key])
+            ranks[pod.uid] = rank
+        return lambda each: (ranks[each[1].uid], each[1].uid)
+
+    def _pending(self, order: Callable[[tuple[Place, Pod]], tuple[object, ...]]) -> list[str]:
+        left = sorted(self._left, key=order)  # type: ignore[arg-type]  # Each order has one type.
         while left:
             rest = [(place, pod) for place, pod in left if not self._tried(place, pod)]
             if len(rest) == len(left):
