@@ -10,7 +10,7 @@ nodes first, then by name, so the first fit is the lowest bit. For each class th
 - for groups over the hostname, where a node is its own domain: ``_present`` (a pod of the group is
   there), ``_at_least`` (so many that count for a spread), ``_repelling`` (a pod there avoids it).
 
-``put`` writes a log; ``undo`` takes back everything since a mark.
+``shift`` puts pods there and takes them away again, exactly; ``nodes`` keeps the log.
 """
 
 from __future__ import annotations
@@ -87,7 +87,6 @@ class Bins:
         self._members: dict[Group, Counted] = {}
         self._present: dict[Group, Counted] = {}
         self._repelling: dict[Group, Counted] = {}
-        self._log: list[tuple[int, PodClass, int]] = []
 
     # -- what is there from the start --------------------------------------------------------
 
@@ -191,22 +190,10 @@ class Bins:
                 mask |= counted.having(1)
         return mask
 
-    # -- do and undo -----------------------------------------------------------------------------
+    # -- changes -----------------------------------------------------------------------------------
 
-    def put(self, number: int, one: PodClass, count: int) -> None:
-        self._log.append((number, one, count))
-        self._shift(number, one, count)
-
-    def mark(self) -> int:
-        return len(self._log)
-
-    def undo(self, mark: int) -> None:
-        """Take back every ``put`` since the mark."""
-        while len(self._log) > mark:
-            number, one, count = self._log.pop()
-            self._shift(number, one, -count)
-
-    def _shift(self, number: int, one: PodClass, count: int) -> None:
+    def shift(self, number: int, one: PodClass, count: int) -> None:
+        """Pods of the class come to the bin, or leave it."""
         free, bit = self.free[number], 1 << number
         for index, amount in one.wants:
             old = free[index]
@@ -218,7 +205,7 @@ class Bins:
             self.note_pod(number, one.member_of, one.repels, count)
 
     def state(self) -> Mapping[str, object]:
-        """Everything that ``put`` changes, for comparisons."""
+        """Everything that ``shift`` changes, for comparisons."""
         return {
             "free": [list(row) for row in self.free],
             "fit": [list(levels.masks) for levels in self._fit],

@@ -181,6 +181,14 @@ class Domains:
         within += [{v: n for v, n in each.items() if v in values} for each in open_]
         return _least(within), True
 
+    def state(self) -> Mapping[str, object]:
+        """Everything that changes, for comparisons."""
+        return {
+            "present": {g: {v: n for v, n in t.items() if n} for g, t in self.present.items()},
+            "owners": {g: {v: n for v, n in t.items() if n} for g, t in self.owners.items()},
+            "rules": {key: dict(rule.counts) for key, rule in self._rules.items()},
+        }
+
     def _values(self, key: str) -> set[str]:
         return {value for value, _ in self._nodes.get(key, ())}
 

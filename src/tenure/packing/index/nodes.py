@@ -49,7 +49,9 @@ class Nodes:
         pods: Sorted,
         groups: Groups,
         daemons: Sequence[DaemonPod],
+        moving: bool = True,
     ) -> None:
+        """``moving``: pods that are on a node already count there until it is their turn."""
         ordered = sorted(nodes, key=lambda node: (not node.initialized, node.name))
         self._groups = groups
         signatures = {one.demand.signature for one in pods.classes}
@@ -78,7 +80,8 @@ class Nodes:
         self._values: list[dict[str, str]] = [{} for _ in self._open]
         self._masks: dict[str, dict[str, int]] = {}
         self._number = {node.name: number for number, node in enumerate(self._open)}
-        self._count(keyed, closed, _moving(pods, keyed))
+        self._log: list[tuple[int, PodClass, int]] = []
+        self._count(keyed, closed, _moving(pods, keyed) if moving else frozenset())
 
     def _count(
         self,
@@ -161,7 +164,7 @@ class Nodes:
             return placed
         still = sum(uid not in homes for uid in waiting.rest()) if homes else waiting.left
         moving = waiting.left - still
-        while still and (found := self._first(waiting.one, still)) is not None:
+        while still and (found := self.first(waiting.one, still)) is not None:
             still -= found[1]
             placed |= self._take(waiting, *found)
         if not moving:
@@ -172,7 +175,7 @@ class Nodes:
             # It does not count on its old node any more once it is its turn.
             uid = waiting.next
             self.domains.leave(waiting.one, uid)
-            found = self._first(waiting.one, 1)
+            found = self.first(waiting.one, 1)
             self.domains.stay(waiting.one, uid)
             if found is None:
                 waiting.skip()
@@ -189,11 +192,43 @@ class Nodes:
         for uid in uids:
             if self.domains.leave(one, uid):
                 del self.domains.homes[uid]
-        self.bins.put(number, one, len(uids))
-        if self._values[number]:
-            self.domains.put(one, self._values[number], self.bins.shapes[number], len(uids))
+        self.put(number, one, len(uids))
 
-    def _first(self, one: PodClass, most: int) -> tuple[int, int] | None:
+    def put(self, number: int, one: PodClass, count: int) -> None:
+        """Pods of the class come to a bin."""
+        self._log.append((number, one, count))
+        self._shift(number, one, count)
+
+    def take_out(self, number: int, pods: Iterable[tuple[PodClass, int]]) -> None:
+        """The bin goes, and these pods with it: nothing counts there any more."""
+        self.bins.alive &= ~(1 << number)
+        for one, count in pods:
+            self.put(number, one, -count)
+
+    def mark(self) -> int:
+        return len(self._log)
+
+    def undo(self, mark: int, back: int | None = None) -> None:
+        """Take back every ``put`` since the mark. ``back``: a bin that is there again."""
+        while len(self._log) > mark:
+            number, one, count = self._log.pop()
+            self._shift(number, one, -count)
+        if back is not None:
+            self.bins.alive |= 1 << back
+
+    def _shift(self, number: int, one: PodClass, count: int) -> None:
+        self.bins.shift(number, one, count)
+        if self._values[number]:
+            self.domains.put(one, self._values[number], self.bins.shapes[number], count)
+
+    def number(self, name: str) -> int | None:
+        """The bin of a node that takes pods."""
+        return self._number.get(name)
+
+    def name(self, number: int) -> str:
+        return self._open[number].name
+
+    def first(self, one: PodClass, most: int) -> tuple[int, int] | None:
         """The first bin that takes pods of the class, and how many."""
         mask = self.bins.taking(one)
         if not mask:

@@ -1,0 +1,107 @@
+"""What-ifs on the index: the right answer, and nothing left behind."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tenure.model.api.names import HOSTNAME, ZONE
+from tenure.packing.demand.problem import ExistingNode, Problem
+from tenure.packing.index.whatif import WhatIf
+from tenure.packing.result import Packing
+from tests.packing.build import a_node, a_pod
+from tests.packing.demand.test_topology import WEB, avoiding, spread
+from tests.packing.judges.verify import verify
+
+RULES: list[dict[str, Any]] = [{}, {}, spread(ZONE), spread(HOSTNAME, 2), avoiding(), {"port": 80}]
+
+
+@st.composite
+def fleets(draw: st.DrawFn) -> tuple[ExistingNode, ...]:
+    random = Random(draw(st.integers(0, 2**32)))
+    nodes = []
+    for number in range(draw(st.integers(2, 7))):
+        there = []
+        for place in range(random.randint(0, 4)):
+            rules = random.choice(RULES)
+            labels = WEB if rules or random.random() < 0.3 else {}
+            fields = {"cpu": random.choice(["250m", "1", "2"]), "labels": labels, **rules}
+            there.append(a_pod(f"{number}-{place}", nodeName=f"n-{number}", **fields))
+        labels = {ZONE: random.choice("abc"), HOSTNAME: f"n-{number}"}
+        nodes.append(a_node(f"n-{number}", "8", labels=labels, holding=there))
+    return tuple(nodes)
+
+
+@given(fleets())
+@settings(max_examples=60, deadline=None)
+def test_a_question_leaves_nothing_behind(nodes: tuple[ExistingNode, ...]) -> None:
+    index = WhatIf(nodes)
+    for node in nodes:
+        index.delete(node.name)  # What is looked up for the first time is kept.
+    before = index.state()
+    for node in nodes:
+        index.delete(node.name)
+        assert index.state() == before
+
+
+@given(fleets())
+@settings(max_examples=60, deadline=None)
+def test_pods_go_where_the_scheduler_would_bind_them(nodes: tuple[ExistingNode, ...]) -> None:
+    index = WhatIf(nodes)
+    for node in nodes:
+        found = index.delete(node.name)
+        if found is None:
+            continue
+        assert set(found) == {pod.uid for pod in node.pods}
+        unbound = [_unbound(pod) for pod in node.pods]
+        rest = tuple(other for other in nodes if other is not node)
+        problem = Problem(pods=tuple(unbound), nodes=rest)
+        assert verify(problem, Packing(placed=found, claims=(), unplaced={})) == []
+
+
+@given(fleets())
+@settings(max_examples=40, deadline=None)
+def test_what_is_kept_is_the_same_as_an_index_of_what_is_there_then(
+    nodes: tuple[ExistingNode, ...],
+) -> None:
+    index = WhatIf(nodes)
+    for node in nodes[: len(nodes) // 2]:
+        found = index.delete(node.name, keep=True)
+        if found is None:
+            continue
+        nodes = _after(nodes, node, found)
+    rebuilt = WhatIf(nodes)
+    for node in nodes:
+        kept, fresh = index.delete(node.name), rebuilt.delete(node.name)
+        assert (kept is None) == (fresh is None), node.name
+
+
+def _unbound(pod: Any) -> Any:
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
+
+
+def _after(
+    nodes: tuple[ExistingNode, ...], gone: ExistingNode, found: dict[str, str]
+) -> tuple[ExistingNode, ...]:
+    left = []
+    for node in nodes:
+        if node.name == gone.name:
+            continue
+        for pod in gone.pods:
+            if found[pod.uid] == node.name:
+                node = node.with_pod(pod)  # noqa: PLW2901
+        left.append(node)
+    return tuple(left)
+
+
+def test_pods_of_a_node_that_goes_fill_the_first_that_take_them() -> None:
+    pods = [a_pod(f"p{n}", "2") for n in range(3)]
+    nodes = (a_node("a", "4"), a_node("b", "4"), a_node("c", "8", holding=pods))
+    index = WhatIf(nodes)
+    assert index.delete("c") == {"p0": "a", "p1": "a", "p2": "b"}
+    assert index.delete("a", keep=True) == {}
+    assert index.delete("c") is None
