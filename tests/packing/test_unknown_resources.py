@@ -11,7 +11,7 @@ import pytest
 from tenure.model.api.pod import Pod
 from tenure.model.matching.requirements import Requirements
 from tenure.packing import pack as pack_module
-from tenure.packing.demand.classes import read_pods
+from tenure.packing.demand.asked import read_pods
 from tenure.packing.demand.problem import ExistingNode, Problem
 from tenure.packing.facts import AlternativesIgnored, LabelUndefined, Refusal, TooLarge, Why
 from tenure.packing.index import nodes as nodes_module

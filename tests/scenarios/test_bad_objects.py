@@ -18,7 +18,7 @@ from tenure.model.api.resource import (
     PODS,
     Resource,
 )
-from tenure.packing.demand import classes
+from tenure.packing.demand import asked
 from tenure.packing.demand.requests import pod_requests
 from tenure.sim.scenario.dsl import Story
 from tests.builders import (
@@ -342,7 +342,7 @@ def test_a_deployment_of_pods_that_evaluation_fails_on_stops_no_other(
             raise ValueError("poison")
         return pod_requests(pod)
 
-    monkeypatch.setattr(classes, "pod_requests", poisoned)
+    monkeypatch.setattr(asked, "pod_requests", poisoned)
     with a_running() as story:
         story.apply(a_deployment("poison", replicas=replicas))
         story.run(2 * MINUTE)

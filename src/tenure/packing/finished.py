@@ -9,7 +9,8 @@ import msgspec
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE
 from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.packing.demand.requests import Resources
-from tenure.packing.offers.catalogue import Catalogue, Offer
+from tenure.packing.offers.catalogue import Catalogue
+from tenure.packing.offers.narrowing import Offer
 from tenure.packing.opening.drafts import Draft
 from tenure.packing.result import PlannedClaim
 

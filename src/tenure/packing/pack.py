@@ -29,13 +29,8 @@ import msgspec
 from tenure.model.api.meta import controller_of
 from tenure.model.api.pod import Pod
 from tenure.model.values.quantity import add
-from tenure.packing.demand.classes import (
-    Asked,
-    PodClass,
-    least_wanted,
-    read_pods,
-    sort_pods,
-)
+from tenure.packing.demand.asked import Asked, read_pods
+from tenure.packing.demand.classes import PodClass, least_wanted, sort_pods
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import Problem
 from tenure.packing.demand.queue import Waiting

@@ -29,7 +29,8 @@ from tenure.model.api.names import NODEPOOL
 from tenure.model.api.node import Taint
 from tenure.model.matching.requirements import Clash, Requirement, Requirements
 from tenure.model.values.quantity import UNIT
-from tenure.packing.demand.classes import Demand, PodClass, how_many
+from tenure.packing.demand.asked import Demand
+from tenure.packing.demand.classes import PodClass, how_many
 from tenure.packing.demand.requests import ALTERNATIVES_MAX, ports_conflict
 from tenure.packing.facts import (
     AlternativesIgnored,
@@ -56,8 +57,9 @@ from tenure.packing.facts import (
     TooLargeTogether,
     Why,
 )
-from tenure.packing.offers.catalogue import Catalogue, Narrowing
+from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.limits import Budget
+from tenure.packing.offers.narrowing import Narrowing
 from tenure.packing.opening.drafts import shortfall
 from tenure.packing.result import Unplaced
 

@@ -168,7 +168,7 @@ class Scheduler:
         return lambda each: (ranks[each[1].uid], each[1].uid)
 
     def _pending(self, order: Callable[[tuple[Place, Pod]], tuple[object, ...]]) -> list[str]:
-        left = sorted(self._left, key=order)  # type: ignore[arg-type]  # Each order has one type.
+        left = sorted(self._left, key=order)
         while left:
             rest = [(place, pod) for place, pod in left if not self._tried(place, pod)]
             if len(rest) == len(left):

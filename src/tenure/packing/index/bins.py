@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tenure.packing.demand.classes import PodClass, Signature, how_many
+from tenure.packing.demand.asked import Signature
+from tenure.packing.demand.classes import PodClass, how_many
 from tenure.packing.demand.requests import HostPort
 from tenure.packing.demand.terms import Group
 from tenure.packing.index.levels import Levels, bits

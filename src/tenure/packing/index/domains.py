@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from tenure.packing.demand.classes import PodClass, Signature
+from tenure.packing.demand.asked import Signature
+from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.terms import Group, Spread
 from tenure.packing.index.shapes import Shape
 

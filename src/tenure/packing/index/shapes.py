@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from tenure.model.api.node import Taint
 from tenure.model.api.taints import HARD_EFFECTS, untolerated
 from tenure.model.matching.requirements import NODE_NAME, Requirement, Requirements
-from tenure.packing.demand.classes import Signature
+from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.demand.requests import Resources
 from tenure.packing.offers.catalogue import SOFT_EFFECTS

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tenure.model.api.pod import Pod
-from tenure.packing.demand.classes import PodClass, read_pods, service_order, sort_pods
+from tenure.packing.demand.asked import read_pods
+from tenure.packing.demand.classes import PodClass, service_order, sort_pods
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.index.nodes import Nodes, avoided_by_running
@@ -32,8 +33,8 @@ class WhatIf:
         running = [pod for node in nodes for pod in node.pods if _movable(pod)]
         asked, _ = read_pods(running)
         groups = Groups(namespaces)
-        for one in asked:
-            groups.add(one.rules.groups())
+        for each in asked:
+            groups.add(each.rules.groups())
         groups.add(group for group, _, _ in avoided_by_running(nodes))
         pods = sort_pods(asked, groups, with_wishes=False)
         self._nodes = Nodes(nodes, pods=pods, groups=groups, daemons=daemons, moving=False)

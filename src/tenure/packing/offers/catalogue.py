@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from tenure.model.api.names import CAPACITY_TYPE, WELL_KNOWN_LABELS, ZONE
 from tenure.model.api.node import Taint
@@ -20,50 +20,16 @@ from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import UNIT
 from tenure.model.values.same import Same
-from tenure.packing.demand.classes import Signature, Units
+from tenure.packing.demand.asked import Signature
+from tenure.packing.demand.classes import Units
 from tenure.packing.demand.problem import NODES, PoolTemplate
 from tenure.packing.demand.requests import HostPort, Resources, ports_conflict
 from tenure.packing.offers.claimable import NEW_NODE, refusal_of, said_in_claim
 from tenure.packing.offers.daemons import DaemonPod, loads_by_type, that_fit_together
+from tenure.packing.offers.narrowing import Narrowing, Offer, Place, levels
 
 #: What keeps a pod away that prefers nodes without such taints.
 SOFT_EFFECTS: Final = (*HARD_EFFECTS, "PreferNoSchedule")
-
-#: (zone, capacity type).
-Place = tuple[str, str]
-
-
-class Offer(NamedTuple):
-    """The cheapest way to buy one type; offers sort by price, then by name."""
-
-    price: int
-    #: Index into the catalogue's types, which are in the order of their names.
-    type: int
-    zone: str
-    capacity_type: str
-
-
-class Narrowing:
-    """What is left of a pool once these requirements must be met."""
-
-    __slots__ = ("_listings", "_next", "places", "requirements", "sold", "types", "varied")
-
-    def __init__(self, requirements: Requirements, types: int, places: frozenset[Place]) -> None:
-        self.requirements = requirements
-        #: Bit mask of the types that match.
-        self.types = types
-        #: Where at least one of all types can be had.
-        self.places = places
-        #: Those of them that have an offer at one of these places.
-        self.sold = 0
-        #: Whether some key asks for ``minValues``.
-        self.varied = any(one.min_values for one in requirements.values())
-        self._next: dict[Requirements, Narrowing | None] = {}
-        #: By bit mask of types: their offers at these places, cheapest first.
-        self._listings: dict[int, tuple[Offer, ...]] = {}
-
-    def allows(self, offer: Offer) -> bool:
-        return bool(self.types >> offer.type & 1) and (offer[2], offer[3]) in self.places
 
 
 class Catalogue:
@@ -107,7 +73,7 @@ class Catalogue:
             )
             for t, over in zip(self.types, self.overhead, strict=True)
         ]
-        self._levels: Final = [_levels(column) for column in zip(*self.available, strict=True)]
+        self._levels: Final = [levels(column) for column in zip(*self.available, strict=True)]
         self._offers = _offers_by_place(given, dry)
         self._rankings: dict[frozenset[Place], tuple[Offer, ...]] = {}
         self._fronts: dict[tuple[frozenset[Place], int], tuple[Offer, ...]] = {}
@@ -285,21 +251,6 @@ class Catalogue:
     def capacity(self, type_: int, name: str) -> int:
         """What one node of the type counts against a limit."""
         return UNIT if name == NODES else self.types[type_].capacity.get(name, 0)
-
-
-def _levels(column: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The distinct amounts in order, and for each the bit mask of the types that have as much.
-
-    One mask more: what no type has.
-    """
-    amounts = sorted(set(column))
-    at = {amount: i for i, amount in enumerate(amounts)}
-    masks = [0] * (len(amounts) + 1)
-    for bit, amount in enumerate(column):
-        masks[at[amount]] |= 1 << bit
-    for i in reversed(range(len(amounts))):
-        masks[i] |= masks[i + 1]
-    return amounts, masks
 
 
 #: Compared by identity: prices move slowly, and comparing them takes long.

@@ -15,25 +15,17 @@ order pods are bound.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import product
-from typing import Final
 
 import msgspec
 
-from tenure.model.api.names import CAPACITY_TYPE, ZONE
-from tenure.model.matching.requirements import Requirement
-from tenure.packing.demand.classes import PodClass, Signature, Wants
+from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.queue import Waiting
-from tenure.packing.demand.requests import HostPort
 from tenure.packing.demand.terms import Group, Rules
 from tenure.packing.index.domains import NO_END, Domains
-from tenure.packing.offers.catalogue import Catalogue, Narrowing
+from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.opening.levelling import levelled
 from tenure.packing.opening.lots import Lot
-
-Pins = tuple[tuple[str, str], ...]
-#: Combinations of values of several keys that are looked at, for one class.
-COMBINATIONS_MAX: Final = 256
+from tenure.packing.opening.sites import Pins, Sites
 
 
 class LeftOver(msgspec.Struct, frozen=True):
@@ -57,12 +49,8 @@ class Dealer:
     def __init__(
         self, domains: Domains, catalogues: Sequence[Catalogue], avoid: Collection[str] = ()
     ) -> None:
-        self._domains, self._catalogues, self._avoid = domains, catalogues, avoid
-        self._entrances: dict[tuple[Signature, Pins], list[tuple[Catalogue, Narrowing]]] = {}
-        self._narrowed: dict[tuple[Signature, Pins, Pins], Signature] = {}
-        self._options: dict[tuple[Signature, tuple[str, ...]], list[Pins]] = {}
-        self._fitting: dict[tuple[object, ...], list[Pins]] = {}
-        self._holds: dict[tuple[Wants, tuple[HostPort, ...]], dict[int, int]] = {}
+        self._domains, self._avoid = domains, avoid
+        self._sites = Sites(catalogues)
         self._load: dict[Pins, int] = {}
         #: For each group that asks for itself: how many waiting pods each of its domains would suit.
         self._suits: dict[Group, dict[Pins, int]] = {}
@@ -84,7 +72,7 @@ class Dealer:
             if not ordered:
                 dealt.lots.append(self._lot(one, waiting.take(waiting.left), ()))
                 continue
-            options = self.options(one, ordered)
+            options = self._sites.options(one, ordered)
             near = any(not group.on_hostname for group in one.rules.near)
             todo.append(((near, len(options), position), waiting, ordered, options))
             if near:
@@ -106,78 +94,6 @@ class Dealer:
         while left != (left := sum(each[1].left for each in later)) and left:
             yield from (each for each in later if each[1].left)
 
-    # -- what can be had ---------------------------------------------------------------------------
-
-    def options(self, one: PodClass, keys: tuple[str, ...]) -> list[Pins]:
-        """Values of these keys that a new node for the class could have."""
-        signature = one.demand.signature
-        size = signature, keys, one.wants, one.demand.ports
-        fitting = self._fitting.get(size)
-        if fitting is None:
-            found = self._options.get((signature, keys))
-            if found is None:
-                found = self._options[signature, keys] = list(self._combinations(signature, keys))
-            fitting = self._fitting[size] = [pins for pins in found if self._fits(one, pins)]
-        return fitting
-
-    def _combinations(self, signature: Signature, keys: tuple[str, ...]) -> Iterator[Pins]:
-        seen: set[Pins] = set()
-        for catalogue, narrowing in self._entering(signature, ()):
-            values = [sorted(values_of(catalogue, narrowing, key)) for key in keys]
-            for number, combination in enumerate(product(*values)):
-                pins = tuple(zip(keys, combination, strict=True))
-                if number >= COMBINATIONS_MAX:
-                    break
-                if pins not in seen and self._entering(signature, pins):
-                    seen.add(pins)
-        yield from sorted(seen)
-
-    def _entering(self, signature: Signature, pins: Pins) -> list[tuple[Catalogue, Narrowing]]:
-        found = self._entrances.get((signature, pins))
-        if found is None:
-            pinned = self.pinned(signature, pins)
-            found = self._entrances[signature, pins] = [
-                (catalogue, narrowing)
-                for catalogue in self._catalogues
-                for wanted in pinned.alternatives
-                if (narrowing := catalogue.entrance(pinned, wanted)) is not None and narrowing.sold
-            ]
-        return found
-
-    def _fits(self, one: PodClass, pins: Pins) -> bool:
-        """Whether some type that is sold there holds a pod of the class."""
-        holding = self._holding(one)
-        return any(
-            narrowing.sold & holding[id(catalogue)]
-            for catalogue, narrowing in self._entering(one.demand.signature, pins)
-        )
-
-    def _holding(self, one: PodClass) -> dict[int, int]:
-        """By catalogue, the types that hold a pod of the class."""
-        key = one.wants, one.demand.ports
-        found = self._holds.get(key)
-        if found is None:
-            found = self._holds[key] = {id(c): _holding(c, one) for c in self._catalogues}
-        return found
-
-    def pinned(self, signature: Signature, pins: Pins, off: Pins = ()) -> Signature:
-        """The signature with these values, and without those."""
-        if not pins and not off:
-            return signature
-        known = self._narrowed.get((signature, pins, off))
-        if known is None:
-            more = [Requirement.of(key, "In", (value,)) for key, value in pins]
-            values: dict[str, list[str]] = {}
-            for key, value in off:
-                values.setdefault(key, []).append(value)
-            more += [Requirement.of(key, "NotIn", there) for key, there in values.items()]
-            narrowed = (wanted.add(*more) for wanted in signature.alternatives)
-            possible = tuple(w for w in narrowed if not any(w[one.key].impossible for one in more))
-            known = self._narrowed[signature, pins, off] = msgspec.structs.replace(
-                signature, alternatives=possible
-            )
-        return known
-
     # -- dealing -------------------------------------------------------------------------------------
 
     def _lot(self, one: PodClass, uids: list[str], pins: Pins) -> Lot:
@@ -189,7 +105,7 @@ class Dealer:
                 if key not in pinned:
                     allowed, _ = self._domains.allowances(one, key)
                     off += [(key, value) for value, most in sorted(allowed.items()) if not most]
-        signature = self.pinned(one.demand.signature, pins, tuple(off))
+        signature = self._sites.pinned(one.demand.signature, pins, tuple(off))
         return Lot(one, uids, signature, pins)
 
     def _deal(
@@ -350,22 +266,3 @@ class Dealer:
                 counts = self._domains.rule(spread, one.demand.signature).counts
                 return LeftOver(one, tuple(waiting.rest()), spread.group.key, dict(counts))
         return LeftOver(one, tuple(waiting.rest()), keys[0], {})
-
-
-def values_of(catalogue: Catalogue, narrowing: Narrowing, key: str) -> set[str]:
-    """What nodes of the pool may have as the label's value, as far as that can be listed."""
-    if key in (ZONE, CAPACITY_TYPE):
-        return {place[0 if key == ZONE else 1] for place in narrowing.places}
-    wanted = narrowing.requirements.allowed(key)
-    known = catalogue.values_of(key)
-    values = known if known is not None else ()
-    if not wanted.complement:
-        return {v for v in wanted.listed if known is None or v in known} or set(wanted.listed)
-    return {value for value in values if wanted.has(value)}
-
-
-def _holding(catalogue: Catalogue, one: PodClass) -> int:
-    used = [0] * len(catalogue.units.names)
-    for index, amount in one.wants:
-        used[index] = amount
-    return catalogue.holding(used) & catalogue.clear_of(one.demand.ports)

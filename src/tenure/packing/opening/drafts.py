@@ -9,8 +9,9 @@ import msgspec
 
 from tenure.model.matching.requirements import Requirements
 from tenure.packing.demand.requests import HostPort
-from tenure.packing.offers.catalogue import Catalogue, Narrowing, Offer
+from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.limits import Budget, Charge
+from tenure.packing.offers.narrowing import Narrowing, Offer
 from tenure.packing.opening.lots import Lot
 
 #: The most instance types that a claim lists, as in Karpenter: API objects have a size.
@@ -33,6 +34,11 @@ class Draft(msgspec.Struct, gc=False):
     @property
     def price(self) -> int:
         return self.listing[0].price
+
+    @property
+    def choosy(self) -> bool:
+        """Whether more than resources and requirements decides who may join."""
+        return any(not lot.plain or lot.one.apart for lot, _ in self.parts)
 
     @property
     def ports(self) -> tuple[HostPort, ...]:

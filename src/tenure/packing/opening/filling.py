@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tenure.packing.demand.classes import Signature, how_many
-from tenure.packing.offers.catalogue import Catalogue, Narrowing, Offer
+from tenure.packing.demand.asked import Signature
+from tenure.packing.demand.classes import how_many
+from tenure.packing.offers.catalogue import Catalogue
+from tenure.packing.offers.narrowing import Narrowing, Offer
 from tenure.packing.opening.lots import NO_END, Lot, Lots
 
 Parts = list[tuple[Lot, int]]

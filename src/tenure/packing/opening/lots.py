@@ -11,7 +11,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from tenure.packing.demand.classes import PodClass, Signature, Units
+from tenure.packing.demand.asked import Signature
+from tenure.packing.demand.classes import PodClass, Units
 from tenure.packing.demand.requests import ports_conflict
 from tenure.packing.demand.terms import Group, Rules
 from tenure.packing.index.levels import bits

@@ -89,11 +89,12 @@ def _together(draft: Draft, other: Draft, price_max: float) -> Draft | None:
     listing = catalogue.listing(joined, catalogue.holding(used))
     if not listing or listing[0].price > price_max:
         return None
-    there = [(lot.one, count) for lot, count in draft.parts]
-    for lot, count in other.parts:
-        if allowed_beside(there, lot.one, count) < count:
-            return None
-        there.append((lot.one, count))
+    if draft.choosy or other.choosy:
+        there = [(lot.one, count) for lot, count in draft.parts]
+        for lot, count in other.parts:
+            if allowed_beside(there, lot.one, count) < count:
+                return None
+            there.append((lot.one, count))
     parts, uids = [*draft.parts, *other.parts], [*draft.uids, *other.uids]
     return Draft(catalogue, joined, used, parts, uids, listing)
 

@@ -12,7 +12,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
-from tenure.packing.offers.catalogue import Catalogue, Narrowing, Offer
+from tenure.packing.offers.catalogue import Catalogue
+from tenure.packing.offers.narrowing import Narrowing, Offer
 
 #: Offers that are kept of the smaller ones, and of the larger ones.
 SMALLER: Final = 4

@@ -1,0 +1,185 @@
+"""What a pod asks for, read once for each distinct sequence of bytes of its spec and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.api.pod import Pod, Toleration
+from tenure.model.matching.requirements import Requirements, pod_preferences
+from tenure.model.snapshot.derived import NOTHING_KEPT, Derivation, Derived
+from tenure.packing.demand.requests import (
+    HostPort,
+    Resources,
+    first_alternatives,
+    host_ports,
+    pod_requests,
+)
+from tenure.packing.demand.terms import FREE, Group, Rules, Wish, rules_of, wishes_of
+
+
+class Signature(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
+    """What a pod asks of a node's labels and taints. Volumes will narrow the alternatives."""
+
+    alternatives: tuple[Requirements, ...] = (Requirements(),)
+    tolerations: tuple[Toleration, ...] = ()
+    #: ``PreferNoSchedule`` taints count as ``NoSchedule``: a preference that is still kept.
+    soft_taints: bool = False
+
+
+class Demand(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
+    """What a pod's spec asks of a node. Attachable volumes will be requests like any other."""
+
+    requests: tuple[tuple[str, int], ...]
+    signature: Signature = Signature()
+    ports: tuple[HostPort, ...] = ()
+    #: How many more alternatives the pod has: they are not looked at.
+    left_out: int = 0
+
+    @property
+    def resources(self) -> Resources:
+        return dict(self.requests)
+
+    @property
+    def alternatives(self) -> tuple[Requirements, ...]:
+        return self.signature.alternatives
+
+    @property
+    def tolerations(self) -> tuple[Toleration, ...]:
+        return self.signature.tolerations
+
+
+class Asked(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
+    """All that packing reads of one pod."""
+
+    demand: Demand
+    rules: Rules
+    namespace: str
+    labels: frozenset[tuple[str, str]]
+    priority: int
+    wishes: tuple[Wish, ...] = ()
+
+
+def read_pods(
+    pods: Iterable[Pod], derived: Derived = NOTHING_KEPT
+) -> tuple[dict[Asked, list[Pod]], dict[str, str]]:
+    """The pods by what is asked for; and by UID, why others cannot be read."""
+    reader = _Reader(derived)
+    read = reader.of if len(derived) else reader.read
+    found: dict[Asked, list[Pod]] = {}
+    unreadable: dict[str, str] = {}
+    for pod in pods:
+        try:
+            asked = read(pod)
+        except SpecError as error:
+            unreadable[pod.uid] = str(error)
+            continue
+        try:
+            found[asked].append(pod)
+        except KeyError:
+            found[asked] = [pod]
+    return found, unreadable
+
+
+class _Reader:
+    """Reads each distinct pod once: replicas of a workload have the same bytes.
+
+    While a pod waits, every packing asks: what was read is kept in ``derived``.
+    """
+
+    def __init__(self, derived: Derived) -> None:
+        self._derived = derived
+        self._by_bytes: dict[tuple[bytes, bytes, str], Asked] = {}
+        self._known: dict[Asked, Asked] = {}
+        self._signatures: dict[Signature, Signature] = {}
+        self._rules: dict[Rules, Rules] = {}
+        self._groups: dict[Group, Group] = {}
+        self._encode = msgspec.msgpack.Encoder().encode
+
+    def of(self, pod: Pod) -> Asked:
+        """As it was kept, or as it is read."""
+        kept = self._derived.known(_ASKED, pod)
+        asked = kept if kept is not None else self.read(pod)
+        # One object per distinct value: later look-ups then compare by identity.
+        asked = self._known.setdefault(asked, asked)
+        if asked is not kept:
+            self._derived.keep(_ASKED, pod, asked)
+        return asked
+
+    def read(self, pod: Pod) -> Asked:
+        metadata = pod.metadata
+        key = self._encode(pod.spec), self._encode(metadata.labels), metadata.namespace
+        asked = self._by_bytes.get(key)
+        if asked is None:
+            asked = _read(pod)
+            known = self._known.get(asked)
+            if known is None:
+                known = self._shared(asked)
+                self._known[known] = known
+            asked = self._by_bytes[key] = known
+        return asked
+
+    def _shared(self, asked: Asked) -> Asked:
+        """With one object for equal signatures, rules and groups: they are looked up all the time."""
+        signature = asked.demand.signature
+        signature = self._signatures.setdefault(signature, signature)
+        rules = self._rules.get(asked.rules)
+        if rules is None:
+            rules = asked.rules
+            share = self._groups.setdefault
+            if rules.spreads or rules.near or rules.far:
+                rules = msgspec.structs.replace(
+                    rules,
+                    spreads=tuple(
+                        msgspec.structs.replace(one, group=share(one.group, one.group))
+                        for one in rules.spreads
+                    ),
+                    near=tuple(share(group, group) for group in rules.near),
+                    far=tuple(share(group, group) for group in rules.far),
+                )
+            self._rules[rules] = rules
+        demand = msgspec.structs.replace(asked.demand, signature=signature)
+        return msgspec.structs.replace(asked, demand=demand, rules=rules)
+
+
+def _read(pod: Pod) -> Asked:
+    requests = pod_requests(pod)
+    alternatives, left_out = first_alternatives(pod)
+    rules = rules_of(pod)
+    plain = rules is FREE
+    return Asked(
+        demand=Demand(
+            requests=tuple(sorted((name, nano) for name, nano in requests.items() if nano > 0)),
+            signature=Signature(alternatives, _tolerations(pod.spec.tolerations)),
+            ports=host_ports(pod.spec),
+            left_out=left_out,
+        ),
+        rules=rules,
+        namespace=pod.namespace,
+        labels=frozenset(pod.labels.items()),
+        priority=pod.spec.priority or 0,
+        wishes=() if plain else _wishes(pod),
+    )
+
+
+def _wishes(pod: Pod) -> tuple[Wish, ...]:
+    """A preference that cannot be read is none."""
+    try:
+        return wishes_of(pod, pod_preferences(pod))
+    except SpecError:
+        return ()
+
+
+_ASKED: Final = Derivation("what a pod asks for", _read)
+
+
+def _tolerations(written: Iterable[Toleration]) -> tuple[Toleration, ...]:
+    """For how long a taint is tolerated does not matter to where the pod may go."""
+    distinct = {(t.key, t.operator or "Equal", t.value, t.effect) for t in written}
+    return tuple(
+        Toleration(key=key, operator=operator, value=value, effect=effect)
+        for key, operator, value, effect in sorted(distinct)
+    )

@@ -1,0 +1,152 @@
+"""What the pools sell to pods, what pods are worth there, and what a node costs beyond its price."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
+
+from tenure.model.api.names import ZONE
+from tenure.model.matching.requirements import Requirement, Requirements
+from tenure.model.values.quantity import UNIT
+from tenure.packing.demand.asked import Signature
+from tenure.packing.demand.classes import Units
+from tenure.packing.offers.catalogue import Catalogue
+from tenure.packing.offers.limits import Budget
+from tenure.packing.offers.narrowing import Narrowing
+from tenure.packing.offers.shadow import shadow_prices
+from tenure.packing.opening.drafts import used_by
+from tenure.packing.opening.lots import Lot
+from tenure.packing.opening.shelf import Shelf
+
+#: How often the fee is worked out again, and when it is exact enough.
+FEE_STEPS: Final = 8
+FEE_EXACT: Final = 0.02
+
+
+class Market:
+    """All pools, in the order of their weights."""
+
+    def __init__(
+        self,
+        catalogues: Sequence[Catalogue],
+        units: Units,
+        avoid: Collection[str],
+        fee_cpus: int,
+    ) -> None:
+        """``avoid``: zones that are used only where nothing else serves."""
+        self.catalogues, self._units = catalogues, units
+        self._elsewhere = Requirement.of(ZONE, "NotIn", sorted(avoid)) if avoid else None
+        self._fee_cpus = fee_cpus
+        self.fee = 0.0
+        self._lots: Sequence[Lot] = ()
+        self._prices: dict[int, list[float]] = {}
+        self._shelves: dict[tuple[int, int, int], Shelf] = {}
+        self._entered: dict[Signature, list[tuple[int, Narrowing]]] = {}
+
+    def entrances(self, signature: Signature) -> list[tuple[int, Narrowing]]:
+        """Pools that such pods may come to, in the order in which they are tried."""
+        found = self._entered.get(signature)
+        if found is None:
+            found = self._entered[signature] = [
+                (number, narrowing)
+                for wanted in self._alternatives(signature)
+                for number, catalogue in enumerate(self.catalogues)
+                if (narrowing := catalogue.entrance(signature, wanted)) is not None
+                and narrowing.sold
+            ]
+        return found
+
+    def _alternatives(self, signature: Signature) -> Iterator[Requirements]:
+        if self._elsewhere is not None:
+            narrowed = (wanted.add(self._elsewhere) for wanted in signature.alternatives)
+            yield from (wanted for wanted in narrowed if not wanted[ZONE].impossible)
+        yield from signature.alternatives
+
+    def price(self, lots: Sequence[Lot]) -> None:
+        """What each lot's pods are worth, and the fee of a node.
+
+        The fee is part of what an offer costs, and follows from what cpus are worth: it is found
+        by the lots with most in common, in a few steps.
+        """
+        self._lots = lots
+        self._prices = {}
+        self._shelves = {}
+        shelves: dict[tuple[int, int], tuple[int, Narrowing, list[Lot]]] = {}
+        for lot in lots:
+            first = next(iter(self.entrances(lot.signature)), None)
+            if first is not None:
+                number, narrowing = first
+                shelves.setdefault((number, id(narrowing)), (number, narrowing, []))[2].append(lot)
+        if not shelves:
+            return
+        main = max(shelves.values(), key=lambda each: sum(lot.left for lot in each[2]))
+        for _ in range(FEE_STEPS):
+            before = self.fee
+            self._price_shelf(*main)
+            self.fee = self._fee_cpus * self._cpu_price(main[2])
+            if abs(self.fee - before) <= FEE_EXACT * self.fee:
+                break
+        for number, narrowing, same in shelves.values():
+            self._price_shelf(number, narrowing, same)
+
+    def _price_shelf(self, number: int, narrowing: Narrowing, lots: Sequence[Lot]) -> None:
+        prices = self._priced(number, narrowing, lots)
+        for lot in lots:
+            lot.worth = sum(amount * prices[index] for index, amount in lot.wants)
+
+    def _priced(self, number: int, narrowing: Narrowing, lots: Sequence[Lot]) -> list[float]:
+        """The shadow prices of what these lots ask for, among the offers of the narrowing."""
+        catalogue = self.catalogues[number]
+        demand = used_by(((lot, lot.left) for lot in lots), len(self._units.names))
+        offers = catalogue.front(narrowing.places, narrowing.types)
+        available = [catalogue.available[offer.type] for offer in offers]
+        prices = shadow_prices(available, [offer.price + self.fee for offer in offers], demand)
+        if not any(prices):  # Free instances: then the fewest nodes.
+            prices = [1 / wanted if wanted else 0.0 for wanted in demand]
+        self._prices[id(narrowing)] = prices
+        return prices
+
+    def _cpu_price(self, lots: Iterable[Lot]) -> float:
+        """What these pods pay for a cpu, all else that they ask for included: the median over cpus.
+
+        So a few pods with a GPU do not make it a price that no other pod pays, and the same plan
+        comes out in every currency.
+        """
+        prices = sorted(
+            (lot.worth * UNIT / cpus, cpus * lot.left)
+            for lot in lots
+            if (cpus := lot.one.demand.resources.get("cpu", 0)) > 0
+        )
+        half = sum(cpus for _, cpus in prices) / 2
+        for price, cpus in prices:
+            half -= cpus
+            if half <= 0:
+                return price
+        return float(min((c.cpu_price() for c in self.catalogues), default=0))
+
+    def shelf(self, number: int, narrowing: Narrowing, budget: Budget) -> Shelf:
+        types = budget.affordable() if budget.limited else -1
+        key = number, id(narrowing), types
+        shelf = self._shelves.get(key)
+        if shelf is None:
+            prices = self._prices.get(id(narrowing))
+            if prices is None:
+                prices = self._priced(number, narrowing, self._lots)
+            shelf = Shelf(self.catalogues[number], narrowing, types, prices)
+            self._shelves[key] = shelf
+        return shelf
+
+    def served_elsewhere(self) -> int:
+        """The lots that need no zone that is to be avoided."""
+        mask = 0
+        if self._elsewhere is None:
+            return mask
+        for lot in self._lots:
+            used = used_by([(lot, 1)], len(self._units.names))
+            for wanted in lot.signature.alternatives:
+                outside = wanted.add(self._elsewhere)
+                for catalogue in self.catalogues:
+                    narrowing = catalogue.entrance(lot.signature, outside)
+                    if narrowing is not None and narrowing.sold & catalogue.holding(used):
+                        mask |= lot.bit
+        return mask
