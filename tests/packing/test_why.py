@@ -12,7 +12,6 @@ from tenure.model.matching.requirements import Requirement
 from tenure.packing.demand.problem import Daemon, PoolTemplate, Problem
 from tenure.packing.facts import (
     Cause,
-    ConstraintNotSupported,
     DaemonsTake,
     HostPortTaken,
     LabelUndefined,
@@ -242,29 +241,6 @@ def test_sold_out_offerings_are_not_counted_on() -> None:
     dry = frozenset(("t-2", zone, "on-demand") for zone in "abc")
     unplaced = refused(a_pod(), a_pool(types=TINY), dry=dry)
     assert unplaced.why is Why.NO_OFFERING
-
-
-@pytest.mark.parametrize(
-    ("spec", "constraint"),
-    [
-        pytest.param(
-            {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "pgdata"}}]},
-            "persistent volume claim pgdata",
-            id="a volume",
-        ),
-        pytest.param(
-            {"volumes": [{"name": "scratch", "ephemeral": {}}]},
-            "persistent volume claim p-scratch",
-            id="a generic ephemeral volume",
-        ),
-    ],
-)
-def test_what_is_not_modelled_is_named_and_never_misplaced(
-    spec: dict[str, Any], constraint: str
-) -> None:
-    unplaced = refused(a_pod(**spec), a_pool(), nodes=(a_node(),))
-    assert unplaced.why is Why.CONSTRAINT_NOT_MODELLED
-    assert unplaced.facts == (ConstraintNotSupported(constraint),)
 
 
 def test_one_unreadable_pod_does_not_stop_the_others() -> None:

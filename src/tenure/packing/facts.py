@@ -20,6 +20,7 @@ class Why(StrEnum):
 
     CONSTRAINT_NOT_MODELLED = "ConstraintNotModelled"
     UNREADABLE = "PodSpecUnreadable"
+    VOLUME_UNUSABLE = "VolumeUnusable"
     NO_POOL = "NoPool"
     TAINT_NOT_TOLERATED = "TaintNotTolerated"
     REQUIREMENTS_INCOMPATIBLE = "RequirementsIncompatible"

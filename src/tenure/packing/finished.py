@@ -9,6 +9,7 @@ import msgspec
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE
 from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.packing.demand.requests import Resources
+from tenure.packing.demand.volumes import is_attachable
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.narrowing import Offer
 from tenure.packing.opening.drafts import Draft
@@ -59,7 +60,7 @@ def _requests(draft: Draft, overhead: Resources) -> Resources:
     found = {
         name: amount * size
         for name, size, amount in zip(units.names, units.sizes, draft.used, strict=True)
-        if amount
+        if amount and not is_attachable(name)  # What can be attached is no resource of a Node.
     }
     for name, nano in overhead.items():
         found[name] = found.get(name, 0) + nano

@@ -31,11 +31,13 @@ from tenure.model.api.pod import Pod
 from tenure.model.values.quantity import add
 from tenure.packing.demand.asked import Asked, read_pods
 from tenure.packing.demand.classes import PodClass, least_wanted, sort_pods
+from tenure.packing.demand.facts import VolumeFact
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import Problem
 from tenure.packing.demand.queue import Waiting
 from tenure.packing.demand.requests import Resources
 from tenure.packing.demand.terms import NO_SOFT_TAINTS
+from tenure.packing.demand.volumes import is_attachable
 from tenure.packing.facts import (
     ConstraintNotSupported,
     KeptOff,
@@ -79,7 +81,7 @@ class _Packer:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        asked, unreadable = read_pods(problem.pods, problem.derived)
+        asked, unreadable = read_pods(problem.pods, problem.derived, problem.volumes)
         self._soft = problem.preferences and _any_soft_taint(problem)
         self.groups = _groups(problem, asked)
         self.pods = sort_pods(
@@ -275,6 +277,9 @@ class _Attempt:
         unplaced = {
             uid: _alone(PodUnreadable(error)) for uid, error in packer.pods.unreadable.items()
         }
+        for uid, fact in self._problem.volumes.items():
+            if isinstance(fact, VolumeFact):
+                unplaced[uid] = Unplaced(why=Why.VOLUME_UNUSABLE, facts=(fact,))
         for one in packer.pods.classes:
             if one.rules.not_modelled:
                 why = _alone(ConstraintNotSupported(one.rules.not_modelled))
@@ -324,7 +329,7 @@ def _any_soft_taint(problem: Problem) -> bool:
 
 def _offered(asked: Collection[str], problem: Problem) -> set[str]:
     """Which of these resources some type has, or some node has left."""
-    offered: set[str] = set()
+    offered: set[str] = {name for name in asked if is_attachable(name)}
     for template in problem.templates:
         offered |= resources_of(template.instance_types)
     unknown = set(asked) - offered

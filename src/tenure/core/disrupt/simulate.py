@@ -134,9 +134,10 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         templates: Sequence[PoolTemplate] = self.capacity.templates_at(now)
         if credit and not _waits_for_limits(before, leaving.claim.pool_name):
             templates = _credited(templates, leaving)
-        problem = self.capacity.problem(leaving.pods, zones, settings, now)
         found = pack(
-            msgspec.structs.replace(problem, nodes=bins.nodes(), templates=tuple(templates))
+            self.capacity.problem(
+                leaving.pods, zones, settings, now, nodes=bins.nodes(), templates=templates
+            )
         )
         plan = self._told(leaving, found, now)
         return msgspec.structs.replace(plan, changes_at=changes_at)
@@ -185,8 +186,9 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         now: datetime,
     ) -> list[Pod]:
         """Its pods are assigned to what was launched for them; returns the pods that do not fit."""
-        problem = self.capacity.problem(other.pods, zones, settings, now)
-        own = msgspec.structs.replace(problem, nodes=bins.nodes(other.own), templates=())
+        own = self.capacity.problem(
+            other.pods, zones, settings, now, nodes=bins.nodes(other.own), templates=()
+        )
         assigned = pack(own).placed if other.own else {}
         bins.assign(assigned, other.pods)
         return [pod for pod in other.pods if pod.uid not in assigned]
@@ -216,14 +218,16 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         no_claim |= {one.pod.uid for one in demands if later(one.since, WAITED_FOR) <= now}
         packing = Packing(placed={}, claims=(), unplaced={})
         if first:  # A packing reads every node, and mostly no pod is pending.
-            problem = self.capacity.problem(first, zones, settings, now, no_claim)
-            packing = pack(msgspec.structs.replace(problem, nodes=bins.nodes()))
+            packing = pack(
+                self.capacity.problem(first, zones, settings, now, no_claim, nodes=bins.nodes())
+            )
             bins.assign(packing.placed, first)
         # Those that stay for now come later, and count where they fit.
         second = [demand.pod for demand in demands if not demand.needs_capacity(now)]
         if second:
-            problem = self.capacity.problem(second, zones, settings, now)
-            stay = msgspec.structs.replace(problem, nodes=bins.nodes(), templates=())
+            stay = self.capacity.problem(
+                second, zones, settings, now, nodes=bins.nodes(), templates=()
+            )
             bins.assign(pack(stay).placed, second)
         return packing
 
@@ -257,8 +261,8 @@ class Reservations:
             known = {pod.uid for one in simulation.leaving for pod in one.pods}
             waiting = [pod for pod in simulation.capacity.waiting(now) if pod.uid not in known]
             waiting += [pod for pods in self._left.values() for pod in pods]
-            problem = simulation.capacity.problem(waiting, zones, settings, now)
-            placed = pack(msgspec.structs.replace(problem, nodes=full.nodes())).placed
+            problem = simulation.capacity.problem(waiting, zones, settings, now, nodes=full.nodes())
+            placed = pack(problem).placed
             self._expected = frozenset(placed.values())
         return self._expected
 

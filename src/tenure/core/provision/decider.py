@@ -58,6 +58,7 @@ from tenure.core.provision.newclaim import note_served
 from tenure.core.provision.nominations import SCHEDULER_TAKES
 from tenure.core.provision.placement import (
     CLUSTER,
+    STORAGE,
     Capacity,
     NewClaim,
     affects_capacity,
@@ -169,7 +170,7 @@ def may_wait(change: Change) -> bool:
     """Pods and Nodes change by the hundred; a claim that was created or removed is urgent."""
     if change.resource == NODE_CLAIMS:
         return change.old is not None and change.new is not None
-    return change.resource in (PODS, NODES)
+    return change.resource in (PODS, NODES, *STORAGE)
 
 
 class _Answer:

@@ -40,17 +40,25 @@ from tenure.core.provision.supply import (
     unlisted_pools,
 )
 from tenure.core.terminate.pdb import changes_what_it_bars
+from tenure.core.volumes.limits import drivers_asked, with_attachable
+from tenure.core.volumes.needs import volume_needs
+from tenure.core.volumes.storage import Storage, storage_in
 from tenure.model.api.names import REPLACES
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import (
+    CSI_NODES,
     DAEMON_SETS,
     LIMIT_RANGES,
     NODE_CLAIMS,
     NODE_POOLS,
     NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
     POD_DISRUPTION_BUDGETS,
     PODS,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
 )
 from tenure.model.cloud.offering import OfferingKey
 from tenure.model.settings import Settings
@@ -68,9 +76,15 @@ CLUSTER: Final = "cluster"
 BATCH: Final = Subject("Batch", CLUSTER)
 
 #: The pod itself is the reason, whichever pools there are.
-_NO_POOL_MATTERS: Final = frozenset({Why.CONSTRAINT_NOT_MODELLED, Why.UNREADABLE})
+_NO_POOL_MATTERS: Final = frozenset(
+    {Why.CONSTRAINT_NOT_MODELLED, Why.UNREADABLE, Why.VOLUME_UNUSABLE}
+)
 
-_WATCHED: Final = frozenset({PODS, NODES, NODE_CLAIMS, NODE_POOLS, DAEMON_SETS, LIMIT_RANGES})
+#: Where volumes can be used, and how many more a node can attach.
+STORAGE: Final = frozenset(
+    {PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES, CSI_NODES, VOLUME_ATTACHMENTS}
+)
+_WATCHED: Final = STORAGE | {PODS, NODES, NODE_CLAIMS, NODE_POOLS, DAEMON_SETS, LIMIT_RANGES}
 
 
 def affects_capacity(change: Change, snapshot: Snapshot) -> bool:
@@ -135,6 +149,8 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     refused: Mapping[str, ClaimRefusal] = {}
     #: Zones in which many nodes are unhealthy: new claims avoid them.
     zones: Domains = NOTHING
+    #: What persistent volumes depend on.
+    storage: Storage = Storage()
     #: What was read of the pods: it does not change the result.
     derived: Derived = NOTHING_KEPT
 
@@ -158,17 +174,26 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
         now: datetime,
         no_claim: frozenset[str] = frozenset(),
         fee_times: int = 1,
+        *,
+        nodes: Iterable[ExistingNode] | None = None,
+        templates: Iterable[PoolTemplate] | None = None,
     ) -> Problem:
+        """``nodes``, ``templates``: others than all."""
+        pods = tuple(pods)
+        volumes = volume_needs(pods, self.storage)
+        drivers = drivers_asked(volumes.values())
+        nodes = self.nodes if nodes is None else nodes
         return Problem(
-            pods=tuple(pods),
-            nodes=self.nodes,
-            templates=self.templates_at(now),
+            pods=pods,
+            nodes=with_attachable(nodes, drivers, self.storage),
+            templates=self.templates_at(now) if templates is None else tuple(templates),
             daemons=self.daemons,
             dry=frozenset(key for key, until in self.dry.items() if until > now),
             avoid=frozenset(zones.zones_in_outage()),
             nominated={uid: one.node for uid, one in self.nominations.items() if one.holds(now)},
             no_claim=no_claim | self._refused_until(now),
             apart=frozenset(self.refused),
+            volumes=volumes,
             node_fee_cpus=fee_times * settings.node_fee_cpus,
             derived=self.derived,
         )
@@ -278,6 +303,7 @@ def capacity_in(snapshot: Snapshot, demands: Iterable[Demand]) -> Capacity:
         claim_names=frozenset(snapshot.claims),
         refused=dict(snapshot.observations.refused_claims),
         zones=domains_in(snapshot).zones(),
+        storage=storage_in(snapshot),
         derived=snapshot.derived,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tenure.model.api.meta import ApiObject, Condition, Instant, ObjectMeta, Wire
-from tenure.model.api.pod import LabelSelector, NodeSelector, PodSpec
+from tenure.model.api.pod import LabelSelector, NodeSelector, PodSpec, ResourceRequirements
 
 
 class PodTemplate(Wire, frozen=True, kw_only=True):
@@ -101,13 +101,24 @@ class VolumeNodeAffinity(Wire, frozen=True, kw_only=True):
 
 class CsiVolumeSource(Wire, frozen=True, kw_only=True, gc=False):
     driver: str = ""
+    volume_handle: str = ""
+
+
+class PathVolumeSource(Wire, frozen=True, kw_only=True, gc=False):
+    """A directory or disk of one node."""
+
+    path: str = ""
 
 
 class PersistentVolumeSpec(Wire, frozen=True, kw_only=True):
     claim_ref: ObjectReference | None = None
     node_affinity: VolumeNodeAffinity | None = None
     storage_class_name: str = ""
+    access_modes: tuple[str, ...] = ()
+    capacity: Mapping[str, str] = {}
     csi: CsiVolumeSource | None = None
+    local: PathVolumeSource | None = None
+    host_path: PathVolumeSource | None = None
 
 
 class PersistentVolume(ApiObject, frozen=True, kw_only=True):
@@ -117,6 +128,9 @@ class PersistentVolume(ApiObject, frozen=True, kw_only=True):
 class PersistentVolumeClaimSpec(Wire, frozen=True, kw_only=True):
     volume_name: str = ""
     storage_class_name: str | None = None
+    access_modes: tuple[str, ...] = ()
+    resources: ResourceRequirements = ResourceRequirements()
+    selector: LabelSelector | None = None
 
 
 class PersistentVolumeClaimStatus(Wire, frozen=True, kw_only=True, gc=False):
@@ -141,6 +155,26 @@ class StorageClass(ApiObject, frozen=True, kw_only=True):
     provisioner: str = ""
     volume_binding_mode: str = "Immediate"
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
+
+
+class VolumeNodeResources(Wire, frozen=True, kw_only=True, gc=False):
+    #: How many volumes of the driver the node can attach; absent: any number.
+    count: int | None = None
+
+
+class CsiNodeDriver(Wire, frozen=True, kw_only=True):
+    name: str = ""
+    allocatable: VolumeNodeResources | None = None
+
+
+class CsiNodeSpec(Wire, frozen=True, kw_only=True):
+    drivers: tuple[CsiNodeDriver, ...] = ()
+
+
+class CsiNode(ApiObject, frozen=True, kw_only=True):
+    """Has the name of its Node; the kubelet writes it as drivers come."""
+
+    spec: CsiNodeSpec = CsiNodeSpec()
 
 
 class PriorityClass(ApiObject, frozen=True, kw_only=True):

@@ -34,6 +34,8 @@ class InstanceType(msgspec.Struct, frozen=True, kw_only=True):
     capacity: Mapping[str, int]
     allocatable: Mapping[str, int]
     offerings: tuple[Offering, ...]
+    #: By CSI driver, how many volumes a node of the type can attach; absent: not known.
+    volume_limits: Mapping[str, int] = {}
 
 
 #: Names one offering: (instance type, zone, capacity type).

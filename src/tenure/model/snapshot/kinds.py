@@ -17,6 +17,7 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.api.workload import (
+    CsiNode,
     DaemonSet,
     Event,
     Lease,
@@ -48,6 +49,7 @@ TYPES: Final[dict[r.Resource, type[ApiObject]]] = {
     r.PERSISTENT_VOLUMES: PersistentVolume,
     r.PERSISTENT_VOLUME_CLAIMS: PersistentVolumeClaim,
     r.STORAGE_CLASSES: StorageClass,
+    r.CSI_NODES: CsiNode,
     r.PRIORITY_CLASSES: PriorityClass,
     r.LEASES: Lease,
     r.EVENTS: Event,

@@ -35,10 +35,13 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.api.workload import (
+    CsiNode,
     DaemonSet,
     LimitRange,
     PersistentVolume,
+    PersistentVolumeClaim,
     PodDisruptionBudget,
+    StorageClass,
     VolumeAttachment,
 )
 from tenure.model.snapshot.derived import Derived
@@ -431,6 +434,24 @@ class Snapshot:
     @property
     def persistent_volumes(self) -> Mapping[str, PersistentVolume]:
         return self.objects(r.PERSISTENT_VOLUMES)
+
+    @property
+    def volume_claims(self) -> Mapping[str, PersistentVolumeClaim]:
+        """By ``namespace/name``."""
+        return self.objects(r.PERSISTENT_VOLUME_CLAIMS)
+
+    @property
+    def storage_classes(self) -> Mapping[str, StorageClass]:
+        return self.objects(r.STORAGE_CLASSES)
+
+    @property
+    def csi_nodes(self) -> Mapping[str, CsiNode]:
+        """By the name of their Node."""
+        return self.objects(r.CSI_NODES)
+
+    @property
+    def attachments(self) -> Mapping[str, VolumeAttachment]:
+        return self.objects(r.VOLUME_ATTACHMENTS)
 
     def attachments_on(self, node: str) -> Mapping[str, VolumeAttachment]:
         return self._group(r.VOLUME_ATTACHMENTS, "node", node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -12,6 +12,7 @@ from tenure.model.api.pod import Pod, Toleration
 from tenure.model.matching.requirements import Requirements, pod_preferences
 from tenure.model.snapshot.derived import NOTHING_KEPT, Derivation, Derived
 from tenure.packing.demand.requests import (
+    ALTERNATIVES_MAX,
     HostPort,
     Resources,
     first_alternatives,
@@ -19,10 +20,11 @@ from tenure.packing.demand.requests import (
     pod_requests,
 )
 from tenure.packing.demand.terms import FREE, Group, Rules, Wish, rules_of, wishes_of
+from tenure.packing.demand.volumes import NO_ANSWERS, VolumeAnswer, VolumeNeeds
 
 
 class Signature(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """What a pod asks of a node's labels and taints. Volumes will narrow the alternatives."""
+    """What a pod asks of a node's labels and taints. Volumes narrow the alternatives."""
 
     alternatives: tuple[Requirements, ...] = (Requirements(),)
     tolerations: tuple[Toleration, ...] = ()
@@ -31,7 +33,7 @@ class Signature(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
 
 class Demand(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
-    """What a pod's spec asks of a node. Attachable volumes will be requests like any other."""
+    """What a pod asks of a node. Volumes to be attached are requests like any other."""
 
     requests: tuple[tuple[str, int], ...]
     signature: Signature = Signature()
@@ -64,9 +66,14 @@ class Asked(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
 
 
 def read_pods(
-    pods: Iterable[Pod], derived: Derived = NOTHING_KEPT
+    pods: Iterable[Pod],
+    derived: Derived = NOTHING_KEPT,
+    volumes: Mapping[str, VolumeAnswer] = NO_ANSWERS,
 ) -> tuple[dict[Asked, list[Pod]], dict[str, str]]:
-    """The pods by what is asked for; and by UID, why others cannot be read."""
+    """The pods by what is asked for; and by UID, why others cannot be read.
+
+    ``volumes``: by UID; a pod whose volumes are unusable is in neither.
+    """
     reader = _Reader(derived)
     read = reader.of if len(derived) else reader.read
     found: dict[Asked, list[Pod]] = {}
@@ -77,11 +84,33 @@ def read_pods(
         except SpecError as error:
             unreadable[pod.uid] = str(error)
             continue
+        if volumes and (needs := volumes.get(pod.uid)) is not None:
+            if not isinstance(needs, VolumeNeeds):
+                continue
+            asked = _with_volumes(asked, needs)
         try:
             found[asked].append(pod)
         except KeyError:
             found[asked] = [pod]
     return found, unreadable
+
+
+def _with_volumes(asked: Asked, needs: VolumeNeeds) -> Asked:
+    """Asked of a node from which all volumes of the pod can be used."""
+    demand = asked.demand
+    alternatives = dict.fromkeys(
+        wanted.intersect(reachable)
+        for wanted in demand.alternatives
+        for reachable in needs.alternatives
+    )
+    kept = tuple(alternatives)[:ALTERNATIVES_MAX]
+    demand = msgspec.structs.replace(
+        demand,
+        requests=tuple(sorted((*demand.requests, *needs.attached))),
+        signature=msgspec.structs.replace(demand.signature, alternatives=kept),
+        left_out=demand.left_out + len(alternatives) - len(kept),
+    )
+    return msgspec.structs.replace(asked, demand=demand)
 
 
 class _Reader:

@@ -101,7 +101,7 @@ def sort_pods(
 
     ``offered`` says which of the resources asked for some type or node has at all. Only these
     are counted with: a user may invent names by the thousand, and each would otherwise be
-    looked at for every type of every pool.
+    looked at for every type of every pool. Pods whose ``volumes`` are unusable are in no class.
     """
     members: dict[tuple[Demand, Rules, frozenset[Group], int, tuple[Wish, ...]], list[Pod]] = {}
     for one, pods in asked.items():

@@ -19,6 +19,7 @@ from tenure.model.matching.requirements import Requirements
 from tenure.model.snapshot.derived import NOTHING_KEPT, Derived
 from tenure.model.values.quantity import subtract, total
 from tenure.packing.demand.requests import HostPort, Resources, host_ports, pod_requests
+from tenure.packing.demand.volumes import VolumeAnswer
 
 #: The pseudo-resource by which a pool's limits bound its number of nodes.
 NODES: Final = "nodes"
@@ -144,6 +145,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     no_claim: frozenset[str] = frozenset()
     #: UIDs of pods that share a new claim only with pods of their own owner and class.
     apart: frozenset[str] = frozenset()
+    #: By UID, of the pods that have persistent volumes: what these ask of a node, or what is wrong.
+    volumes: Mapping[str, VolumeAnswer] = {}
     #: A node costs as much as so many cpus beyond its price (``ClaimOpener.fee``).
     node_fee_cpus: int = NODE_FEE_CPUS
     #: Whether preferences are kept where they can be. Karpenter's ``--preference-policy``.

@@ -95,10 +95,8 @@ FREE: Final = Rules()
 
 def rules_of(pod: Pod) -> Rules:
     spec = pod.spec
-    if not (spec.affinity or spec.topology_spread_constraints or spec.volumes):
+    if not (spec.affinity or spec.topology_spread_constraints):
         return FREE
-    if missing := _not_modelled(pod):
-        return Rules(not_modelled=missing)
     affinity = spec.affinity
     near = affinity.pod_affinity if affinity else None
     far = affinity.pod_anti_affinity if affinity else None
@@ -154,16 +152,6 @@ def _heaviest_first(affinity: object) -> list[PodAffinityTerm]:
         affinity, "preferred_during_scheduling_ignored_during_execution", ()
     )
     return [one.pod_affinity_term for one in sorted(terms, key=lambda one: -one.weight)]
-
-
-def _not_modelled(pod: Pod) -> str:
-    """Volumes are not modelled yet."""
-    for volume in pod.spec.volumes:
-        if volume.persistent_volume_claim:
-            return f"persistent volume claim {volume.persistent_volume_claim.claim_name}"
-        if volume.ephemeral is not None:
-            return f"persistent volume claim {pod.name}-{volume.name}"
-    return ""
 
 
 def spread_of(pod: Pod, constraint: TopologySpreadConstraint) -> Spread:

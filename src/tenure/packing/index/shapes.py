@@ -14,6 +14,7 @@ from tenure.model.matching.requirements import NODE_NAME, Requirement, Requireme
 from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.demand.requests import Resources
+from tenure.packing.demand.volumes import amount_of
 from tenure.packing.offers.catalogue import SOFT_EFFECTS
 from tenure.packing.offers.daemons import DaemonPod, load_on_node
 
@@ -107,11 +108,11 @@ def _label_keys(nodes: Iterable[ExistingNode]) -> set[str]:
 
 def free_of(node: ExistingNode, expected: Resources, names: Sequence[str]) -> list[int]:
     """What is available once the daemons that belong here and are not here yet have come."""
-    available = node.available.get
+    available = node.available
     if not expected:
-        return [max(0, available(name, 0)) for name in names]
+        return [max(0, amount_of(available, name)) for name in names]
     present = node.daemon_requests
     return [
-        max(0, available(name, 0) - max(0, expected.get(name, 0) - present.get(name, 0)))
+        max(0, amount_of(available, name) - max(0, expected.get(name, 0) - present.get(name, 0)))
         for name in names
     ]

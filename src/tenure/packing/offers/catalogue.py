@@ -24,12 +24,20 @@ from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.classes import Units
 from tenure.packing.demand.problem import NODES, PoolTemplate
 from tenure.packing.demand.requests import HostPort, Resources, ports_conflict
+from tenure.packing.demand.volumes import ATTACHABLE, UNLIMITED, is_attachable
 from tenure.packing.offers.claimable import NEW_NODE, refusal_of, said_in_claim
 from tenure.packing.offers.daemons import DaemonPod, loads_by_type, that_fit_together
 from tenure.packing.offers.narrowing import Narrowing, Offer, Place, levels
 
 #: What keeps a pod away that prefers nodes without such taints.
 SOFT_EFFECTS: Final = (*HARD_EFFECTS, "PreferNoSchedule")
+
+
+def _allocatable(type_: InstanceType, resource: str) -> int:
+    if not is_attachable(resource):
+        return type_.allocatable.get(resource, 0)
+    limit = type_.volume_limits.get(resource.removeprefix(ATTACHABLE))
+    return UNLIMITED if limit is None else limit * UNIT
 
 
 class Catalogue:
@@ -68,7 +76,7 @@ class Catalogue:
         #: What each type leaves to pods, in ``units``.
         self.available: Final = [
             tuple(
-                (t.allocatable.get(name, 0) - over.get(name, 0)) // size
+                (_allocatable(t, name) - over.get(name, 0)) // size
                 for name, size in zip(units.names, units.sizes, strict=True)
             )
             for t, over in zip(self.types, self.overhead, strict=True)

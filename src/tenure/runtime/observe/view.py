@@ -32,15 +32,21 @@ WATCHED: Final = (
     r.PERSISTENT_VOLUMES,
     r.VOLUME_ATTACHMENTS,
     r.LIMIT_RANGES,
+    r.PERSISTENT_VOLUME_CLAIMS,
+    r.STORAGE_CLASSES,
+    r.CSI_NODES,
 )
 
 #: What only makes an answer better. Where it cannot be listed, say because a role of an older
 #: release lacks the right, everything goes on without it.
-HELPFUL: Final = frozenset({r.LIMIT_RANGES})
+HELPFUL: Final = frozenset({r.LIMIT_RANGES, r.CSI_NODES})
 
 #: Where these cannot be listed, deciders are told, and what they might forbid does not start: a role
-#: or a set of CRDs of Karpenter has no maintenance windows, and launches and drains go on.
-FORBIDDING: Final = frozenset({r.MAINTENANCE_WINDOWS})
+#: or a set of CRDs of Karpenter has no maintenance windows, and launches and drains go on. Without
+#: volume claims or storage classes no node is launched for pods with volumes, for all others it is.
+FORBIDDING: Final = frozenset(
+    {r.MAINTENANCE_WINDOWS, r.PERSISTENT_VOLUME_CLAIMS, r.STORAGE_CLASSES}
+)
 
 #: Where the API server refuses to list these, everything else goes on.
 DISPENSABLE: Final = HELPFUL | FORBIDDING

@@ -1,0 +1,228 @@
+"""What the persistent volumes of a pod ask of its node.
+
+For each PersistentVolumeClaim that the pod names, and for each generic ephemeral volume:
+
+1. bound to a PersistentVolume: the node satisfies one term of the volume's node affinity. A term
+   that names a host is read without the host where the volume is a directory or disk of a node
+   that may be replaced (``local``, ``hostPath``), as Karpenter does;
+2. not bound, StorageClass with ``WaitForFirstConsumer``: the node satisfies one term of the class's
+   ``allowedTopologies``. Where the class provisions nothing (``kubernetes.io/no-provisioner``, or the
+   claim's class is ``""``), the node reaches one of the free volumes that match;
+3. not bound, ``Immediate``: the pod waits for the volume, and so does its node.
+
+A claim or class that is missing, a claim that is being deleted, has lost its volume, or is
+``ReadWriteOncePod`` and in use, is a fact about the pod: no node can run it now.
+
+The claim of an ephemeral volume is deleted with its pod. A pod that runs and is to move gets a new
+one, so for such a pod only the StorageClass counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+from typing import Any, Final
+
+import msgspec
+
+from tenure.core.volumes.available import free_volumes
+from tenure.core.volumes.storage import ONE_POD, Storage
+from tenure.core.volumes.topology import ANYWHERE, Alternatives, affinity_of, allowed_by
+from tenure.errors import SpecError
+from tenure.model.api.pod import Pod, Volume
+from tenure.model.api.resource import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+    Resource,
+)
+from tenure.model.api.workload import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
+    StorageClass,
+)
+from tenure.model.matching.requirements import Requirements
+from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.model.values.quantity import UNIT
+from tenure.packing.demand.facts import (
+    NoVolumeMatches,
+    StorageClassMissing,
+    VolumeClaimDeleting,
+    VolumeClaimLost,
+    VolumeClaimMissing,
+    VolumeFact,
+    VolumeInUse,
+    VolumeNotBound,
+    VolumesUnlisted,
+    VolumeUnreadable,
+)
+from tenure.packing.demand.requests import ALTERNATIVES_MAX
+from tenure.packing.demand.volumes import VolumeAnswer, VolumeNeeds, attachable
+
+NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+_DEFAULT_CLASS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
+_WAITS: Final = "WaitForFirstConsumer"
+
+
+class _Use(msgspec.Struct, frozen=True):
+    """One claim of the pod: from where it can be used, and the driver that attaches it."""
+
+    alternatives: Alternatives = ANYWHERE
+    driver: str = ""
+
+
+class _Unusable(Exception):
+    def __init__(self, fact: VolumeFact) -> None:
+        super().__init__(str(fact))
+        self.fact = fact
+
+
+def volume_needs(pods: Iterable[Pod], storage: Storage) -> dict[str, VolumeAnswer]:
+    """By UID, of the pods that have persistent volumes."""
+    return {
+        pod.uid: needs_of(pod, storage) for pod in pods if pod.spec.volumes and pod.volume_claims
+    }
+
+
+def needs_of(pod: Pod, storage: Storage) -> VolumeAnswer:
+    uses: dict[str, _Use] = {}
+    try:
+        for volume in pod.spec.volumes:
+            if (name := _claim_name(pod, volume)) and name not in uses:
+                uses[name] = _use(pod, volume, f"{pod.namespace}/{name}", storage)
+    except _Unusable as unusable:
+        return unusable.fact
+    attached: dict[str, int] = {}
+    for use in uses.values():
+        if use.driver:
+            resource = attachable(use.driver)
+            attached[resource] = attached.get(resource, 0) + UNIT
+    alternatives = _all_of([use.alternatives for use in uses.values()])
+    return VolumeNeeds(alternatives, tuple(sorted(attached.items())))
+
+
+def _claim_name(pod: Pod, volume: Volume) -> str:
+    if volume.persistent_volume_claim is not None:
+        return volume.persistent_volume_claim.claim_name
+    return f"{pod.name}-{volume.name}" if volume.ephemeral is not None else ""
+
+
+def _all_of(each: Iterable[Alternatives]) -> Alternatives:
+    """One alternative of every volume; those that exclude each other are left to who asks a node."""
+    combined = (_intersection(chosen) for chosen in product(*(dict.fromkeys(one) for one in each)))
+    distinct: dict[Requirements, None] = {}
+    for one in combined:
+        distinct[one] = None
+        if len(distinct) >= ALTERNATIVES_MAX:
+            break
+    return tuple(distinct) or ANYWHERE
+
+
+def _intersection(chosen: Iterable[Requirements]) -> Requirements:
+    wanted = Requirements()
+    for one in chosen:
+        wanted = wanted.intersect(one)
+    return wanted
+
+
+def _use(pod: Pod, volume: Volume, key: str, storage: Storage) -> _Use:
+    if volume.ephemeral is not None and pod.spec.node_name:
+        return _unbound(key, _template(volume.ephemeral, key), storage)
+    _listed(PERSISTENT_VOLUME_CLAIMS, key, storage)
+    claim = storage.claims.get(key)
+    if claim is None:
+        raise _Unusable(VolumeClaimMissing(key, ephemeral=volume.ephemeral is not None))
+    if is_unreadable(claim):
+        raise _Unusable(VolumeUnreadable(key, "the PersistentVolumeClaim cannot be read"))
+    if claim.deleting and not pod.spec.node_name:
+        raise _Unusable(VolumeClaimDeleting(key))
+    _in_use_by_another(pod, claim, key, storage)
+    if not claim.spec.volume_name:
+        return _unbound(key, claim.spec, storage)
+    return _bound(claim, key, storage)
+
+
+def _template(ephemeral: Mapping[str, Any], key: str) -> PersistentVolumeClaimSpec:
+    template = ephemeral.get("volumeClaimTemplate")
+    written = template.get("spec") if isinstance(template, Mapping) else None
+    try:
+        return msgspec.convert(written or {}, PersistentVolumeClaimSpec)
+    except msgspec.ValidationError as error:
+        raise _Unusable(VolumeUnreadable(key, f"volumeClaimTemplate: {error}")) from error
+
+
+def _in_use_by_another(pod: Pod, claim: PersistentVolumeClaim, key: str, storage: Storage) -> None:
+    if ONE_POD in claim.spec.access_modes:
+        for other in storage.users.get(key, ()):
+            if other.uid != pod.uid:
+                raise _Unusable(VolumeInUse(key, other.key))
+
+
+def _bound(claim: PersistentVolumeClaim, key: str, storage: Storage) -> _Use:
+    _listed(PERSISTENT_VOLUMES, key, storage)
+    name = claim.spec.volume_name
+    volume = storage.volumes.get(name)
+    if volume is None:
+        raise _Unusable(VolumeClaimLost(key, name))
+    return _Use(_reachable(volume, key), volume.spec.csi.driver if volume.spec.csi else "")
+
+
+def _reachable(volume: PersistentVolume, key: str) -> Alternatives:
+    if is_unreadable(volume):
+        problem = f"PersistentVolume {volume.name} cannot be read"
+        raise _Unusable(VolumeUnreadable(key, problem))
+    try:
+        return affinity_of(volume)
+    except SpecError as error:
+        problem = f"PersistentVolume {volume.name}: {error}"
+        raise _Unusable(VolumeUnreadable(key, problem)) from error
+
+
+def _unbound(key: str, spec: PersistentVolumeClaimSpec, storage: Storage) -> _Use:
+    if spec.storage_class_name == "":
+        return _existing(key, spec, "", storage)
+    _listed(STORAGE_CLASSES, key, storage)
+    found = _class_of(spec, storage)
+    if found is None:
+        raise _Unusable(StorageClassMissing(key, spec.storage_class_name or ""))
+    if is_unreadable(found):
+        raise _Unusable(VolumeUnreadable(key, f"StorageClass {found.name} cannot be read"))
+    if found.provisioner == NO_PROVISIONER:
+        return _existing(key, spec, found.name, storage)
+    if found.volume_binding_mode != _WAITS:
+        raise _Unusable(VolumeNotBound(key, found.name))
+    return _Use(allowed_by(found), found.provisioner)
+
+
+def _class_of(spec: PersistentVolumeClaimSpec, storage: Storage) -> StorageClass | None:
+    if spec.storage_class_name is not None:
+        return storage.classes.get(spec.storage_class_name)
+    marked = (
+        one
+        for one in storage.classes.values()
+        if any(one.annotations.get(key) == "true" for key in _DEFAULT_CLASS)
+    )
+    # Of several the newest counts, as in the API server.
+    return max(marked, key=lambda one: (one.created_at, one.name), default=None)
+
+
+def _existing(
+    key: str, spec: PersistentVolumeClaimSpec, storage_class: str, storage: Storage
+) -> _Use:
+    """A volume that exists and is free; which one is decided when the pod has its node."""
+    _listed(PERSISTENT_VOLUMES, key, storage)
+    found = free_volumes(storage.volumes.values(), key, spec, storage_class)
+    if not found:
+        raise _Unusable(NoVolumeMatches(key, storage_class))
+    reachable = [one for volume in found for one in _reachable(volume, key)]
+    drivers = {volume.spec.csi.driver if volume.spec.csi else "" for volume in found}
+    return _Use(tuple(dict.fromkeys(reachable)), drivers.pop() if len(drivers) == 1 else "")
+
+
+def _listed(resource: Resource, key: str, storage: Storage) -> None:
+    if problem := storage.unlisted.get(resource.kind):
+        raise _Unusable(VolumesUnlisted(key, resource.kind, problem))
