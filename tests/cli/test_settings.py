@@ -274,10 +274,18 @@ def test_node_repair_that_the_setting_switches_off_is_said_at_the_start_too() ->
 
 
 def test_settings_that_only_karpenter_has_are_noted_when_they_would_matter() -> None:
-    environment = {"PREFERENCE_POLICY": "Respect", "ENABLE_PROFILING": "false", "HOME": "/"}
+    environment = {"MIN_VALUES_POLICY": "BestEffort", "ENABLE_PROFILING": "false", "HOME": "/"}
     assert configured({}, environment).notes == (
-        "environment PREFERENCE_POLICY=Respect is a setting of Karpenter's that does nothing here",
+        "environment MIN_VALUES_POLICY=BestEffort is a setting of Karpenter's that does nothing here",
     )
+
+
+@pytest.mark.parametrize("written", ["Ignore", "ignore"])
+def test_karpenters_preference_policy_counts(written: str) -> None:
+    assert configured({}, {}).settings.preference_policy == "Respect"
+    found = configured({}, {"PREFERENCE_POLICY": written})
+    assert found.settings.preference_policy == "Ignore"
+    assert found.notes == ()
 
 
 class WithOptions:

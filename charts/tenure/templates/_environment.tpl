@@ -14,6 +14,7 @@
   "batchIdleDuration" "BATCH_IDLE_DURATION"
   "batchMaxDuration" "BATCH_MAX_DURATION"
   "nodeFeeCpus" "TENURE_NODE_FEE_CPUS"
+  "preferencePolicy" "PREFERENCE_POLICY"
   "placementGap" "TENURE_PLACEMENT_GAP"
   "featureGates" "FEATURE_GATES"
   "drainMin" "TENURE_DRAIN_MIN"

@@ -17,6 +17,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     batch_max: timedelta = timedelta(seconds=10)
     #: A node costs as much as so many cpus beyond its price: larger plans fewer, larger nodes.
     node_fee_cpus: int = 3
+    #: Preferences of pods are kept while they can be (``Respect``, Karpenter's default), or ``Ignore``.
+    preference_policy: str = "Respect"
     #: Between tainting a node and terminating its instance, so that every component has seen the taint.
     drain_min: timedelta = timedelta(seconds=5)
     #: How often the cloud is asked whether a terminating instance is gone.

@@ -354,7 +354,7 @@ _CAUSES: Final[tuple[Cause, ...]] = (
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
     PodUnreadable("spec.containers[0].resources.requests.cpu: got 'one', expected a quantity"),
-    ConstraintNotSupported(f"required pod affinity over {_ZONE}"),
+    ConstraintNotSupported("persistent volume claim data"),
     NoZoneWithinSkew(1, (("zone-a", 2), ("zone-b", 1))),
     NoNodeFits(1),
     NoNodeFits(12),

@@ -105,13 +105,14 @@ def rate(example: str) -> Form:
 
 
 def choice(*words: str, **also: str) -> Form:
-    """One of the words; ``also`` are other spellings."""
+    """One of the words, in whichever case; ``also`` are other spellings."""
+
+    known = {word.lower(): word for word in words} | also
 
     def read(text: str) -> str:
-        word = also.get(text.lower(), text.lower())
-        if word not in words:
+        if text.lower() not in known:
             raise ValueError
-        return word
+        return known[text.lower()]
 
     listed = ", ".join(words[:-1]) + f" or {words[-1]}"
     return Form(metavar="|".join(words), expected=listed, example=words[0], read=read)

@@ -250,6 +250,15 @@ OWN: Final = (
         reason="A node counts as dear as so many cpus more than its price. More: fewer, larger "
         "nodes; 0: the cheapest plan, however many nodes that is.",
     ),
+    Setting(
+        section=PROVISIONING,
+        field="preference_policy",
+        flag="preference-policy",
+        form=form.choice("Respect", "Ignore"),
+        reason="Whether new nodes are planned as if preferences (preferred affinity, ScheduleAnyway) were "
+        "required, as long as that is possible, or as if there were none.",
+        karpenters=True,
+    ),
     _span(
         PROVISIONING,
         "placement_gap",
@@ -555,7 +564,6 @@ GATES: Final = {
 #: What else Karpenter reads from its environment, with the value that changes nothing here.
 #: A deployment that was Karpenter's has them; a user who set one should see what it means here.
 KARPENTER_ONLY: Final = {
-    "PREFERENCE_POLICY": "Ignore",
     "MIN_VALUES_POLICY": "Strict",
     "IGNORE_DRA_REQUESTS": "true",
     "SCHEDULER_CONFIG": "",

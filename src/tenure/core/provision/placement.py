@@ -195,6 +195,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
             apart=frozenset(self.refused),
             volumes=volumes,
             node_fee_cpus=fee_times * settings.node_fee_cpus,
+            preferences=settings.preference_policy == "Respect",
             derived=self.derived,
         )
 
