@@ -10,7 +10,7 @@ import pytest
 
 from tenure.model.api.pod import Pod
 from tenure.model.matching.requirements import Requirements
-from tenure.packing import pack as pack_module
+from tenure.packing import question as question_module
 from tenure.packing.demand.asked import read_pods
 from tenure.packing.demand.problem import ExistingNode, Problem
 from tenure.packing.facts import AlternativesIgnored, LabelUndefined, Refusal, TooLarge, Why
@@ -53,7 +53,7 @@ def columns(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return Catalogue(*given, units=units, **more)
 
     monkeypatch.setattr(nodes_module, "free_of", counted_free)
-    monkeypatch.setattr(pack_module, "Catalogue", counted_catalogue)
+    monkeypatch.setattr(question_module, "Catalogue", counted_catalogue)
     return seen
 
 

@@ -1,0 +1,226 @@
+"""One packing, from the first pod to the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import msgspec
+
+from tenure.packing.demand.classes import PodClass
+from tenure.packing.demand.facts import VolumeFact
+from tenure.packing.demand.problem import Problem
+from tenure.packing.demand.queue import Waiting
+from tenure.packing.facts import (
+    ConstraintNotSupported,
+    KeptOff,
+    NoZoneWithinSkew,
+    PodUnreadable,
+    Why,
+)
+from tenure.packing.finished import finished
+from tenure.packing.index.nodes import Nodes, avoided_by_running
+from tenure.packing.opening.dealing import Dealer, LeftOver
+from tenure.packing.opening.lots import Lot
+from tenure.packing.opening.merging import merged
+from tenure.packing.opening.opener import Opener
+from tenure.packing.question import Question, split
+from tenure.packing.relaxing import relaxed, with_wishes
+from tenure.packing.result import Packing, Unplaced
+from tenure.packing.why import explain
+
+#: By a class's first pod: how many of its pods are dealt at the most.
+Caps = dict[str, int]
+
+
+class Attempt:
+    """One packing, from the first pod to the last."""
+
+    def __init__(self, question: Question, caps: Caps) -> None:
+        self._question, self._problem, self._caps = question, question.problem, caps
+        pods = question.pods
+        modelled = [question.soft(one) for one in pods.classes if not one.rules.not_modelled]
+        self._signed = [with_wishes(one) for one in modelled]
+        everything = msgspec.structs.replace(pods, classes=(*modelled, *self._signed))
+        self._nodes = Nodes(
+            self._problem.nodes, pods=everything, groups=question.groups, daemons=question.daemons
+        )
+        self._opener = Opener(
+            question.catalogues,
+            pods.units,
+            self._problem.avoid,
+            fee_cpus=self._problem.node_fee_cpus,
+            present=self._nodes.bins.present_groups(),
+        )
+        self._modelled = modelled
+        self._placed: dict[str, str] = {}
+        #: Pods that found no place: what is left of each class.
+        self._left: list[tuple[PodClass, list[str], LeftOver | None]] = []
+        self._short: Caps = {}
+
+    def packing(self) -> tuple[Packing, Caps]:
+        problem, question = self._problem, self._question
+        self._placed |= self._nodes.keep(self._modelled, problem.nominated)
+        classes = self._modelled
+        awaiting = question.awaiting()
+        if problem.nominated or problem.no_claim or problem.apart:
+            classes = split(classes, self._placed, awaiting, problem)
+        for tier in self._tiers(classes):
+            self._serve(list(tier))
+        drafts = merged(self._opener.drafts, self._opener.budgets, self._opener.fee)
+        apart = split(question.pods.apart, (), awaiting, problem)
+        left = [*self._left, *((one, [pod.uid for pod in one.pods], None) for one in apart)]
+        packing = Packing(
+            placed=self._placed,
+            claims=finished(drafts),
+            unplaced=self._unplaced(left),
+            displaced={
+                uid: problem.nominated[uid] for one, uids, _ in left if one.claimed for uid in uids
+            },
+            no_claim=frozenset(uid for one, uids, _ in left if one.no_claim for uid in uids),
+            left_out={
+                c.template.pool: tuple(sorted(daemon.name for daemon in c.left_out))
+                for c in question.catalogues
+                if c.left_out
+            },
+        )
+        return packing, self._short
+
+    def _tiers(self, classes: Sequence[PodClass]) -> Iterable[Iterable[PodClass]]:
+        """All at once; where limits may be short, one priority after the other."""
+        if not any(budget.limited for budget in self._opener.budgets.values()):
+            return [classes]
+        return [list(same) for _, same in groupby(classes, key=lambda one: one.priority)]
+
+    def _serve(self, classes: list[PodClass]) -> None:
+        """Place these; those with preferences again, without the first, while some are left."""
+        first = True
+        while classes:
+            self._round(classes, first=first)
+            first = False
+            again = [each for each in self._left if each[0].wishes]
+            if not again:
+                return
+            self._left = [each for each in self._left if not each[0].wishes]
+            classes = []
+            for one, uids, _ in again:
+                pods = {pod.uid: pod for pod in one.pods}
+                some = msgspec.structs.replace(one, pods=tuple(pods[uid] for uid in uids))
+                classes.append(relaxed(some))
+
+    def _round(self, classes: Sequence[PodClass], *, first: bool) -> None:
+        """Onto nodes, onto claims planned before, then onto new ones."""
+        homes = self._nodes.domains.homes
+        queue = []
+        for one in classes:
+            waiting = Waiting(with_wishes(one), homes)
+            self._placed |= self._nodes.place(waiting)
+            queue.append(waiting)
+        open_ = [
+            position
+            for position, waiting in enumerate(queue)
+            if waiting.left and waiting.one.may_be_claimed_for
+        ]
+        caps = {
+            place: cap
+            for place, position in enumerate(open_)
+            if (cap := self._caps.get(classes[position].pods[0].uid)) is not None
+        }
+        dealer = Dealer(self._nodes.domains, self._question.catalogues, self._problem.avoid)
+        before = [queue[position].left for position in open_]
+        dealt = dealer.deal([queue[position] for position in open_], caps)
+        if not first or self._opener.drafts:
+            self._opener.top_up(dealt.lots)
+        self._open(dealt.lots)
+        self._note_left(classes, queue, open_, before, dealt.lots, dealt.left_over)
+
+    def _open(self, lots: list[Lot]) -> None:
+        """Open claims and merge them; for who is left, again as long as merging frees limits."""
+        opener = self._opener
+        limited = any(budget.limited for budget in opener.budgets.values())
+        left = -1
+        while left != (left := sum(lot.left for lot in lots)):
+            opener.serve(lots)
+            if not limited or not any(lot.left for lot in lots):
+                break
+            opener.drafts[:] = merged(opener.drafts, opener.budgets, opener.fee)
+
+    def _note_left(
+        self,
+        classes: Sequence[PodClass],
+        queue: Sequence[Waiting],
+        open_: Sequence[int],
+        before: Sequence[int],
+        lots: Iterable[Lot],
+        left_over: Iterable[LeftOver],
+    ) -> None:
+        rest: dict[int, list[str]] = {}
+        by_class = {id(queue[position].one): position for position in open_}
+        for lot in lots:
+            if lot.left:
+                rest.setdefault(by_class[id(lot.one)], []).extend(lot.rest())
+        over = {by_class[id(each.one)]: each for each in left_over}
+        for position, waiting in enumerate(queue):
+            uids = [*rest.get(position, ()), *waiting.rest()]
+            if not uids:
+                continue
+            one = classes[position]
+            self._left.append((one, uids, over.get(position)))
+            came_short = position in rest and any(
+                not spread.group.on_hostname for spread in waiting.one.rules.spreads
+            )
+            if came_short:
+                # Its other domains would have run ahead of the one that came short.
+                had = before[open_.index(position)]
+                self._short[one.pods[0].uid] = had - len(uids)
+
+    # -- who stays out ---------------------------------------------------------------------------
+
+    def _unplaced(
+        self, left: Iterable[tuple[PodClass, list[str], LeftOver | None]]
+    ) -> dict[str, Unplaced]:
+        question = self._question
+        unplaced = {
+            uid: _alone(PodUnreadable(error)) for uid, error in question.pods.unreadable.items()
+        }
+        for uid, fact in self._problem.volumes.items():
+            if isinstance(fact, VolumeFact):
+                unplaced[uid] = Unplaced(why=Why.VOLUME_UNUSABLE, facts=(fact,))
+        for one in question.pods.classes:
+            if one.rules.not_modelled:
+                why = _alone(ConstraintNotSupported(one.rules.not_modelled))
+                unplaced |= dict.fromkeys((pod.uid for pod in one.pods), why)
+        pools = [(c, self._opener.budgets[c.template.pool]) for c in question.catalogues]
+        node_count = sum(not node.closed for node in self._problem.nodes)
+        for one, uids, over in left:
+            if not one.may_be_claimed_for:
+                continue
+            why = explain(one, pools, node_count=node_count, kept_off=_kept_off(one, self._problem))
+            if over is not None and why.why is Why.TOPOLOGY_UNSATISFIABLE and over.counts:
+                why = _alone(_no_domain(over))
+            unplaced |= dict.fromkeys(uids, why)
+        return unplaced
+
+
+def _kept_off(one: PodClass, problem: Problem) -> list[KeptOff]:
+    """Where running pods do not let the class in, over other keys than the hostname."""
+    found: dict[tuple[str, str], KeptOff] = {}
+    if one.member_of:
+        for group, node, pod in avoided_by_running(problem.nodes):
+            value = node.labels.get(group.key)
+            if not group.on_hostname and group in one.member_of and value is not None:
+                off = KeptOff(pod.key, group.key, value)
+                known = found.get((group.key, value))
+                if known is None or off.by < known.by:
+                    found[group.key, value] = off
+    return [found[each] for each in sorted(found)]
+
+
+def _alone(fact: PodUnreadable | ConstraintNotSupported | NoZoneWithinSkew) -> Unplaced:
+    """Of the pod alone: no pool could take it."""
+    return Unplaced(why=fact.why, facts=(fact,))
+
+
+def _no_domain(over: LeftOver) -> NoZoneWithinSkew:
+    skews = [s.skew for s in over.one.rules.spreads if s.group.key == over.key]
+    return NoZoneWithinSkew(skews[0] if skews else 1, tuple(sorted(over.counts.items())))

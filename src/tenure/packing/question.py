@@ -1,0 +1,139 @@
+"""A problem, read: pods in classes, groups, daemons, and the catalogues of the pools."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable
+
+import msgspec
+
+from tenure.model.api.meta import controller_of
+from tenure.model.api.pod import Pod
+from tenure.model.values.quantity import add
+from tenure.packing.demand.asked import Asked, read_pods
+from tenure.packing.demand.classes import PodClass, least_wanted, sort_pods
+from tenure.packing.demand.groups import Groups
+from tenure.packing.demand.problem import Problem
+from tenure.packing.demand.requests import Resources
+from tenure.packing.demand.terms import NO_SOFT_TAINTS
+from tenure.packing.demand.volumes import is_attachable
+from tenure.packing.index.nodes import avoided_by_running
+from tenure.packing.offers.catalogue import Catalogue, resources_of
+from tenure.packing.offers.daemons import read_daemons, that_fit
+from tenure.packing.relaxing import groups_of
+
+
+class Question:
+    """One problem, read."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        asked, unreadable = read_pods(problem.pods, problem.derived, problem.volumes)
+        self._soft = problem.preferences and _any_soft_taint(problem)
+        self.groups = _groups(problem, asked)
+        self.pods = sort_pods(
+            asked,
+            self.groups,
+            lambda names: _offered(names, problem),
+            unreadable=unreadable,
+            with_wishes=problem.preferences,
+        )
+        self.daemons = that_fit(read_daemons(problem.daemons), _sizes(problem))
+        units = self.pods.units
+        least = {
+            name: amount * size
+            for name, size, amount in zip(
+                units.names, units.sizes, least_wanted(self.pods.classes, units), strict=True
+            )
+        }
+        self.catalogues = [
+            Catalogue(t, daemons=self.daemons, units=units, dry=problem.dry, least=least)
+            for t in sorted(problem.templates, key=lambda t: (t.weight, t.pool), reverse=True)
+        ]
+
+    def awaiting(self) -> frozenset[str]:
+        """Pods whose own node is still to come: what else comes may have room for them.
+
+        Where the scheduler has bound pods already, the node has come, and the room is taken.
+        """
+        coming = {
+            node.name
+            for node in self.problem.nodes
+            if not node.initialized and all(pod.daemon or pod.mirror for pod in node.pods)
+        }
+        nominated = self.problem.nominated.items()
+        return frozenset(uid for uid, name in nominated if name in coming)
+
+    def soft(self, one: PodClass) -> PodClass:
+        if not self._soft:
+            return one
+        return msgspec.structs.replace(one, wishes=(*one.wishes, NO_SOFT_TAINTS))
+
+
+def _groups(problem: Problem, asked: Iterable[Asked]) -> Groups:
+    """All groups that constraints are about: of waiting pods, and whom running ones avoid."""
+    groups = Groups(problem.namespaces)
+    for one in asked:
+        groups.add(one.rules.groups())
+        if problem.preferences:
+            groups.add(groups_of(one.wishes))
+    groups.add(group for group, _, _ in avoided_by_running(problem.nodes))
+    return groups
+
+
+def _any_soft_taint(problem: Problem) -> bool:
+    return any(
+        taint.effect == "PreferNoSchedule" for one in problem.templates for taint in one.taints
+    )
+
+
+def _offered(asked: Collection[str], problem: Problem) -> set[str]:
+    """Which of these resources some type has, or some node has left."""
+    offered: set[str] = {name for name in asked if is_attachable(name)}
+    for template in problem.templates:
+        offered |= resources_of(template.instance_types)
+    unknown = set(asked) - offered
+    if unknown:
+        # What pods on the node ask for is there, too, but without a node's own it is not above 0.
+        for node in problem.nodes:
+            offered.update(name for name, nano in node.available.items() if nano > 0)
+    return offered.intersection(asked)
+
+
+def _sizes(problem: Problem) -> list[Resources]:
+    """What new nodes have for their pods; where none can be had, what is there."""
+    types = [one.allocatable for t in problem.templates for one in t.instance_types]
+    return types or [add(node.available, node.daemon_requests) for node in problem.nodes]
+
+
+def split(
+    classes: Iterable[PodClass],
+    placed: Container[str],
+    awaiting: Container[str],
+    problem: Problem,
+) -> list[PodClass]:
+    """The classes without the pods that stay with their node, in the same order.
+
+    Those whose node is still to come and has no room for them are a class of their own, and so are
+    those that may not get a claim, and each owner's that may not share one.
+    """
+    split: list[PodClass] = []
+    for one in classes:
+        kinds: dict[tuple[bool, bool, str], list[Pod]] = {}
+        for pod in one.pods:
+            if pod.uid not in placed:
+                claimed = pod.uid in awaiting
+                none = not claimed and pod.uid in problem.no_claim
+                alone = _owner(pod) if pod.uid in problem.apart else ""
+                kinds.setdefault((claimed, none, alone), []).append(pod)
+        for (claimed, none, alone), pods in sorted(kinds.items(), reverse=True):
+            split.append(
+                msgspec.structs.replace(
+                    one, pods=tuple(pods), claimed=claimed, no_claim=none, apart=alone
+                )
+            )
+    return split
+
+
+def _owner(pod: Pod) -> str:
+    controller = controller_of(pod.metadata)
+    return f"{pod.namespace}/{controller.uid or controller.name if controller else pod.uid}"
