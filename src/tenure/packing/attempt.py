@@ -29,8 +29,8 @@ from tenure.packing.relaxing import relaxed, with_wishes
 from tenure.packing.result import Packing, Unplaced
 from tenure.packing.why import explain
 
-#: By a class's first pod: how many of its pods are dealt at the most.
-Caps = dict[str, int]
+#: By class: how many of its pods are dealt at the most.
+Caps = dict[tuple[str, str, int], int]
 
 
 class Attempt:
@@ -111,10 +111,13 @@ class Attempt:
     def _round(self, classes: Sequence[PodClass], *, first: bool) -> None:
         """Onto nodes, onto claims planned before, then onto new ones."""
         homes = self._nodes.domains.homes
+        dealer = Dealer(self._nodes.domains, self._question.catalogues, self._problem.avoid)
         queue = []
         for one in classes:
             waiting = Waiting(with_wishes(one), homes)
-            self._placed |= self._nodes.place(waiting)
+            if self._problem.nodes:
+                more = dealer.for_sale(waiting.one) if one.may_be_claimed_for else {}
+                self._placed |= self._nodes.place(waiting, more)
             queue.append(waiting)
         open_ = [
             position
@@ -124,9 +127,8 @@ class Attempt:
         caps = {
             place: cap
             for place, position in enumerate(open_)
-            if (cap := self._caps.get(classes[position].pods[0].uid)) is not None
+            if (cap := self._caps.get(classes[position].key)) is not None
         }
-        dealer = Dealer(self._nodes.domains, self._question.catalogues, self._problem.avoid)
         before = [queue[position].left for position in open_]
         dealt = dealer.deal([queue[position] for position in open_], caps)
         if not first or self._opener.drafts:
@@ -172,7 +174,7 @@ class Attempt:
             if came_short:
                 # Its other domains would have run ahead of the one that came short.
                 had = before[open_.index(position)]
-                self._short[one.pods[0].uid] = had - len(uids)
+                self._short[one.key] = had - len(uids)
 
     # -- who stays out ---------------------------------------------------------------------------
 

@@ -41,5 +41,6 @@ def pack(problem: Problem) -> Packing:
         packing, short = Attempt(question, caps).packing()
         if not short:
             break
+        assert all(got < caps.get(one, got + 1) for one, got in short.items()), "it ends"
         caps |= {one: got if start <= _PATIENCE else got // 2 for one, got in short.items()}
     return packing

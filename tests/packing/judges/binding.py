@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import lru_cache
+from random import Random
+from typing import Any
 
 import msgspec
 
@@ -43,6 +45,9 @@ class Term(msgspec.Struct, frozen=True, cache_hash=True):
 
 
 _ENCODE = msgspec.json.encode
+#: Orders by chance that are tried, where so few pods are to be bound.
+CHANCES = 40
+FEW = 80
 
 
 @lru_cache(4096)
@@ -113,6 +118,9 @@ def _affinity(kind: str, pod: Pod, term: PodAffinityTerm, problem: Problem) -> T
     )
 
 
+Order = Callable[[tuple[Place, Pod]], Any]
+
+
 class Scheduler:
     """What is bound where, counted for every constraint that any pod has."""
 
@@ -145,15 +153,25 @@ class Scheduler:
                     self._bind(place, pod)
 
     def left_pending(self) -> list[str]:
-        """What no order of binding gets bound; two orders are tried."""
+        """What no order of binding gets bound: two good orders, and for few pods some by chance."""
         start = deepcopy((self._counts, self._present, self._owners, self._totals))
-        found = self._pending(self._order())
-        if found:
-            self._counts, self._present, self._owners, self._totals = start
-            found = self._pending(self._ranks())
+        orders: list[Order] = [self._order(), self._ranks()]
+        if len(self._left) <= FEW:
+            orders += [self._by_chance(seed) for seed in range(CHANCES)]
+        found: list[str] = []
+        for order in orders:
+            self._counts, self._present, self._owners, self._totals = deepcopy(start)
+            found = self._pending(order)
+            if not found:
+                break
         return found
 
-    def _ranks(self) -> Callable[[tuple[Place, Pod]], tuple[int, str]]:
+    def _by_chance(self, seed: int) -> Order:
+        random = Random(seed)
+        numbers = {pod.uid: random.random() for _, pod in self._left}
+        return lambda each: (numbers[each[1].uid],)
+
+    def _ranks(self) -> Order:
         """The first of each group in each domain, then the second ones, and so on."""
         seen: dict[tuple[Term, str | None], int] = {}
         ranks: dict[str, int] = {}
@@ -167,7 +185,7 @@ class Scheduler:
             ranks[pod.uid] = rank
         return lambda each: (ranks[each[1].uid], each[1].uid)
 
-    def _pending(self, order: Callable[[tuple[Place, Pod]], tuple[object, ...]]) -> list[str]:
+    def _pending(self, order: Order) -> list[str]:
         left = sorted(self._left, key=order)
         while left:
             rest = [(place, pod) for place, pod in left if not self._tried(place, pod)]
@@ -179,7 +197,7 @@ class Scheduler:
             left = rest
         return []
 
-    def _order(self) -> Callable[[tuple[Place, Pod]], tuple[bool, bool, int, str]]:
+    def _order(self) -> Order:
         """Pods that no spread counts first, then owners; each in turns over the zones."""
         turn: dict[tuple[str | None, bytes], int] = {}
         keys = {}

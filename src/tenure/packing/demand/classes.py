@@ -52,6 +52,13 @@ class PodClass(msgspec.Struct, frozen=True, gc=False):
     no_claim: bool = False
     #: Whose pods they are, where no others may share a new claim with them.
     apart: str = ""
+    #: UID of the oldest pod of the class as it was at first, before any of them found a place.
+    origin: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """Names it among all that became of the classes of a problem."""
+        return self.origin, self.apart, len(self.wishes)
 
     @property
     def may_be_claimed_for(self) -> bool:
@@ -126,7 +133,16 @@ def sort_pods(
             wants = known_wants[demand.requests] = units.wants(demand.resources)
         classes.append(
             PodClass(
-                demand, rules, wants, oldest_first, member_of, rules.far, priority, wishes, missing
+                demand,
+                rules,
+                wants,
+                oldest_first,
+                member_of,
+                rules.far,
+                priority,
+                wishes,
+                missing,
+                origin=oldest_first[0].uid,
             )
         )
     classes.sort(key=service_order)

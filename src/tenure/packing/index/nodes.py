@@ -6,7 +6,8 @@ to the first bin that takes it. A closed node takes no pods, but those that run 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from tenure.errors import SpecError
 from tenure.model.api.names import NORMALIZED_LABELS
@@ -22,8 +23,9 @@ from tenure.packing.index.levels import bits
 from tenure.packing.index.shapes import Shapes, free_of
 from tenure.packing.offers.daemons import DaemonPod
 
-#: A group that running pods avoid, the label of their own nodes, and one of these pods.
-Repelled = tuple[Group, str, str]
+#: Values by key.
+ValuesByKey = Mapping[str, Collection[str]]
+NOWHERE_ELSE: Final[ValuesByKey] = {}
 
 
 def avoided_by_running(nodes: Iterable[ExistingNode]) -> Iterator[tuple[Group, ExistingNode, Pod]]:
@@ -156,15 +158,18 @@ class Nodes:
                     kept |= dict.fromkeys(uids[:count], name)
         return kept
 
-    def place(self, waiting: Waiting) -> dict[str, str]:
-        """Put as many pods of the class onto nodes as will go; by UID, the node's name."""
+    def place(self, waiting: Waiting, more: ValuesByKey = NOWHERE_ELSE) -> dict[str, str]:
+        """Put as many pods of the class onto nodes as will go; by UID, the node's name.
+
+        ``more``: by key, domains that have no node yet and could have one: they count as empty.
+        """
         placed: dict[str, str] = {}
         homes = self.domains.homes
         if not self._open:
             return placed
         still = sum(uid not in homes for uid in waiting.rest()) if homes else waiting.left
         moving = waiting.left - still
-        while still and (found := self.first(waiting.one, still)) is not None:
+        while still and (found := self.first(waiting.one, still, more)) is not None:
             still -= found[1]
             placed |= self._take(waiting, *found)
         if not moving:
@@ -175,7 +180,7 @@ class Nodes:
             # It does not count on its old node any more once it is its turn.
             uid = waiting.next
             self.domains.leave(waiting.one, uid)
-            found = self.first(waiting.one, 1)
+            found = self.first(waiting.one, 1, more)
             self.domains.stay(waiting.one, uid)
             if found is None:
                 waiting.skip()
@@ -228,14 +233,16 @@ class Nodes:
     def name(self, number: int) -> str:
         return self._open[number].name
 
-    def first(self, one: PodClass, most: int) -> tuple[int, int] | None:
+    def first(
+        self, one: PodClass, most: int, more: ValuesByKey = NOWHERE_ELSE
+    ) -> tuple[int, int] | None:
         """The first bin that takes pods of the class, and how many."""
         mask = self.bins.taking(one)
         if not mask:
             return None
         bounds: list[tuple[str, dict[str, int], bool]] = []
         for key in self.domains.keys(one):
-            allowed, closed = self.domains.allowances(one, key)
+            allowed, closed = self.domains.allowances(one, key, more.get(key, ()))
             bounds.append((key, allowed, closed))
             mask &= self._within(key, allowed, closed)
         while mask:

@@ -55,6 +55,11 @@ class Dealer:
         #: For each group that asks for itself: how many waiting pods each of its domains would suit.
         self._suits: dict[Group, dict[Pins, int]] = {}
 
+    def for_sale(self, one: PodClass) -> dict[str, list[str]]:
+        """By key that the class is spread over: the domains in which a new node can be had."""
+        keys = {spread.group.key for spread in one.rules.spreads if not spread.group.on_hostname}
+        return {key: [pins[0][1] for pins in self._sites.options(one, (key,))] for key in keys}
+
     def deal(self, queue: Iterable[Waiting], caps: Mapping[int, int]) -> Dealt:
         """Lots of all that wait. ``caps``: by position, the most pods that are dealt."""
         dealt = Dealt()
@@ -78,9 +83,13 @@ class Dealer:
             if near:
                 self._note_suited(waiting, options)
         todo.sort(key=lambda each: each[0])
+        left_to_deal = dict(caps)
         for (_, _, position), waiting, keys_, options in self._until_stuck(todo):
-            most = caps.get(position, NO_END)
+            most = left_to_deal.get(position, NO_END)
+            before = waiting.left
             self._deal(dealt, waiting, keys_, options, most)
+            if position in left_to_deal:
+                left_to_deal[position] -= before - waiting.left
         for _, waiting, keys_, _ in todo:
             if waiting.left:
                 dealt.left_over.append(self._left_over(waiting, keys_))
