@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count, pairwise
+from typing import Any
 
 import pytest
 
@@ -116,8 +117,23 @@ def test_a_conflict_is_evaluated_again_on_the_newer_version_at_once() -> None:
         assert story.running("web") == 1
 
 
+#: Each pod has a node of its own.
+ALONE: dict[str, Any] = {
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "topologyKey": "kubernetes.io/hostname",
+                    "labelSelector": {"matchLabels": {"app": "web"}},
+                }
+            ]
+        }
+    }
+}
+
+
 def test_one_failing_object_pauses_alone_longer_each_time_and_visibly() -> None:
-    with Tapped(*a_cluster(a_deployment(replicas=4, cpu="1500m"))) as story:
+    with Tapped(*a_cluster(a_deployment(replicas=4, **ALONE))) as story:
         broken = Unavailable("the disk is full")
         failing = ""
 
@@ -151,7 +167,7 @@ def test_a_patch_without_effect_does_not_spin() -> None:
 
 
 def test_a_fault_of_ours_or_a_providers_pauses_its_own_target_only() -> None:
-    with Tapped(*a_cluster(a_deployment(replicas=2, cpu="1500m"))) as story:
+    with Tapped(*a_cluster(a_deployment(replicas=2, **ALONE))) as story:
         bad: list[str] = []
 
         def break_first(verb: str, what: str) -> Exception | None:
