@@ -166,7 +166,7 @@ class Domains:
                 rule = self.rule(spread, one.demand.signature)
                 closed.append(rule.allowances(spread.group in one.member_of, more))
         near = (group for group in one.rules.near if group.key == key)
-        closed += [self._near(group, group in one.member_of, key, more) for group in near]
+        closed.extend(self._near(group, group in one.member_of, key, more) for group in near)
         for group in one.rules.far:
             if group.key == key:
                 own = 1 if group in one.member_of else NO_END

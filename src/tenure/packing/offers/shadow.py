@@ -31,15 +31,15 @@ def shadow_prices(
         for there, price in zip(available, prices, strict=True)
     ]
     table = _bargains(scaled)
-    last = len(columns)
-    gain = [1.0] * last + [0.0]
-    basis = list(range(last, last + len(table)))
-    inside = list(range(last))
+    width = len(columns)
+    gain = [1.0] * width + [0.0]
+    basis = list(range(width, width + len(table)))
+    inside = list(range(width))
     for _ in range(_STEPS_MAX):
-        enter = max(range(last), key=gain.__getitem__, default=0)
+        enter = max(range(width), key=gain.__getitem__, default=0)
         if not columns or gain[enter] <= _TINY:
             break
-        ratios = [(row[last] / row[enter], i) for i, row in enumerate(table) if row[enter] > _TINY]
+        ratios = [(row[width] / row[enter], i) for i, row in enumerate(table) if row[enter] > _TINY]
         if not ratios:
             break  # No instance has any: worth without bound is worth nothing.
         leave = min(ratios)[1]
@@ -47,8 +47,8 @@ def shadow_prices(
         basis[leave], inside[enter] = inside[enter], basis[leave]
     worth = [0.0] * len(demand)
     for row, variable in zip(table, basis, strict=True):
-        if variable < last:
-            worth[columns[variable]] = max(row[last], 0.0) / demand[columns[variable]]
+        if variable < width:
+            worth[columns[variable]] = max(row[width], 0.0) / demand[columns[variable]]
     return worth
 
 
@@ -56,12 +56,14 @@ def _bargains(offers: list[list[float]]) -> list[list[float]]:
     """Those that are cheap for one of the resources, or for all of them together."""
     if len(offers) <= 3 * _KEPT or not offers:
         return offers
-    last = len(offers[0]) - 1
+    width = len(offers[0]) - 1
     kept: set[int] = set()
-    measures: list[Callable[[list[float]], float]] = [lambda row: sum(row[:last])]
-    measures += [lambda row, i=i: row[i] for i in range(last)]  # type: ignore[misc]
+    measures: list[Callable[[list[float]], float]] = [lambda row: sum(row[:width])]
+    measures += [lambda row, i=i: row[i] for i in range(width)]  # type: ignore[misc]
     for measure in measures:
-        ratios = [(row[last] / measure(row), i) for i, row in enumerate(offers) if measure(row) > 0]
+        ratios = [
+            (row[width] / measure(row), i) for i, row in enumerate(offers) if measure(row) > 0
+        ]
         kept.update(i for _, i in nsmallest(_KEPT, ratios))
     return [offers[i] for i in sorted(kept)]
 

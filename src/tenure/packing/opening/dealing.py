@@ -187,7 +187,7 @@ class Dealer:
             if spread.group == own:
                 counts = domains.rule(spread, one.demand.signature).counts
                 closed = [count for value, count in counts.items() if value not in open_]
-                closed += [0 for value in more if value not in open_ and value not in counts]
+                closed.extend(0 for value in more if value not in open_ and value not in counts)
                 known = len({*counts, *more})
                 if known < spread.domains_min:
                     ceiling = min(ceiling, spread.skew)

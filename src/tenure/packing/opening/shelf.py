@@ -49,11 +49,11 @@ class Shelf:
         """The few to look at for the next node."""
         if fee != self._fee:
             self._rank(fee)
-        at = bisect_left(self.worths, target)
+        position = bisect_left(self.worths, target)
         if bounded:
-            return [self.offers[i] for i in self._smaller[at][:BOUNDED]]
-        chosen = {*self._smaller[at], *self._larger[at]}
-        chosen.update(i for i in (at, at + 1) if i < len(self.offers))
+            return [self.offers[i] for i in self._smaller[position][:BOUNDED]]
+        chosen = {*self._smaller[position], *self._larger[position]}
+        chosen.update(i for i in (position, position + 1) if i < len(self.offers))
         return [self.offers[i] for i in sorted(chosen)]
 
     def holding(self, used: Sequence[int]) -> list[Offer]:
