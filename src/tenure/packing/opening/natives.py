@@ -11,7 +11,7 @@ from typing import Final
 from tenure.packing.demand.asked import Signature
 from tenure.packing.offers.limits import Budget
 from tenure.packing.offers.narrowing import Narrowing
-from tenure.packing.opening.filling import Filler
+from tenure.packing.opening.filler import Filler
 from tenure.packing.opening.lots import Lot, Lots
 from tenure.packing.opening.market import Market
 from tenure.packing.opening.shelf import Shelf

@@ -5,7 +5,7 @@
 2. Lots lead one after the other: those that force nodes (pods that may not share one), then those
    with the fewest offers to choose from, then the largest. A lead's requirement alternatives are tried
    in the order written, each in the pools by weight; the first pool that can take it opens the claim.
-3. A few offers are filled on paper (``shelf``, ``filling``). The lowest price and fee per worth of the
+3. A few offers are filled on paper (``shelf``, ``filler``). The lowest price and fee per worth of the
    pods wins; the claim lists every type that holds them, so the cheapest of these is its price.
 4. The same filling is repeated while there are pods and limits for it.
 
@@ -28,7 +28,7 @@ from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.limits import Budget
 from tenure.packing.offers.narrowing import Narrowing, Offer
 from tenure.packing.opening.drafts import Draft, listing_of, used_by
-from tenure.packing.opening.filling import BinState, Filler, Joiner
+from tenure.packing.opening.filler import BinState, Filler, Joiner
 from tenure.packing.opening.growing import join
 from tenure.packing.opening.lots import NO_END, Lot, Lots
 from tenure.packing.opening.market import Market

@@ -1,6 +1,6 @@
 """How many pods of a class may join the pods of a planned claim: host ports and hostname rules.
 
-The same answers as ``filling`` gives by masks, for claims of different rounds: one by one.
+The same answers as ``filler`` gives by masks, for claims of different rounds: one by one.
 """
 
 from __future__ import annotations
