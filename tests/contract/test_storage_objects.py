@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from tenure.model.api.resource import (
     JOBS,
     PERSISTENT_VOLUME_CLAIMS,
@@ -52,6 +54,34 @@ async def test_a_storage_class_deletes_its_volumes_and_binds_at_once_unless_it_s
     given = {"metadata": {"name": api.unique("fast")}, "provisioner": "disk.example.com"}
     created = await api.created(STORAGE_CLASSES, given)
     assert (created["reclaimPolicy"], created["volumeBindingMode"]) == ("Delete", "Immediate")
+
+
+async def test_a_claim_that_names_no_class_gets_the_default_one(api: Backend) -> None:
+    name, mark = api.unique("default"), {"storageclass.kubernetes.io/is-default-class": "true"}
+    metadata = {"name": name, "annotations": mark}
+    await api.created(
+        STORAGE_CLASSES, {"metadata": metadata, "provisioner": "kubernetes.io/no-provisioner"}
+    )
+    try:
+        assert await first_class(api, name)
+        for given in ("", "other"):
+            spec = {**CLAIM, "storageClassName": given}
+            metadata = {"name": f"says-{given or 'none'}"}
+            made = await api.created(PERSISTENT_VOLUME_CLAIMS, {"metadata": metadata, "spec": spec})
+            assert made["spec"]["storageClassName"] == given
+    finally:  # A real bed has one for all tests.
+        await api.delete(STORAGE_CLASSES, name)
+
+
+async def first_class(api: Backend, name: str) -> bool:
+    """Whether claims get that class. A real server hears of a class a moment after it is made."""
+    for attempt in range(50):
+        metadata = {"name": f"plain-{attempt}"}
+        made = await api.created(PERSISTENT_VOLUME_CLAIMS, {"metadata": metadata, "spec": CLAIM})
+        if made["spec"].get("storageClassName") == name:
+            return True
+        await asyncio.sleep(0.1)
+    return False
 
 
 async def test_an_attachment_begins_detached_and_its_driver_says_when_it_is_not(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tenure.errors import SpecError
@@ -15,39 +13,18 @@ from tenure.model.api.resource import (
     STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
 )
-from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.virtual.faults import Faults
 from tests.sim.nodeworld import World, story
-
-BOUND = 40  # Seconds after noon at which ``a_node`` is Ready and pods are bound.
-#: A volume is there after a second, attached after five more; a pod starts within three.
-ATTACHED, RUNNING = BOUND + 6, BOUND + 9
-
-
-def a_claim(world: World, name: str = "data", **spec: Any) -> Obj:
-    requests = {"requests": {"storage": "1Gi"}}
-    claim = {
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": requests, **spec},
-    }
-    return world.store.create(PERSISTENT_VOLUME_CLAIMS, claim)
-
-
-def add_pod(world: World, name: str, node: str, claim: str = "data", **more: Any) -> Obj:
-    volume = {"name": "data", "persistentVolumeClaim": {"claimName": claim}}
-    return world.add_pod(name, node, volumes=[volume], **more)
-
-
-def attachments(world: World) -> list[tuple[str, bool]]:
-    """Where volumes are, and whether they are really there."""
-    found = world.store.list(VOLUME_ATTACHMENTS)
-    return [(va["spec"]["nodeName"], va["status"]["attached"]) for va in found]
-
-
-def claim_phase(world: World, name: str = "data") -> str:
-    claim = world.store.get(PERSISTENT_VOLUME_CLAIMS, "default", name)
-    phase: str = claim["status"]["phase"]
-    return phase
+from tests.sim.volumeworld import (
+    ATTACHED,
+    BOUND,
+    RUNNING,
+    a_claim,
+    a_volume,
+    add_pod,
+    attachments,
+    claim_phase,
+)
 
 
 def test_a_pod_starts_when_its_volume_is_attached_to_its_node() -> None:
@@ -287,6 +264,17 @@ def test_a_class_that_does_not_wait_gives_a_volume_at_once() -> None:
     story(tell)
 
 
+def test_every_cluster_has_a_default_class_that_waits_for_the_first_consumer() -> None:
+    async def tell(world: World) -> None:
+        (standard,) = world.store.list(STORAGE_CLASSES)
+        assert standard["metadata"]["name"] == "standard"
+        assert standard["volumeBindingMode"] == "WaitForFirstConsumer"
+        assert a_claim(world)["spec"]["storageClassName"] == "standard"
+        assert a_claim(world, "static", storageClassName="")["spec"]["storageClassName"] == ""
+
+    story(tell)
+
+
 def test_a_claim_waits_for_its_class() -> None:
     async def tell(world: World) -> None:
         a_claim(world, storageClassName="fast")
@@ -298,11 +286,6 @@ def test_a_claim_waits_for_its_class() -> None:
         assert claim_phase(world) == "Bound"
 
     story(tell)
-
-
-def a_volume(name: str, size: str, **spec: Any) -> Obj:
-    given = {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], **spec}
-    return {"metadata": {"name": name}, "spec": {"nfs": {"server": "a", "path": "/"}, **given}}
 
 
 def test_a_claim_takes_the_smallest_volume_that_fits() -> None:

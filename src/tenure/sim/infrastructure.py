@@ -65,6 +65,7 @@ class Infrastructure:
             alive=self._is_alive,
             timings=options.volumes,
             faults=self.faults,
+            zones=sorted({offer.zone for kind in types for offer in kind.offerings}),
         )
         self.kubelets = Kubelets(
             environment,

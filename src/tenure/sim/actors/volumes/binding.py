@@ -3,41 +3,48 @@
 In the order in which the rules bite, for a claim without a volume:
 
 1. a volume that names it, or that it names;
-2. the smallest free volume of its class with its access modes and at least its size;
-3. a new volume, when its class exists. A claim that names no class gets one as from a cluster's
-   default class; ``storageClassName: ""`` asks for rule 1 and 2 only. A class that waits for the
-   first consumer, and the default one does, waits until a pod with the claim has a node.
+2. a claim that names no class gets the default class, if there is one by now;
+3. where its class waits for the first consumer, nothing more happens until the scheduler has chosen
+   the consumer's node, or a pod with the claim has one;
+4. the smallest free volume of its class with its access modes and at least its size, which the node
+   reaches;
+5. a new volume, when its class exists and provisions. ``storageClassName: ""`` asks for a volume that
+   is there. A new volume can be used from one zone only (``zones.py``).
 
 A deleted claim stays while a pod uses it. Its volume goes with it (``Delete``), once it is
 attached nowhere, or is kept (``Retain``).
-
-Simplified: volumes are reachable from every zone, and a waiting claim does not keep the
-scheduler from binding its pod; the kubelet waits instead.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Final
 
 from tenure.model.api.resource import (
+    NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     STORAGE_CLASSES,
     Resource,
 )
-from tenure.model.values.quantity import parse_quantity
+from tenure.sim.actors.scheduling.claims import (
+    SELECTED_NODE,
+    allows,
+    class_of,
+    free_volume,
+    is_bound,
+    provisions,
+    waits_for_consumer,
+)
 from tenure.sim.actors.volumes.attaching import AttachDetach
 from tenure.sim.actors.volumes.uses import ClaimKey, ClaimUses
+from tenure.sim.actors.volumes.zones import in_zone, zone_for
 from tenure.sim.apiserver.admission.defaults import CLAIM_PROTECTION, VOLUME_PROTECTION
 from tenure.sim.apiserver.objects.tree import Obj, dig
+from tenure.sim.apiserver.store.storageclasses import default_class
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
-
-#: The driver of claims that name no class.
-DRIVER: Final = "csi.sim.tenure.dev"
-_WAITS: Final = "WaitForFirstConsumer"
 
 
 class ClaimBinder:
@@ -49,10 +56,12 @@ class ClaimBinder:
         attachments: AttachDetach,
         *,
         provision_for: timedelta,
+        zones: Sequence[str],
     ) -> None:
+        """``zones``: those of the cloud."""
         self._environment, self._store, self._uses = environment, store, uses
         self._attachments = attachments
-        self._provision_for = provision_for
+        self._provision_for, self._zones = provision_for, zones
         self._provisioning: set[str] = set()
         store.subscribe(PERSISTENT_VOLUME_CLAIMS, self._on_claim, replay=True)
         store.subscribe(PERSISTENT_VOLUMES, self._on_volume)
@@ -65,7 +74,7 @@ class ClaimBinder:
             return
         if "deletionTimestamp" in claim["metadata"]:
             self._unprotect(claim, key)
-        elif dig(claim, "status", "phase") != "Bound":
+        elif not is_bound(claim):
             self._give_volume(claim, key)
 
     def _on_claim(self, type_: str, claim: Obj, _old: Obj | None) -> None:
@@ -95,58 +104,76 @@ class ClaimBinder:
     # A volume for a claim.
 
     def _give_volume(self, claim: Obj, key: ClaimKey) -> None:
-        volume = self._existing(claim)
+        volume = self._meant(claim)
         if volume is not None:
             self._bind(claim, volume)
-        elif claim["metadata"]["uid"] not in self._provisioning and self._may_provision(claim, key):
-            self._provisioning.add(claim["metadata"]["uid"])
-            self._environment.after(self._provision_for, self._provision, key, claim)
+        elif not claim["spec"].get("volumeName"):
+            self._give_any_volume(self._with_class(claim, key), key)
 
-    def _existing(self, claim: Obj) -> Obj | None:
-        volumes = self._store.list(PERSISTENT_VOLUMES)
+    def _give_any_volume(self, claim: Obj, key: ClaimKey) -> None:
+        storage_class = class_of(self._store, claim)
+        node = None
+        if waits_for_consumer(storage_class):
+            node = self._consumer_node(claim, key)
+            if node is None:
+                return
+        volume = free_volume(self._store, claim, *_as_reached(node))
+        if volume is not None:
+            self._bind(claim, volume)
+        elif storage_class is not None and provisions(storage_class):
+            self._begin_provisioning(claim, key, storage_class, node)
+
+    def _meant(self, claim: Obj) -> Obj | None:
         wanted = claim["spec"].get("volumeName")
-        for volume in volumes:
+        for volume in self._store.list(PERSISTENT_VOLUMES):
             taken_by = volume["spec"].get("claimRef")
             if taken_by is not None and _refers(taken_by, claim):
                 return volume
             if wanted == volume["metadata"]["name"] and taken_by is None:
                 return volume
-        free = [] if wanted else [volume for volume in volumes if _fits(volume, claim)]
-        return min(free, key=lambda v: (_size(v), v["metadata"]["name"]), default=None)
+        return None
 
-    def _may_provision(self, claim: Obj, key: ClaimKey) -> bool:
-        class_name = claim["spec"].get("storageClassName")
-        if class_name == "" or claim["spec"].get("volumeName"):
-            return False
-        mode = _WAITS
-        if class_name is not None:
-            storage_class = self._store.find(STORAGE_CLASSES, "", class_name)
-            if storage_class is None:
-                return False
-            mode = storage_class.get("volumeBindingMode") or "Immediate"
-        return mode != _WAITS or any(pod["spec"].get("nodeName") for pod in self._uses.of(key))
+    def _with_class(self, claim: Obj, key: ClaimKey) -> Obj:
+        if "storageClassName" in claim["spec"] or not (name := default_class(self._store)):
+            return claim
+        patch = {"spec": {"storageClassName": name}}
+        return self._store.patch(PERSISTENT_VOLUME_CLAIMS, *key, patch)
 
-    def _provision(self, key: ClaimKey, asked: Obj) -> None:
-        uid = asked["metadata"]["uid"]
+    def _consumer_node(self, claim: Obj, key: ClaimKey) -> Obj | None:
+        selected = dig(claim, "metadata", "annotations", SELECTED_NODE)
+        used_on = (pod["spec"].get("nodeName") for pod in self._uses.of(key))
+        name = selected or next((node for node in used_on if node), "")
+        return self._store.find(NODES, "", name) if name else None
+
+    def _begin_provisioning(
+        self, claim: Obj, key: ClaimKey, storage_class: Obj, node: Obj | None
+    ) -> None:
+        uid = claim["metadata"]["uid"]
+        if uid in self._provisioning:
+            return
+        if node is not None and not allows(storage_class, node["metadata"].get("labels") or {}):
+            return
+        self._provisioning.add(uid)
+        self._environment.after(self._provision_for, self._provision, key, uid)
+
+    def _provision(self, key: ClaimKey, uid: str) -> None:
         self._provisioning.discard(uid)
         claim = self._store.find(PERSISTENT_VOLUME_CLAIMS, *key)
-        if claim is None or claim["metadata"]["uid"] != uid:
+        if claim is None or claim["metadata"]["uid"] != uid or is_bound(claim):
             return
-        class_name = claim["spec"].get("storageClassName") or ""
-        storage_class = self._store.find(STORAGE_CLASSES, "", class_name) or {}
-        driver = storage_class.get("provisioner") or DRIVER
-        name = f"pvc-{uid}"
-        spec: Obj = {
-            "capacity": dig(claim, "spec", "resources", "requests") or {},
-            "accessModes": claim["spec"].get("accessModes") or [],
-            "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
-            "csi": {"driver": driver, "volumeHandle": name},
-            "claimRef": _reference(claim),
-        }
-        if class_name:
-            spec["storageClassName"] = class_name
-        volume = self._store.create(PERSISTENT_VOLUMES, {"metadata": {"name": name}, "spec": spec})
-        self._bind(claim, volume)
+        storage_class = class_of(self._store, claim)
+        if storage_class is None:
+            return
+        node = None
+        if waits_for_consumer(storage_class):
+            node = self._consumer_node(claim, key)
+            if node is None:  # It has gone meanwhile: the scheduler is to choose another.
+                patch = {"metadata": {"annotations": {SELECTED_NODE: None}}}
+                self._store.patch(PERSISTENT_VOLUME_CLAIMS, *key, patch)
+                return
+        zone = zone_for(claim, storage_class, node, self._zones)
+        volume = _new_volume(claim, storage_class, zone)
+        self._bind(claim, self._store.create(PERSISTENT_VOLUMES, volume))
 
     def _bind(self, claim: Obj, volume: Obj) -> None:
         name = volume["metadata"]["name"]
@@ -221,18 +248,22 @@ def _refers(reference: Obj, claim: Obj) -> bool:
     return named and reference.get("uid", claim["metadata"]["uid"]) == claim["metadata"]["uid"]
 
 
-def _fits(volume: Obj, claim: Obj) -> bool:
-    spec, wanted = volume["spec"], claim["spec"]
-    if "claimRef" in spec or "deletionTimestamp" in volume["metadata"]:
-        return False
-    if (spec.get("storageClassName") or "") != (wanted.get("storageClassName") or ""):
-        return False
-    if not set(wanted.get("accessModes") or ()) <= set(spec.get("accessModes") or ()):
-        return False
-    asked = dig(wanted, "resources", "requests", "storage")
-    return _size(volume) >= (parse_quantity(asked) if asked else 0)
+def _as_reached(node: Obj | None) -> tuple[str, Mapping[str, str] | None]:
+    if node is None:
+        return "", None
+    return node["metadata"]["name"], node["metadata"].get("labels") or {}
 
 
-def _size(volume: Obj) -> int:
-    capacity = dig(volume, "spec", "capacity", "storage")
-    return parse_quantity(capacity) if capacity else 0
+def _new_volume(claim: Obj, storage_class: Obj, zone: str) -> Obj:
+    name = f"pvc-{claim['metadata']['uid']}"
+    spec: Obj = {
+        "capacity": dig(claim, "spec", "resources", "requests") or {},
+        "accessModes": claim["spec"].get("accessModes") or [],
+        "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
+        "storageClassName": storage_class["metadata"]["name"],
+        "csi": {"driver": storage_class["provisioner"], "volumeHandle": name},
+        "claimRef": _reference(claim),
+    }
+    if zone:
+        spec["nodeAffinity"] = in_zone(zone)
+    return {"metadata": {"name": name}, "spec": spec}

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import msgspec
 
 from tenure.errors import Cause
-from tenure.model.api.resource import NODES, PODS, Resource
+from tenure.model.api.resource import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource
 from tenure.schema.structure.validate import CustomResourceSchema
 from tenure.sim.apiserver.admission.amounts import with_text_amounts
 from tenure.sim.apiserver.admission.defaults import create_defaults, update_defaults, with_qos
@@ -74,11 +74,13 @@ class Gate:
         *,
         priority: Callable[[str], tuple[str, int, str]],
         limit_ranges: Callable[[str], Sequence[Obj]] = lambda _: (),
+        default_class: Callable[[], str] = lambda: "",
     ) -> None:
-        """``limit_ranges``: those of a namespace."""
+        """``limit_ranges``: those of a namespace. ``default_class``: the default StorageClass."""
         self._custom = custom
         self._priority = priority
         self._limit_ranges = limit_ranges
+        self._default_class = default_class
         #: Changes that others make to a new pod, as mutating webhooks do.
         self.webhooks: list[Callable[[Obj], Obj]] = []
 
@@ -101,6 +103,8 @@ class Gate:
         obj = create_defaults(kind.resource, obj, self._priority)
         if kind.resource == PODS:
             obj = self._admit_pod(obj)
+        elif kind.resource == PERSISTENT_VOLUME_CLAIMS:
+            obj = self._admit_claim(obj)
         if causes := list(creation_causes(kind.resource, obj)):
             raise invalid(kind.resource, obj["metadata"]["name"], causes)
         return obj
@@ -111,6 +115,12 @@ class Gate:
         for one in self._limit_ranges(pod["metadata"]["namespace"]):
             pod = limited(pod, one)
         return with_qos(pod)
+
+    def _admit_claim(self, claim: Obj) -> Obj:
+        spec = claim.get("spec") or {}
+        if "storageClassName" in spec or not (default := self._default_class()):
+            return claim
+        return {**claim, "spec": {**spec, "storageClassName": default}}
 
     def update(self, kind: Kind, obj: Obj, old: Obj) -> Obj:
         if kind.custom:

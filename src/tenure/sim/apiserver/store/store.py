@@ -25,7 +25,14 @@ from typing import Any, Final
 import msgspec
 
 from tenure.model.api.meta import format_time
-from tenure.model.api.resource import LIMIT_RANGES, NAMESPACES, PRIORITY_CLASSES, Resource
+from tenure.model.api.resource import (
+    CSI_NODES,
+    LIMIT_RANGES,
+    NAMESPACES,
+    PRIORITY_CLASSES,
+    STORAGE_CLASSES,
+    Resource,
+)
 from tenure.ports.clock import Clock
 from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from tenure.sim.apiserver.admission import metadata as meta
@@ -43,7 +50,13 @@ from tenure.sim.apiserver.objects.strictness import Strictness
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.patch.merge import json_patch, merge_patch_object
 from tenure.sim.apiserver.patch.strategic import strategic_merge_patch
-from tenure.sim.apiserver.store import binding, eviction, namespaces, priority
+from tenure.sim.apiserver.store import (
+    binding,
+    eviction,
+    namespaces,
+    priority,
+    storageclasses,
+)
 from tenure.sim.apiserver.store.deletion import DeleteOptions, finished, plan_deletion
 from tenure.sim.apiserver.store.feed import Feed, Post, Schedule
 from tenure.sim.apiserver.store.gc import GarbageCollector
@@ -54,6 +67,9 @@ from tenure.sim.apiserver.store.watch import ADDED, DELETED, MODIFIED, Event, Re
 Objects = list[Obj]
 #: The last of them for built-in kinds only.
 PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
+
+#: What the cluster makes for itself: its UIDs are drawn apart, so that they move no name in a story.
+_OWN: Final = (STORAGE_CLASSES, CSI_NODES)
 
 
 class Store:
@@ -72,12 +88,14 @@ class Store:
         self.clock = clock
         self._dry = False
         self._random = random
+        self._own_random = Random("storage")
         self.schedule = schedule
         self.feed = Feed(clock, random, schedule, post)
         self.gate = Gate(
             admission or Schemas(),
             priority=lambda n: priority.resolve(self, n),
             limit_ranges=lambda n: self.list(LIMIT_RANGES, n),
+            default_class=lambda: storageclasses.default_class(self),
         )
         self._shelves = {r: Shelf(KINDS[r], history=history) for r in ALL}
         #: Told of every write, inside it.
@@ -157,8 +175,9 @@ class Store:
             obj = self.gate.read(kind, obj, None, strictness)
         given = obj.get("metadata") or {}
         namespace = given.get("namespace", "")
+        random = self._own_random if resource in _OWN else self._random
         settled = meta.for_creation(
-            kind, given, namespace=namespace, random=self._random, now=self.stamp()
+            kind, given, namespace=namespace, random=random, now=self.stamp()
         )
         if resource.namespaced:
             namespaces.check_open(self, resource, namespace, settled["name"])
