@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from tenure.model.api.pod import PodSpec
+from tenure.sim.actors.scheduling.claims import ClaimUse, claims_used
 from tenure.sim.actors.scheduling.demand import (
     Term,
     hard_spread_of,
@@ -60,6 +61,7 @@ class PodClass:
     """One question to the nodes, and the pods that ask it."""
 
     __slots__ = (
+        "claims",
         "dislikes",
         "key",
         "kin",
@@ -73,10 +75,14 @@ class PodClass:
         "spread",
     )
 
-    def __init__(self, key: bytes, spec: PodSpec, kin: Kin) -> None:
+    def __init__(
+        self, key: bytes, spec: PodSpec, kin: Kin, claims: tuple[ClaimUse, ...] = ()
+    ) -> None:
         self.key = key
         self.spec = spec
         self.kin = kin
+        #: Whose volumes it needs.
+        self.claims = claims
         self.members = 0
         self.priority = spec.priority or 0
         self.requests = tuple((n, a) for n, a in requests_of(spec).items() if a > 0)
@@ -109,13 +115,14 @@ class Classes:
         """The pod's class, one member stronger."""
         spec, metadata = pod["spec"], pod["metadata"]
         who = [metadata["namespace"], metadata.get("labels")]
-        key = msgspec.json.encode([who, [spec.get(field) for field in _READ]])
+        claims = claims_used(pod) if "volumes" in spec else ()
+        key = msgspec.json.encode([who, [spec.get(field) for field in _READ], claims])
         cls = self.classes.get(key)
         if cls is None:
             typed = msgspec.convert({f: spec[f] for f in _READ if f in spec}, PodSpec)
             dislikes = (spec.get("affinity") or {}).get("podAntiAffinity")
             kin = self._kin(msgspec.json.encode([who, dislikes]), metadata)
-            cls = self.classes[key] = PodClass(key, typed, kin)
+            cls = self.classes[key] = PodClass(key, typed, kin, claims)
             if cls.dislikes:
                 kin.dislikes = cls.dislikes
                 self.touchy[kin.key] = kin

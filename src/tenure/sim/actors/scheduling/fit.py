@@ -2,8 +2,8 @@
 
 The filters bite in kube-scheduler's order, and the first that refuses names the reason:
 cordon · taints · node selector and affinity · host ports · resources (all that are short).
-What other pods have to say (spread, affinity) is asked afterwards, in
-``tenure.sim.actors.scheduling.topology``.
+What volumes and other pods have to say (spread, affinity) is asked afterwards, in
+``tenure.sim.actors.scheduling.volumes`` and ``topology``.
 
 The score prefers, in this order of weight: nodes without a ``PreferNoSchedule`` taint that
 the pod does not tolerate, preferred node affinity, few of the pod's own kin, much free

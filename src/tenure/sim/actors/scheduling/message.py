@@ -16,3 +16,8 @@ def unschedulable_message(refusals: Iterable[tuple[str, ...]], *, nodes: int) ->
     counts = Counter(reason for reasons in refusals for reason in reasons)
     texts = sorted(f"{count} {reason}" for reason, count in counts.items())
     return f"0/{nodes} nodes are available: {', '.join(texts)}."
+
+
+def no_node_will_do(problem: str, *, nodes: int) -> str:
+    """``problem``: what is wrong with the pod, whatever the nodes are."""
+    return f"0/{nodes} nodes are available: {problem}." if nodes else NO_NODES

@@ -8,7 +8,7 @@ after it is gone; such a node is kept, but nothing new can go there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ from tenure.sim.actors.scheduling.classes import PodClass
 from tenure.sim.actors.scheduling.demand import Port
 from tenure.sim.apiserver.objects.tree import Obj, dig
 
+Key = TypeVar("Key")
 _BALANCED: Final = ("cpu", "memory")
 _NO_LABELS: Final[Mapping[str, str]] = {}
 _NO_PODS: Final[Mapping[str, Place]] = {}
@@ -105,6 +106,8 @@ class Placement:
         self._places: dict[str, Place] = {}
         #: The same, by node; a node without pods is not in it.
         self._by_node: dict[str, dict[str, Place]] = {}
+        #: How many pods with a node use a claim, by its namespace and name.
+        self._claims: dict[tuple[str, str], int] = {}
         #: How often a node or what is on it has changed.
         self.changes = 0
         #: Which change was the last of each node; the latest stands last.
@@ -121,6 +124,10 @@ class Placement:
     def on(self, node: str) -> Mapping[str, Place]:
         """The pods on a node, by key."""
         return self._by_node.get(node, _NO_PODS)
+
+    def uses(self, namespace: str, claim: str) -> int:
+        """How many unfinished pods with a node use the claim."""
+        return self._claims.get((namespace, claim), 0)
 
     def put_node(self, node: Obj) -> NodeState | None:
         """The node's new state; None when nothing that scheduling reads has changed."""
@@ -153,6 +160,7 @@ class Placement:
         _count(cls.kin.placed, node, +1)
         if leaving:
             _count(cls.kin.leaving, node, +1)
+        self._use_claims(cls, +1)
         self._places[pod] = place = Place(state, cls, leaving)
         self._by_node.setdefault(node, {})[pod] = place
         return state
@@ -167,12 +175,17 @@ class Placement:
         if not self._by_node[state.name]:
             del self._by_node[state.name]
         state.take(place.cls, -1)
+        self._use_claims(place.cls, -1)
         self._note_change(state)
         _count(place.cls.kin.placed, state.name, -1)
         if place.leaving:
             _count(place.cls.kin.leaving, state.name, -1)
         self._forget_if_empty(state)
         return state
+
+    def _use_claims(self, cls: PodClass, change: int) -> None:
+        for use in cls.claims:
+            _count(self._claims, (cls.kin.namespace, use.name), change)
 
     def _state(self, name: str) -> NodeState:
         state = self._known.get(name)
@@ -202,7 +215,7 @@ def _read_of(node: Obj) -> tuple[Obj | None, ...]:
     return node["metadata"].get("labels"), node.get("spec"), status.get("allocatable")
 
 
-def _count(counts: dict[str, int], name: str, change: int) -> None:
+def _count(counts: dict[Key, int], name: Key, change: int) -> None:
     left = counts.get(name, 0) + change
     if left:
         counts[name] = left

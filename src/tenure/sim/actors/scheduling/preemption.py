@@ -11,8 +11,8 @@ Of the nodes that are left the one is taken with the fewest broken budgets, then
 important victim is least important, then the least important victims in sum, then the fewest, then
 the youngest. Budgets are respected where there is a choice, and broken where there is none.
 
-Not modelled: what the victims' leaving would do to spread and affinity. A node that other pods
-refuse for such a reason is out.
+Not modelled: what the victims' leaving would do to spread, affinity and attached volumes. A node that
+is refused for such a reason is out.
 """
 
 from __future__ import annotations

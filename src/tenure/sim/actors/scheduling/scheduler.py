@@ -5,10 +5,12 @@ Like kube-scheduler as far as decisions about nodes depend on it:
 1. Its pods: not bound, not terminating, not finished, without scheduling gates, and asking
    for no other scheduler.
 2. Order: priority, then age (``scheduling.queue``).
-3. Where: filters, then what other pods say, then the best score (``scheduling.search``).
+3. Where: filters, then what volumes and other pods say, then the best score
+   (``scheduling.search``).
 4. A pod that fits nowhere gets ``PodScheduled=False`` with reason ``Unschedulable``; it is
    tried again when something happens that may help: a node comes, its labels, taints, cordon
-   or capacity change, a pod leaves a node, or, where other pods have a say, any pod moves.
+   or capacity change, a pod leaves a node, where other pods have a say, any pod moves, and where
+   volumes have one, a claim, volume, class, attachment or what a node attaches changes.
    Nothing is polled.
 
 One pod is bound every ``pause``. A message that only changed its numbers is rewritten at most
@@ -19,7 +21,10 @@ waiting pods would otherwise be rewritten for every node that joins.
    unless its ``preemptionPolicy`` is Never: they are deleted with their grace, the pod is nominated
    to that node, and no pod of lower priority gets the room meanwhile.
 
-Not modelled: volumes, and other scheduler profiles.
+6. A claim that waits for its first consumer is told the node, and gets its volume there. The pod is
+   bound at once: its kubelet waits for the volume, where kube-scheduler would.
+
+Not modelled: how much storage a driver has left, and other scheduler profiles.
 """
 
 from __future__ import annotations
@@ -29,18 +34,37 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tenure.errors import ApiError
-from tenure.model.api.resource import NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS
+from tenure.model.api.resource import (
+    CSI_NODES,
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
+)
+from tenure.sim.actors.scheduling.claims import SELECTED_NODE, is_bound
 from tenure.sim.actors.scheduling.classes import Classes, PodClass, same_demand
 from tenure.sim.actors.scheduling.placement import NodeState, Placement
 from tenure.sim.actors.scheduling.preemption import Preemption
 from tenure.sim.actors.scheduling.queue import Line, Queue
 from tenure.sim.actors.scheduling.search import Search
+from tenure.sim.actors.scheduling.volumes import PodVolumes
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 
 NAME: Final = "default-scheduler"
+_STORAGE: Final = (
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+    CSI_NODES,
+    VOLUME_ATTACHMENTS,
+)
 _FINISHED: Final = ("Succeeded", "Failed")
 _TARGET: Final = "DisruptionTarget"
 
@@ -63,7 +87,11 @@ class Scheduler:
         self._placement = Placement()
         self._queue = Queue()
         self._search = Search(
-            self._placement, self._classes, env.random_for("scheduler"), self._namespace_labels
+            self._placement,
+            self._classes,
+            env.random_for("scheduler"),
+            self._namespace_labels,
+            PodVolumes(store, self._placement),
         )
         self._announcements: dict[PodClass, Announcement] = {}
         self._preemption = Preemption(self._placement, self._find, self._budgets)
@@ -74,6 +102,8 @@ class Scheduler:
         self._armed = False
         store.subscribe(NODES, self._on_node, replay=True)
         store.subscribe(PODS, self._on_pod, replay=True)
+        for resource in _STORAGE:
+            store.subscribe(resource, self._on_storage)
 
     # What happens in the cluster.
 
@@ -103,6 +133,12 @@ class Scheduler:
             self._arm()
         else:
             self._queue.discard(key)
+
+    def _on_storage(self, *_: object) -> None:
+        for line in self._queue.parked():
+            if line.cls.claims:
+                self._queue.activate(line)
+                self._arm()
 
     def _classify(self, key: str, pod: Obj, old: Obj | None) -> PodClass:
         known = self._class_of.get(key)
@@ -244,8 +280,17 @@ class Scheduler:
         except ApiError:
             return  # It has gone or was bound by someone else; we shall hear of it.
         self._assumed[key] = node.name
+        self._select_node(cls, node.name)
         self._placement.place(key, cls, node.name, leaving=False)
         self._reconsider(node)
+
+    def _select_node(self, cls: PodClass, node: str) -> None:
+        for use in cls.claims:
+            where = (PERSISTENT_VOLUME_CLAIMS, cls.kin.namespace, use.name)
+            claim = self._store.find(*where)
+            if claim is not None and not is_bound(claim):
+                patch = {"metadata": {"annotations": {SELECTED_NODE: node}}}
+                self._store.patch(*where, patch)
 
     def _announce(self, line: Line, message: str, *, crowded_out: bool) -> None:
         now = self._env.now()

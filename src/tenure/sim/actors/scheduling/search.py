@@ -14,9 +14,14 @@ import msgspec
 
 from tenure.sim.actors.scheduling.classes import Classes, PodClass
 from tenure.sim.actors.scheduling.fit import Fit
-from tenure.sim.actors.scheduling.message import ELSEWHERE, unschedulable_message
+from tenure.sim.actors.scheduling.message import (
+    ELSEWHERE,
+    no_node_will_do,
+    unschedulable_message,
+)
 from tenure.sim.actors.scheduling.placement import NodeState, Placement
 from tenure.sim.actors.scheduling.topology import NamespaceLabels, Rule, Topology
+from tenure.sim.actors.scheduling.volumes import PodVolumes
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -24,7 +29,8 @@ class Outcome(msgspec.Struct, frozen=True):
 
     node: NodeState | None
     message: str = ""
-    #: Other pods refused a node that is otherwise fine: when they move, look again.
+    #: Other pods, or volumes, stand in the way of a node that is otherwise fine: when pods move,
+    #: look again.
     crowded_out: bool = False
 
 
@@ -35,7 +41,9 @@ class Search:
         classes: Classes,
         random: Random,
         namespace_labels: NamespaceLabels,
+        volumes: PodVolumes,
     ) -> None:
+        self._volumes = volumes
         self._placement = placement
         self._classes = classes
         self._random = random
@@ -45,12 +53,14 @@ class Search:
         self._known: dict[PodClass, int] = {}
 
     def find(self, cls: PodClass) -> Outcome:
+        if cls.claims and (problem := self._volumes.problem(cls)):
+            return Outcome(None, no_node_will_do(problem, nodes=len(self._placement.nodes)))
         fits = self._refreshed(cls)
-        rules: list[Rule] = []
+        rules: list[Rule] = [self._volumes.rule(cls)] if cls.claims else []
         if cls.social or self._classes.touchy:
             if cls.social and cls.only_node is not None:
                 _refresh(cls, fits, self._placement.nodes.values())
-            rules = self._topology.rules(cls, fits)
+            rules += self._topology.rules(cls, fits)
         best, crowded_out = self._best(self._candidates(cls, fits), rules)
         if best:
             node = best[0] if len(best) == 1 else self._random.choice(best)
@@ -67,12 +77,14 @@ class Search:
         return not fits[node.name].refusals
 
     def crowded(self, cls: PodClass) -> Callable[[NodeState], bool]:
-        """Which nodes other pods refuse, by spread or affinity."""
-        rules: list[Rule] = []
+        """Which nodes are refused for the pod's volumes, or by other pods."""
+        if cls.claims and self._volumes.problem(cls):
+            return lambda _: True
+        rules: list[Rule] = [self._volumes.rule(cls)] if cls.claims else []
         if cls.social or self._classes.touchy:
             fits = self._fits.setdefault(cls, {})
             _refresh(cls, fits, self._placement.nodes.values())
-            rules = self._topology.rules(cls, fits)
+            rules += self._topology.rules(cls, fits)
         return lambda node: bool(rules) and bool(_refusal(rules, node))
 
     def forget(self, cls: PodClass) -> None:
@@ -127,7 +139,7 @@ class Search:
 
 def _refusal(rules: list[Rule], node: NodeState) -> str:
     for rule in rules:
-        if reason := rule.refusal(node.labels):
+        if reason := rule.refusal(node):
             return reason
     return ""
 

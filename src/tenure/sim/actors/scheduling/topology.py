@@ -26,8 +26,8 @@ NamespaceLabels = Callable[[str], Labels]
 
 
 class Rule(Protocol):
-    def refusal(self, labels: Labels) -> str | None:
-        """Why a node with these labels will not do."""
+    def refusal(self, node: NodeState) -> str | None:
+        """Why the node will not do."""
         ...
 
 
@@ -40,8 +40,8 @@ class Spread:
         #: How many pods a domain may hold before this one comes.
         self._most = least + constraint.max_skew - own
 
-    def refusal(self, labels: Labels) -> str | None:
-        domain = labels.get(self._key)
+    def refusal(self, node: NodeState) -> str | None:
+        domain = node.labels.get(self._key)
         if domain is None:
             return "node(s) didn't match pod topology spread constraints (missing required label)"
         if self._counts.get(domain, 0) > self._most:
@@ -56,9 +56,9 @@ class Near:
         self._domains = domains
         self._first = first
 
-    def refusal(self, labels: Labels) -> str | None:
+    def refusal(self, node: NodeState) -> str | None:
         for key, values in self._domains.items():
-            domain = labels.get(key)
+            domain = node.labels.get(key)
             if domain is None or not (self._first or domain in values):
                 return "node(s) didn't match pod affinity rules"
         return None
@@ -68,8 +68,8 @@ class Apart:
     def __init__(self, key: str, values: set[str], why: str) -> None:
         self._key, self._values, self._why = key, values, why
 
-    def refusal(self, labels: Labels) -> str | None:
-        return self._why if labels.get(self._key) in self._values else None
+    def refusal(self, node: NodeState) -> str | None:
+        return self._why if node.labels.get(self._key) in self._values else None
 
 
 class Topology:

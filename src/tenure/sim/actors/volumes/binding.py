@@ -116,6 +116,7 @@ class ClaimBinder:
         if waits_for_consumer(storage_class):
             node = self._consumer_node(claim, key)
             if node is None:
+                self._await_another_node(claim, key)
                 return
         volume = free_volume(self._store, claim, *_as_reached(node))
         if volume is not None:
@@ -145,6 +146,12 @@ class ClaimBinder:
         name = selected or next((node for node in used_on if node), "")
         return self._store.find(NODES, "", name) if name else None
 
+    def _await_another_node(self, claim: Obj, key: ClaimKey) -> None:
+        """The chosen node has gone meanwhile: the scheduler is to choose another."""
+        if dig(claim, "metadata", "annotations", SELECTED_NODE):
+            patch = {"metadata": {"annotations": {SELECTED_NODE: None}}}
+            self._store.patch(PERSISTENT_VOLUME_CLAIMS, *key, patch)
+
     def _begin_provisioning(
         self, claim: Obj, key: ClaimKey, storage_class: Obj, node: Obj | None
     ) -> None:
@@ -167,9 +174,8 @@ class ClaimBinder:
         node = None
         if waits_for_consumer(storage_class):
             node = self._consumer_node(claim, key)
-            if node is None:  # It has gone meanwhile: the scheduler is to choose another.
-                patch = {"metadata": {"annotations": {SELECTED_NODE: None}}}
-                self._store.patch(PERSISTENT_VOLUME_CLAIMS, *key, patch)
+            if node is None:
+                self._await_another_node(claim, key)
                 return
         zone = zone_for(claim, storage_class, node, self._zones)
         volume = _new_volume(claim, storage_class, zone)
