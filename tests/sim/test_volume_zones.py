@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tenure.model.api.resource import (
+    CSI_NODES,
+    NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     STORAGE_CLASSES,
@@ -103,5 +105,20 @@ def test_a_class_without_a_provisioner_takes_a_volume_that_the_node_reaches() ->
         await world.at(RUNNING)
         claim = world.store.get(PERSISTENT_VOLUME_CLAIMS, "default", "data")
         assert claim["spec"]["volumeName"] == "disk-zone-b"
+
+    story(tell)
+
+
+def test_a_node_says_how_many_volumes_it_attaches_for_as_long_as_it_is_there() -> None:
+    async def tell(world: World) -> None:
+        node = await world.a_node()
+        (csi_node,) = world.store.list(CSI_NODES)
+        (driver,) = csi_node["spec"]["drivers"]
+        assert csi_node["metadata"]["name"] == node
+        assert (driver["name"], driver["topologyKeys"]) == ("csi.sim.tenure.dev", [ZONE])
+        assert driver["allocatable"] == {"count": 25}
+        world.store.delete(NODES, "", node)
+        await world.at(world.seconds + 1)
+        assert world.store.list(CSI_NODES) == []
 
     story(tell)

@@ -1,4 +1,4 @@
-"""What a kubelet writes about its node: the Node object and its conditions, as values.
+"""What a kubelet writes about its node: Node, conditions and CSINode, as values.
 
 Nothing here acts; ``kubelet/kubelet.py`` says when, ``nodes/lifecycle.py`` shares the words. A
 condition's ``lastTransitionTime`` moves only with its status, as Kubernetes has it.
@@ -13,12 +13,14 @@ from typing import Any, Final
 import msgspec
 
 from tenure.model.api.meta import format_time
-from tenure.model.api.names import ARCH, HOSTNAME, NOT_READY_TAINT, OS, UNREGISTERED_TAINT
+from tenure.model.api.names import ARCH, HOSTNAME, NOT_READY_TAINT, OS, UNREGISTERED_TAINT, ZONE
 from tenure.model.api.node import Taint
 from tenure.model.cloud.instance import Instance
 from tenure.sim.apiserver.objects.tree import Obj, dig
 
 READY: Final = "Ready"
+#: The CSI driver that runs on every node.
+STORAGE_DRIVER: Final = "csi.sim.tenure.dev"
 
 #: What is said of a condition: status, reason, message.
 Words = tuple[str, str, str]
@@ -55,6 +57,8 @@ class BootedInstance(msgspec.Struct, frozen=True, kw_only=True):
     #: What the user data says: labels and taints to register with.
     labels: Mapping[str, str] = {}
     taints: tuple[Taint, ...] = ()
+    #: By CSI driver, how many volumes it can attach; absent: any number.
+    volume_limits: Mapping[str, int] = {}
 
 
 def node_object(booted: BootedInstance, boot_id: str, now: datetime) -> dict[str, Any]:
@@ -74,6 +78,24 @@ def node_object(booted: BootedInstance, boot_id: str, now: datetime) -> dict[str
             "nodeInfo": _node_info(labels, boot_id),
         },
     }
+
+
+def csi_node_object(booted: BootedInstance, node: Obj) -> dict[str, Any]:
+    """What the storage drivers on the node say of it; it goes with its Node."""
+    owner = {"apiVersion": "v1", "kind": "Node", "name": booted.node_name}
+    owner["uid"] = node["metadata"]["uid"]
+    limits = {STORAGE_DRIVER: None, **booted.volume_limits}
+    drivers = [
+        {
+            "name": driver,
+            "nodeID": booted.instance.provider_id,
+            "topologyKeys": [ZONE],
+            **({} if count is None else {"allocatable": {"count": count}}),
+        }
+        for driver, count in limits.items()
+    ]
+    metadata = {"name": booted.node_name, "ownerReferences": [owner]}
+    return {"metadata": metadata, "spec": {"drivers": drivers}}
 
 
 def _first_taints(booted: BootedInstance) -> list[dict[str, str]]:

@@ -5,6 +5,7 @@ Shapes and list prices are a public cloud's (``data/instance-types.csv``). Ours 
 * zones              every type is sold in every zone;
 * spot               30 to 70 % of the list price, drawn per type and zone from the seed, so
                      that a longer catalogue does not move the prices of a shorter one;
+* volumes            every machine attaches as many;
 * GPUs               counts of the common families, as the extended resource of their plugin;
 * what pods may use  capacity less a reserve for the kubelet and the system that grows more
                      slowly than the machine, in the steps managed clusters commonly use.
@@ -42,12 +43,16 @@ from tenure.providers.kwok.labels import (
     INSTANCE_MEMORY,
     INSTANCE_SIZE,
 )
+from tenure.sim.actors.nodestatus import STORAGE_DRIVER
 
 REGION_NAME: Final = "embedded"
 DEFAULT_ZONES: Final = ("zone-a", "zone-b", "zone-c")
 
 #: What a pool asks for by the number of cpus.
 CPU_LABEL: Final = INSTANCE_CPU
+
+#: How many volumes a node attaches: what such machines have left beside their own disks.
+VOLUMES_MAX: Final = 25
 
 GPU: Final = "nvidia.com/gpu"
 
@@ -190,6 +195,7 @@ def _instance_type(shape: Shape, *, seed: int, zones: Sequence[str]) -> Instance
         capacity=capacity,
         allocatable=subtract(capacity, reserve(shape.cpu, capacity["memory"])),
         offerings=tuple(_offerings(shape, seed=seed, zones=zones)),
+        volume_limits={STORAGE_DRIVER: VOLUMES_MAX},
     )
 
 

@@ -360,8 +360,13 @@ class SimulatedCloud:
         timings, faults = self._timings, self._faults.current
         delay = timings.boot_for + drawn(timings.boot_spread, self._random)
         delay += drawn(faults.boot_latency, self._random) + registration_delay
+        types = self._market.types
         booted = BootedInstance(
-            instance=instance, node_name=name, labels=request.labels, taints=request.taints
+            instance=instance,
+            node_name=name,
+            labels=request.labels,
+            taints=request.taints,
+            volume_limits=next(t.volume_limits for t in types if t.name == instance.instance_type),
         )
         self._environment.after(delay, self._boot, booted)
 

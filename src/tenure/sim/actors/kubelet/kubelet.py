@@ -1,7 +1,7 @@
 """Kubelets: a booted instance becomes a Node and reports its conditions.
 
 The life of a node, in order: it registers (with the taint that says "not ours yet", its
-startup taints, Ready=False) · its network comes up (Ready=True) · device plugins announce
+startup taints, Ready=False, and a CSINode with its storage driver) · its network comes up (Ready=True) · device plugins announce
 extended resources · it heartbeats until it dies.
 
 Heartbeats are two, as in a real cluster. The Node's status is written when something
@@ -23,7 +23,7 @@ from typing import Final
 import msgspec
 
 from tenure.errors import AlreadyExists
-from tenure.model.api.resource import LEASES, NODES
+from tenure.model.api.resource import CSI_NODES, LEASES, NODES
 from tenure.sim.actors.boundpods import BoundPods
 from tenure.sim.actors.kubelet.copies import Twice
 from tenure.sim.actors.kubelet.podstatus import PodPace, PodTimings
@@ -34,6 +34,7 @@ from tenure.sim.actors.nodestatus import (
     READY,
     BootedInstance,
     Words,
+    csi_node_object,
     is_extended,
     micro_time,
     node_object,
@@ -242,6 +243,8 @@ class Kubelets:
         except AlreadyExists:
             # As the real one: it takes over the object of that name, whatever created it.
             node = self._store.get(NODES, "", kubelet.name)
+        if self._store.find(CSI_NODES, "", kubelet.name) is None:
+            self._store.create(CSI_NODES, csi_node_object(booted, node))
         self._create_lease(kubelet, node)
         self._report(kubelet)
         self._workers.look(kubelet.name)

@@ -18,8 +18,6 @@ from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 
-#: The one that every node has.
-DRIVER: Final = "csi.sim.tenure.dev"
 _FINALIZER: Final = "external-attacher/"
 
 

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tenure.model.api.resource import STORAGE_CLASSES
+from tenure.sim.actors.nodestatus import STORAGE_DRIVER
 from tenure.sim.actors.volumes.attaching import AttachDetach
 from tenure.sim.actors.volumes.binding import ClaimBinder
-from tenure.sim.actors.volumes.driver import DRIVER, VolumeDriver, VolumeTimings
+from tenure.sim.actors.volumes.driver import VolumeDriver, VolumeTimings
 from tenure.sim.actors.volumes.uses import ClaimKey, ClaimUses
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.storageclasses import IS_DEFAULT
@@ -22,7 +23,7 @@ from tenure.sim.virtual.faults import FaultSwitch
 #: What a claim gets that names no class: as a cloud's block storage.
 STANDARD: Final[Obj] = {
     "metadata": {"name": "standard", "annotations": {IS_DEFAULT: "true"}},
-    "provisioner": DRIVER,
+    "provisioner": STORAGE_DRIVER,
     "volumeBindingMode": "WaitForFirstConsumer",
 }
 
