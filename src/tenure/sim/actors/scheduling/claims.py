@@ -84,16 +84,10 @@ def allows(storage_class: Obj, labels: Mapping[str, str]) -> bool:
     )
 
 
-def free_volume(
-    store: Store, claim: Obj, node: str = "", labels: Mapping[str, str] | None = None
-) -> Obj | None:
-    """The smallest volume that the claim can have; with ``labels``, one that the node reaches."""
-    free = [
-        volume
-        for volume in store.list(PERSISTENT_VOLUMES)
-        if _fits(volume, claim) and (labels is None or reaches(volume, node, labels))
-    ]
-    return min(free, key=lambda volume: (_size(volume), volume["metadata"]["name"]), default=None)
+def free_volumes(store: Store, claim: Obj) -> list[Obj]:
+    """The volumes that the claim can have, the smallest first."""
+    free = [volume for volume in store.list(PERSISTENT_VOLUMES) if _fits(volume, claim)]
+    return sorted(free, key=lambda volume: (_size(volume), volume["metadata"]["name"]))
 
 
 def _fits(volume: Obj, claim: Obj) -> bool:

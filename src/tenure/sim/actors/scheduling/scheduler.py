@@ -35,22 +35,17 @@ from typing import Final
 
 from tenure.errors import ApiError
 from tenure.model.api.resource import (
-    CSI_NODES,
     NAMESPACES,
     NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
     POD_DISRUPTION_BUDGETS,
     PODS,
-    STORAGE_CLASSES,
-    VOLUME_ATTACHMENTS,
 )
-from tenure.sim.actors.scheduling.claims import SELECTED_NODE, is_bound
 from tenure.sim.actors.scheduling.classes import Classes, PodClass, same_demand
 from tenure.sim.actors.scheduling.placement import NodeState, Placement
 from tenure.sim.actors.scheduling.preemption import Preemption
 from tenure.sim.actors.scheduling.queue import Line, Queue
 from tenure.sim.actors.scheduling.search import Search
+from tenure.sim.actors.scheduling.storagechanges import watch_storage
 from tenure.sim.actors.scheduling.volumes import PodVolumes
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
@@ -58,13 +53,6 @@ from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 
 NAME: Final = "default-scheduler"
-_STORAGE: Final = (
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    STORAGE_CLASSES,
-    CSI_NODES,
-    VOLUME_ATTACHMENTS,
-)
 _FINISHED: Final = ("Succeeded", "Failed")
 _TARGET: Final = "DisruptionTarget"
 
@@ -86,12 +74,13 @@ class Scheduler:
         self._class_of: dict[str, PodClass] = {}
         self._placement = Placement()
         self._queue = Queue()
+        self._volumes = PodVolumes(store, self._placement)
         self._search = Search(
             self._placement,
             self._classes,
             env.random_for("scheduler"),
             self._namespace_labels,
-            PodVolumes(store, self._placement),
+            self._volumes,
         )
         self._announcements: dict[PodClass, Announcement] = {}
         self._preemption = Preemption(self._placement, self._find, self._budgets)
@@ -102,8 +91,7 @@ class Scheduler:
         self._armed = False
         store.subscribe(NODES, self._on_node, replay=True)
         store.subscribe(PODS, self._on_pod, replay=True)
-        for resource in _STORAGE:
-            store.subscribe(resource, self._on_storage)
+        watch_storage(store, self._reconsider_claim)
 
     # What happens in the cluster.
 
@@ -134,9 +122,12 @@ class Scheduler:
         else:
             self._queue.discard(key)
 
-    def _on_storage(self, *_: object) -> None:
+    def _reconsider_claim(self, namespace: str = "", name: str = "") -> None:
+        """What pods with the claim wait for may have come; without a name: pods with any."""
         for line in self._queue.parked():
-            if line.cls.claims:
+            if any(not name or use.name == name for use in line.cls.claims) and (
+                namespace in ("", line.cls.kin.namespace)
+            ):
                 self._queue.activate(line)
                 self._arm()
 
@@ -280,17 +271,9 @@ class Scheduler:
         except ApiError:
             return  # It has gone or was bound by someone else; we shall hear of it.
         self._assumed[key] = node.name
-        self._select_node(cls, node.name)
+        self._volumes.select_node(cls, node.name)
         self._placement.place(key, cls, node.name, leaving=False)
         self._reconsider(node)
-
-    def _select_node(self, cls: PodClass, node: str) -> None:
-        for use in cls.claims:
-            where = (PERSISTENT_VOLUME_CLAIMS, cls.kin.namespace, use.name)
-            claim = self._store.find(*where)
-            if claim is not None and not is_bound(claim):
-                patch = {"metadata": {"annotations": {SELECTED_NODE: node}}}
-                self._store.patch(*where, patch)
 
     def _announce(self, line: Line, message: str, *, crowded_out: bool) -> None:
         now = self._env.now()

@@ -26,7 +26,7 @@ from tenure.sim.actors.scheduling.claims import (
     ClaimUse,
     allows,
     class_of,
-    free_volume,
+    free_volumes,
     is_bound,
     provisions,
     reaches,
@@ -92,6 +92,14 @@ class PodVolumes:
         claims = [self._claim(cls.kin.namespace, use.name) for use in cls.claims]
         return VolumeRule(self._store, self._placement, claims)
 
+    def select_node(self, cls: PodClass, node: str) -> None:
+        """Tell the claims that wait for their first consumer where it goes."""
+        patch = {"metadata": {"annotations": {SELECTED_NODE: node}}}
+        for use in cls.claims:
+            where = (PERSISTENT_VOLUME_CLAIMS, cls.kin.namespace, use.name)
+            if not is_bound(self._store.get(*where)):
+                self._store.patch(*where, patch)
+
     def _claim(self, namespace: str, name: str) -> Obj:
         return self._store.get(PERSISTENT_VOLUME_CLAIMS, namespace, name)
 
@@ -99,6 +107,8 @@ class PodVolumes:
 class VolumeRule:
     def __init__(self, store: Store, placement: Placement, claims: list[Obj]) -> None:
         self._store, self._placement, self._claims = store, placement, claims
+        unbound = [claim for claim in claims if not is_bound(claim)]
+        self._free = {one["metadata"]["name"]: free_volumes(store, one) for one in unbound}
         self._wanted = {one for claim in claims if (one := self._attached_for(claim))}
         self._attachments = self._attachments_by_node() if self._wanted else {}
         self._in_use = any(
@@ -131,7 +141,8 @@ class VolumeRule:
         selected = dig(claim, "metadata", "annotations", SELECTED_NODE)
         if selected:
             return bool(selected == node.name)
-        if free_volume(self._store, claim, node.name, node.labels) is not None:
+        free = self._free[claim["metadata"]["name"]]
+        if any(reaches(volume, node.name, node.labels) for volume in free):
             return True
         storage_class = class_of(self._store, claim)
         return (

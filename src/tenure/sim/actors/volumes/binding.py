@@ -31,9 +31,10 @@ from tenure.sim.actors.scheduling.claims import (
     SELECTED_NODE,
     allows,
     class_of,
-    free_volume,
+    free_volumes,
     is_bound,
     provisions,
+    reaches,
     waits_for_consumer,
 )
 from tenure.sim.actors.volumes.attaching import AttachDetach
@@ -118,10 +119,11 @@ class ClaimBinder:
             if node is None:
                 self._await_another_node(claim, key)
                 return
-        volume = free_volume(self._store, claim, *_as_reached(node))
-        if volume is not None:
-            self._bind(claim, volume)
-        elif storage_class is not None and provisions(storage_class):
+        for volume in free_volumes(self._store, claim):
+            if node is None or reaches(volume, node["metadata"]["name"], _labels(node)):
+                self._bind(claim, volume)
+                return
+        if storage_class is not None and provisions(storage_class):
             self._begin_provisioning(claim, key, storage_class, node)
 
     def _meant(self, claim: Obj) -> Obj | None:
@@ -158,7 +160,7 @@ class ClaimBinder:
         uid = claim["metadata"]["uid"]
         if uid in self._provisioning:
             return
-        if node is not None and not allows(storage_class, node["metadata"].get("labels") or {}):
+        if node is not None and not allows(storage_class, _labels(node)):
             return
         self._provisioning.add(uid)
         self._environment.after(self._provision_for, self._provision, key, uid)
@@ -254,10 +256,8 @@ def _refers(reference: Obj, claim: Obj) -> bool:
     return named and reference.get("uid", claim["metadata"]["uid"]) == claim["metadata"]["uid"]
 
 
-def _as_reached(node: Obj | None) -> tuple[str, Mapping[str, str] | None]:
-    if node is None:
-        return "", None
-    return node["metadata"]["name"], node["metadata"].get("labels") or {}
+def _labels(node: Obj) -> Mapping[str, str]:
+    return node["metadata"].get("labels") or {}
 
 
 def _new_volume(claim: Obj, storage_class: Obj, zone: str) -> Obj:
