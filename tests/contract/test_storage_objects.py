@@ -56,6 +56,16 @@ async def test_a_storage_class_deletes_its_volumes_and_binds_at_once_unless_it_s
     assert (created["reclaimPolicy"], created["volumeBindingMode"]) == ("Delete", "Immediate")
 
 
+async def test_where_a_class_makes_volumes_is_said_by_labels(api: Backend) -> None:
+    given = {"metadata": {"name": api.unique("fast")}, "provisioner": "disk.example.com"}
+    wrong = await api.create(STORAGE_CLASSES, {**given, "allowedTopologies": ["zone-a"]})
+    assert wrong.status == 400
+    term = {"key": "topology.kubernetes.io/zone", "values": ["zone-a"]}
+    topologies = [{"matchLabelExpressions": [term]}]
+    created = await api.created(STORAGE_CLASSES, {**given, "allowedTopologies": topologies})
+    assert created["allowedTopologies"] == topologies
+
+
 async def test_a_claim_that_names_no_class_gets_the_default_one(api: Backend) -> None:
     name, mark = api.unique("default"), {"storageclass.kubernetes.io/is-default-class": "true"}
     metadata = {"name": name, "annotations": mark}
