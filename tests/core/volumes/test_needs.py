@@ -130,6 +130,17 @@ def test_a_claim_without_a_class_gets_the_newest_default() -> None:
     assert found == VolumeNeeds((in_zones("b"),), ONE)
 
 
+def test_of_default_classes_of_one_second_the_first_by_name_counts() -> None:
+    found = asked(
+        using("data"),
+        a_volume_claim(storage_class=None),
+        a_storage_class("second", zones=["a"], default=True, created="2030-01-01T00:00:00Z"),
+        a_storage_class("first", zones=["b"], default=True, created="2030-01-01T00:00:00Z"),
+        a_storage_class("other", zones=["c"]),
+    )
+    assert found == VolumeNeeds((in_zones("b"),), ONE)
+
+
 def test_the_free_volumes_of_a_class_that_provisions_nothing_are_alternatives() -> None:
     local: dict[str, Any] = {"storage_class": "local", "driver": ""}
     found = asked(

@@ -206,8 +206,9 @@ def _class_of(spec: PersistentVolumeClaimSpec, storage: Storage) -> StorageClass
         for one in storage.classes.values()
         if any(one.annotations.get(key) == "true" for key in _DEFAULT_CLASS)
     )
-    # Of several the newest counts, as in the API server.
-    return max(marked, key=lambda one: (one.created_at, one.name), default=None)
+    # Of several the newest counts, and of those of one second the first by name, as in the API server.
+    by_name = sorted(marked, key=lambda one: one.name)
+    return max(by_name, key=lambda one: one.created_at, default=None)
 
 
 def _existing(
