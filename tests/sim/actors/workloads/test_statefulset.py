@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from tenure.model.api.resource import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
+from tenure.model.api.resource import (
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    STATEFUL_SETS,
+    STORAGE_CLASSES,
+)
+from tenure.sim.actors.volumes.storage import STANDARD
 from tenure.sim.apiserver.objects.tree import Obj
 from tests.sim.workworld import World, a_node, a_workload, a_world, set_ready
 
@@ -23,10 +30,11 @@ PARALLEL = {"podManagementPolicy": "Parallel"}
 
 @contextmanager
 def a_set(**spec: Any) -> Iterator[World]:
-    """A node with room for all, and the stateful set ``db`` of three pods."""
+    """A node with room for all, a default StorageClass, and the stateful set ``db`` of three pods."""
     with a_world() as world:
         world.with_scheduler().with_workloads()
         world.add(NODES, a_node("a", cpu="16"))
+        world.add(STORAGE_CLASSES, STANDARD)
         world.add(STATEFUL_SETS, a_workload("db", **{"replicas": 3, **spec}))
         yield world
 
