@@ -105,3 +105,32 @@ def test_pods_of_a_node_that_goes_fill_the_first_that_take_them() -> None:
     assert index.delete("c") == {"p0": "a", "p1": "a", "p2": "b"}
     assert index.delete("a", keep=True) == {}
     assert index.delete("c") is None
+
+
+def test_a_domain_without_a_node_is_forgotten_when_its_pods_are_taken_back() -> None:
+    """Else the zone would count as the emptiest one, and no pod could go anywhere else."""
+    web = a_pod("web", labels=WEB, **spread(ZONE))
+    nodes = tuple(a_node(f"n-{zone}", labels={ZONE: zone}, holding=()) for zone in "ab")
+    index = WhatIf((*nodes, a_node("n-c", labels={ZONE: "a"}, holding=[web])))
+    domains, one = index.nodes.domains, index.classes[0]
+    before = domains.allowances(one, ZONE)
+    domains.put(one, {ZONE: "new"})
+    assert domains.allowances(one, ZONE) != before
+    domains.put(one, {ZONE: "new"}, count=-1)
+    assert domains.allowances(one, ZONE) == before
+
+
+def test_a_node_with_a_pod_that_cannot_be_read_stays() -> None:
+    odd = a_pod(
+        "odd",
+        affinity={
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [{"matchExpressions": [{"key": ZONE, "operator": "Near"}]}]
+                }
+            }
+        },
+    )
+    index = WhatIf((a_node("a", "8"), a_node("b", "8", holding=[odd])))
+    assert index.delete("b") is None
+    assert index.stuck("b") is odd

@@ -29,13 +29,22 @@ Values = Mapping[str, str]
 class Rule:
     """A spread, as the pods of some signatures count it."""
 
-    __slots__ = ("counts", "shapes", "spread")
+    __slots__ = ("counts", "known", "shapes", "spread")
 
     def __init__(self, spread: Spread, shapes: frozenset[int] | None) -> None:
         self.spread = spread
         #: The shapes that count; None: all.
         self.shapes = shapes
         self.counts: dict[str, int] = {}
+        #: Domains with a node that counts; others only while a new node is planned there.
+        self.known: set[str] = set()
+
+    def add(self, value: str, count: int) -> None:
+        new = self.counts.get(value, 0) + count
+        if new or value in self.known:
+            self.counts[value] = new
+        else:
+            self.counts.pop(value, None)
 
     def counts_on(self, shape: int) -> bool:
         return shape == PLANNED or self.shapes is None or shape in self.shapes
@@ -100,7 +109,7 @@ class Domains:
                 base[value, shape] = base.get((value, shape), 0) + count
                 for rule in self._rules_of.get(group, ()):
                     if rule.counts_on(shape):
-                        rule.counts[value] = rule.counts.get(value, 0) + count
+                        rule.add(value, count)
         for group in far:
             value = values.get(group.key)
             if value is not None:
@@ -128,10 +137,11 @@ class Domains:
             group = spread.group
             for value, shape in self._nodes.get(group.key, ()):
                 if rule.counts_on(shape):
+                    rule.known.add(value)
                     rule.counts[value] = 0
             for (value, shape), count in self._base.get(group, {}).items():
                 if rule.counts_on(shape):
-                    rule.counts[value] = rule.counts.get(value, 0) + count
+                    rule.add(value, count)
             self._rules_of.setdefault(group, []).append(rule)
         return rule
 

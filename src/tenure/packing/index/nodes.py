@@ -52,9 +52,16 @@ class Nodes:
         groups: Groups,
         daemons: Sequence[DaemonPod],
         moving: bool = True,
+        last: Sequence[str] = (),
     ) -> None:
-        """``moving``: pods that are on a node already count there until it is their turn."""
-        ordered = sorted(nodes, key=lambda node: (not node.initialized, node.name))
+        """``moving``: pods that are on a node already count there until it is their turn.
+
+        ``last``: names of nodes that get pods after all others, in this order.
+        """
+        late = {name: place for place, name in enumerate(last, start=1)}
+        ordered = sorted(
+            nodes, key=lambda node: (late.get(node.name, 0), not node.initialized, node.name)
+        )
         self._groups = groups
         signatures = {one.demand.signature for one in pods.classes}
         self._shapes = Shapes(ordered, signatures, daemons)
@@ -213,13 +220,13 @@ class Nodes:
     def mark(self) -> int:
         return len(self._log)
 
-    def undo(self, mark: int, back: int | None = None) -> None:
-        """Take back every ``put`` since the mark. ``back``: a bin that is there again."""
+    def undo(self, mark: int, back: Iterable[int] = ()) -> None:
+        """Take back every ``put`` since the mark. ``back``: bins that are there again."""
         while len(self._log) > mark:
             number, one, count = self._log.pop()
             self._shift(number, one, -count)
-        if back is not None:
-            self.bins.alive |= 1 << back
+        for number in back:
+            self.bins.alive |= 1 << number
 
     def _shift(self, number: int, one: PodClass, count: int) -> None:
         self.bins.shift(number, one, count)

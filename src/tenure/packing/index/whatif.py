@@ -1,24 +1,44 @@
-"""Where the pods of a node would fit if the node went: asked for one node after the other.
+"""Where the pods of nodes would fit if the nodes went: asked for some nodes after the others.
 
-The classes of all pods that run, and the bins of all nodes, are read once. Each question takes a
-node out, puts its pods onto others, and takes everything back; or keeps it, and later questions see
-it. Only nodes that are there are asked: what has to be launched instead is for ``opening``.
+The classes of all pods that run, and the bins of all nodes, are read once. Each question is a
+*trial*: nodes are taken out and their pods put onto others; then it is taken back, exactly, or kept,
+and later questions see it. What is kept can be taken back, too, the last first. Only nodes that are
+there are asked: what has to be launched instead is for ``opening``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
 
 from tenure.model.api.pod import Pod
 from tenure.packing.demand.asked import read_pods
-from tenure.packing.demand.classes import PodClass, service_order, sort_pods
+from tenure.packing.demand.classes import Units, service_order, sort_pods
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
+from tenure.packing.demand.volumes import NO_ANSWERS, VolumeAnswer
 from tenure.packing.index.nodes import Nodes, avoided_by_running
 from tenure.packing.offers.daemons import DaemonPod
 
-#: By node, its pods of each class in the order in which they are served.
-Load = list[tuple[PodClass, list[str]]]
+#: The pods of a node, by the index of their class: in the order in which they are served.
+Load = dict[int, list[Pod]]
+
+
+class Trial(msgspec.Struct, gc=False):
+    """Nodes that are taken out, and where their pods go."""
+
+    names: tuple[str, ...]
+    mark: int
+    numbers: tuple[int, ...]
+    #: Index of the class, pods, and the bin that they were put onto.
+    placed: list[tuple[int, list[Pod], int]] = []
+    #: Pods that fit on no node.
+    left: Load = {}
+    #: Of a trial that is kept: what else has to be taken back with it.
+    beside: Callable[[], None] | None = None
+    #: Of a trial that is kept: what was on its nodes.
+    loads: dict[str, Load] = {}
 
 
 class WhatIf:
@@ -29,73 +49,158 @@ class WhatIf:
         nodes: Sequence[ExistingNode],
         daemons: Sequence[DaemonPod] = (),
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
+        *,
+        volumes: Mapping[str, VolumeAnswer] = NO_ANSWERS,
+        last: Sequence[str] = (),
     ) -> None:
+        """``last``: names of nodes that get pods after all others, in this order."""
         running = [pod for node in nodes for pod in node.pods if _movable(pod)]
-        asked, _ = read_pods(running)
+        asked, _ = read_pods(running, volumes=volumes)
         groups = Groups(namespaces)
         for each in asked:
             groups.add(each.rules.groups())
         groups.add(group for group, _, _ in avoided_by_running(nodes))
         pods = sort_pods(asked, groups, with_wishes=False)
-        self._nodes = Nodes(nodes, pods=pods, groups=groups, daemons=daemons, moving=False)
-        self._loads: dict[str, Load] = {node.name: [] for node in nodes}
-        on = {pod.uid: node.name for node in nodes for pod in node.pods}
-        for one in sorted((*pods.classes, *pods.apart), key=service_order):
-            by_node: dict[str, list[str]] = {}
-            for pod in one.pods:
-                by_node.setdefault(on[pod.uid], []).append(pod.uid)
-            for name, uids in by_node.items():
-                self._loads[name].append((one, uids))
+        self.nodes = Nodes(
+            nodes, pods=pods, groups=groups, daemons=daemons, moving=False, last=last
+        )
+        self.units: Units = pods.units
+        self.classes = sorted((*pods.classes, *pods.apart), key=service_order)
+        self._loads: dict[str, Load] = {}
+        #: Nodes with a pod that cannot be placed at all: what it asks for cannot be known.
+        self._stuck: dict[str, Pod] = {}
+        self._read_loads(nodes)
+        self._kept: list[Trial] = []
+
+    def _read_loads(self, nodes: Sequence[ExistingNode]) -> None:
+        index_of: dict[str, int] = {}
+        for index, one in enumerate(self.classes):
+            if not (one.missing or one.rules.not_modelled):
+                index_of |= dict.fromkeys((pod.uid for pod in one.pods), index)
+        for node in nodes:
+            load = self._loads[node.name] = {}
+            for pod in node.pods:
+                if _movable(pod):
+                    if pod.uid in index_of:
+                        load.setdefault(index_of[pod.uid], []).append(pod)
+                    else:
+                        self._stuck.setdefault(node.name, pod)
+
+    # -- what is there ---------------------------------------------------------------------------
+
+    def stuck(self, name: str) -> Pod | None:
+        """A pod of the node that is put nowhere: what it asks for cannot be known."""
+        return self._stuck.get(name)
+
+    def load(self, name: str) -> Load:
+        """The pods on the node that can move, with those that were put there by what is kept."""
+        return self._loads.get(name, {})
+
+    # -- trials ----------------------------------------------------------------------------------
+
+    def take_out(self, names: Iterable[str], *, all_or_none: bool = False) -> Trial | None:
+        """Nodes go; their pods are put onto others, as many as fit.
+
+        ``all_or_none``: stop at the first that does not fit. None where a node cannot go.
+        """
+        nodes = self.nodes
+        names = tuple(names)
+        numbers = [number for name in names if (number := nodes.number(name)) is not None]
+        if len(numbers) < len(names) or any(name in self._stuck for name in names):
+            return None
+        trial = Trial(names, nodes.mark(), tuple(numbers))
+        everything: Load = {}
+        for name, number in zip(names, numbers, strict=True):
+            load = self._loads[name]
+            nodes.take_out(number, ((self.classes[i], len(pods)) for i, pods in load.items()))
+            for index, pods in load.items():
+                known = everything.get(index)
+                everything[index] = pods if known is None else [*known, *pods]
+        self._place(trial, everything, all_or_none=all_or_none)
+        return trial
+
+    def _place(self, trial: Trial, load: Load, *, all_or_none: bool) -> None:
+        nodes = self.nodes
+        for index in sorted(load):
+            one, pods = self.classes[index], load[index]
+            done, count = 0, len(pods)
+            while done < count:
+                where = nodes.first(one, count - done)
+                if where is None:
+                    trial.left[index] = pods[done:]
+                    break
+                number, some = where
+                nodes.put(number, one, some)
+                trial.placed.append((index, pods[done : done + some], number))
+                done += some
+            if all_or_none and trial.left:
+                return
+
+    def undo(self, trial: Trial) -> None:
+        """The nodes are there again, as before."""
+        self.nodes.undo(trial.mark, trial.numbers)
+
+    def keep(self, trial: Trial, beside: Callable[[], None] | None = None) -> None:
+        """The nodes have gone. ``beside``: what takes back the rest of the move."""
+        trial.beside = beside
+        trial.loads = {name: self._loads.pop(name) for name in trial.names}
+        for index, pods, number in trial.placed:
+            load = self._loads[self.nodes.name(number)]
+            # A list of its own: trials have slices of the old one.
+            load[index] = [*load.get(index, ()), *pods]
+        self._kept.append(trial)
+
+    def take_back(self) -> None:
+        """The last trial that was kept did not happen."""
+        trial = self._kept.pop()
+        for index, pods, number in reversed(trial.placed):
+            load = self._loads[self.nodes.name(number)]
+            load[index] = load[index][: -len(pods)]
+            if not load[index]:
+                del load[index]
+        self._loads |= trial.loads
+        if trial.beside is not None:
+            trial.beside()
+        self.undo(trial)
+
+    @property
+    def kept(self) -> int:
+        """How many trials are kept."""
+        return len(self._kept)
+
+    def where(self, trial: Trial) -> dict[str, str]:
+        """By UID, the node that each pod is put onto."""
+        name = self.nodes.name
+        return {pod.uid: name(number) for _, pods, number in trial.placed for pod in pods}
 
     def delete(self, name: str, *, keep: bool = False) -> dict[str, str] | None:
         """By UID, where the pods of the node go; None where not all of them fit.
 
         ``keep``: the node has gone, if they do.
         """
-        number = self._nodes.number(name)
-        if number is None:
+        trial = self.take_out((name,), all_or_none=True)
+        if trial is None:
             return None
-        nodes, load = self._nodes, self._loads[name]
-        mark = nodes.mark()
-        nodes.take_out(number, ((one, len(uids)) for one, uids in load))
-        found = self._place(load)
+        found = None if trial.left else self.where(trial)
         if found is None or not keep:
-            nodes.undo(mark, number)
-        elif load:
-            self._moved(name, found)
+            self.undo(trial)
+        else:
+            self.keep(trial)
         return found
-
-    def _place(self, load: Load) -> dict[str, str] | None:
-        nodes = self._nodes
-        found: dict[str, str] = {}
-        for one, uids in load:
-            if one.missing or one.rules.not_modelled:
-                return None
-            done = 0
-            while done < len(uids):
-                where = nodes.first(one, len(uids) - done)
-                if where is None:
-                    return None
-                number, count = where
-                nodes.put(number, one, count)
-                found |= dict.fromkeys(uids[done : done + count], nodes.name(number))
-                done += count
-        return found
-
-    def _moved(self, name: str, found: Mapping[str, str]) -> None:
-        for one, uids in self._loads.pop(name):
-            by_node: dict[str, list[str]] = {}
-            for uid in uids:
-                by_node.setdefault(found[uid], []).append(uid)
-            for target, more in by_node.items():
-                load = self._loads[target]
-                load.append((one, more))
-                load.sort(key=lambda each: service_order(each[0]))
 
     def state(self) -> Mapping[str, object]:
         """Everything that a question changes, for comparisons."""
-        nodes = self._nodes
-        return {"alive": nodes.bins.alive, **nodes.bins.state(), **nodes.domains.state()}
+        nodes = self.nodes
+        loads = {
+            name: {index: [pod.uid for pod in pods] for index, pods in load.items()}
+            for name, load in self._loads.items()
+        }
+        return {
+            "alive": nodes.bins.alive,
+            "loads": loads,
+            **nodes.bins.state(),
+            **nodes.domains.state(),
+        }
 
 
 def _movable(pod: Pod) -> bool:
