@@ -256,6 +256,11 @@ class Catalogue:
         zones, terms = requirements.allowed(ZONE), requirements.allowed(CAPACITY_TYPE)
         return frozenset(p for p in self._offers if zones.has(p[0]) and terms.has(p[1]))
 
+    def number(self, name: str) -> int | None:
+        """The index of the type of that name."""
+        at = bisect_left(self.types, name, key=lambda kind: kind.name)
+        return at if at < len(self.types) and self.types[at].name == name else None
+
     def capacity(self, type_: int, name: str) -> int:
         """What one node of the type counts against a limit."""
         return UNIT if name == NODES else self.types[type_].capacity.get(name, 0)

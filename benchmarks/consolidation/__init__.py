@@ -1,0 +1,1 @@
+"""Fleets that are too large for their pods, for the benchmark of consolidation."""

@@ -1,0 +1,219 @@
+"""Looks for moves: nodes that can go because their pods fit elsewhere, or on something cheaper.
+
+1. *Delete*: candidates by price per disruption cost, the highest first. The node is taken out of the
+   index and its pods are put onto others; where not all fit, that is undone. Room only shrinks while
+   moves are kept, so no candidate is asked twice.
+2. *Replace*: what is left, in groups by what is wasted: the price of a node per worth of its pods. Each
+   node by itself, and the group together (m → n); what saves more is kept.
+
+Every move satisfies the price rules (``rules``) and the policy of its pools (``balanced``). The fee
+only orders moves. Moves are given out as they are found, and None after each try that came to
+nothing, so that the caller can do something else meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from tenure.packing.consolidate.balanced import approved
+from tenure.packing.consolidate.pools import Opened, Pools
+from tenure.packing.consolidate.question import Candidate, Move, Question
+from tenure.packing.consolidate.rules import PriceRules
+from tenure.packing.demand.requests import Resources
+from tenure.packing.finished import finished
+from tenure.packing.index.whatif import Trial, WhatIf
+from tenure.packing.offers.daemons import read_daemons, that_fit
+from tenure.packing.opening.drafts import Draft
+
+#: Nodes that cost no more than this times the worth of their pods are not replaced: what is wasted
+#: there is less than what any node wastes.
+WASTE_MIN: Final = 1.05
+#: Pods that are given new nodes in one try, so that none takes longer than some 10 ms.
+PODS_MAX: Final = 400
+#: How often a group is tried together, each time without the node that wastes least: often it is one
+#: that is as good as what would replace it.
+TRIES: Final = 3
+
+
+class _Found(msgspec.Struct):
+    """A move that is tried, and not kept yet."""
+
+    trial: Trial
+    move: Move
+    opened: Opened | None = None
+    drafts: list[Draft] = []
+
+
+class Search:
+    """One question, read. Moves that are given out are kept in the index."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        daemons = that_fit(read_daemons(question.daemons), _sizes(question))
+        ordered = sorted(question.candidates, key=lambda one: (one.price / one.cost, one.name))
+        self._candidates: Final = [one for one in reversed(ordered) if one.price > 0]
+        self.index: Final = WhatIf(
+            question.nodes,
+            daemons,
+            question.namespaces,
+            volumes=question.volumes,
+            last=[one.name for one in ordered],
+        )
+        self._pools: Final = Pools(question, self.index, daemons)
+        self._rules: Final = PriceRules(spot_to_spot=question.spot_to_spot, fee=self._pools.fee)
+
+    def moves(self) -> Iterator[Move | None]:
+        """The plan. None: the search may be suspended here."""
+        left: list[Candidate] = []
+        for one in self._candidates:
+            move = self._delete(one)
+            if move is None:
+                left.append(one)
+            yield move
+        for group in self._groups(left):
+            yield from self._replace(group)
+
+    def take_back(self) -> None:
+        """All moves that were given out did not happen."""
+        while self.index.kept:
+            self.index.take_back()
+
+    # -- delete ----------------------------------------------------------------------------------
+
+    def _delete(self, one: Candidate) -> Move | None:
+        if not self._allowed((one,)):
+            return None
+        trial = self.index.take_out((one.name,), all_or_none=True)
+        if trial is None:
+            return None
+        if not trial.left:
+            move = Move(candidates=(one,), placed=self.index.where(trial))
+            if approved(move, self._question.balanced):
+                self.index.keep(trial)
+                return move
+        self.index.undo(trial)
+        return None
+
+    def _allowed(self, group: Sequence[Candidate]) -> bool:
+        """Whether the budgets of their pools let so many nodes go."""
+        allowed = self._question.allowed
+        wanted = Counter(one.pool for one in group)
+        return all(count <= allowed.get(pool, count) for pool, count in wanted.items())
+
+    # -- replace ---------------------------------------------------------------------------------
+
+    def _groups(self, left: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+        """Neighbours by waste, of one pool; without those that waste hardly anything."""
+        wasteful: dict[str, list[tuple[float, Candidate]]] = {}
+        for one in left:
+            worth = self._pools.worth(self.index.load(one.name))
+            waste = (one.price + self._pools.fee) / worth if worth > 0 else 0.0
+            if waste > WASTE_MIN:
+                wasteful.setdefault(one.pool, []).append((waste, one))
+        for pool in sorted(wasteful):
+            ranked = sorted(wasteful[pool], key=lambda each: (-each[0], each[1].name))
+            yield from self._together([one for _, one in ranked])
+
+    def _together(self, ranked: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+        """In this order, as many as may be replaced in one move."""
+        group: list[Candidate] = []
+        pods = 0
+        for one in ranked:
+            more = sum(map(len, self.index.load(one.name).values()))
+            if group and (len(group) == self._question.together_max or pods + more > PODS_MAX):
+                yield group
+                group, pods = [], 0
+            group.append(one)
+            pods += more
+        if group:
+            yield group
+
+    def _replace(self, group: Sequence[Candidate]) -> Iterator[Move | None]:
+        """The moves of a group: the nodes each by itself, or as many as possible together."""
+        alone: dict[str, float] = {}
+        for one in group:
+            found = self._try((one,))
+            if found is not None:
+                alone[one.name] = self._value(found.move)
+                self._undo(found)
+            yield None
+        gone: frozenset[str] = frozenset()
+        for count in range(len(group), max(1, len(group) - TRIES), -1):
+            some = group[:count]
+            found = self._try(some)
+            if found is not None and self._value(found.move) <= sum(
+                alone.get(one.name, 0.0) for one in some
+            ):
+                self._undo(found)
+                found = None
+            if found is not None:
+                yield self._keep(found)
+                gone = frozenset(found.move.names)
+                break
+            yield None
+        for one in group:
+            if one.name in alone and one.name not in gone:
+                found = self._try((one,))
+                yield self._keep(found) if found is not None else None
+
+    def _value(self, move: Move) -> float:
+        """What orders moves: the saving, and the fee for each node that there is less."""
+        return move.saves + self._pools.fee * (len(move.candidates) - len(move.claims))
+
+    def _try(self, group: Sequence[Candidate]) -> _Found | None:
+        if not self._allowed(group):
+            return None
+        trial = self.index.take_out(one.name for one in group)
+        if trial is None:
+            return None
+        found = self._found(trial, tuple(group))
+        if found is None:
+            self.index.undo(trial)
+        return found
+
+    def _found(self, trial: Trial, group: tuple[Candidate, ...]) -> _Found | None:
+        placed = self.index.where(trial)
+        if not trial.left:
+            found = _Found(trial, Move(candidates=group, placed=placed))
+            return found if approved(found.move, self._question.balanced) else None
+        pools = self._pools
+        opened = pools.one(trial.left) if len(group) == 1 else pools.some(trial.left)
+        if opened is None:
+            return None
+        accepted = self._rules.accepted(opened.drafts, group)
+        if accepted is not None:
+            drafts, worst = accepted
+            claims = finished(drafts)
+            move = Move(candidates=group, placed=placed, claims=claims, worst=worst)
+            # More nodes than before only where they are cheaper with the fee, too.
+            if self._value(move) > 0 and approved(move, self._question.balanced):
+                return _Found(trial, move, opened, drafts)
+        pools.undo(opened.lots)
+        return None
+
+    def _undo(self, found: _Found) -> None:
+        if found.opened is not None:
+            self._pools.undo(found.opened.lots)
+        self.index.undo(found.trial)
+
+    def _keep(self, found: _Found) -> Move:
+        drafts, opened, pools = found.drafts, found.opened, self._pools
+        pools.take(drafts)
+
+        def take_back() -> None:
+            pools.give_back(drafts)
+            if opened is not None:
+                pools.undo(opened.lots)
+
+        self.index.keep(found.trial, take_back)
+        return found.move
+
+
+def _sizes(question: Question) -> list[Resources]:
+    """What nodes have for pods: of the types that can be had, else of the nodes that there are."""
+    types = [one.allocatable for each in question.templates for one in each.instance_types]
+    return types or [node.available for node in question.nodes]

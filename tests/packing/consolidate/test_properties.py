@@ -1,0 +1,158 @@
+"""What holds of every plan: the price rules, where pods fit, and that nothing is left behind."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.consolidation import fleets
+from benchmarks.scheduling import workloads
+from benchmarks.scheduling.bound import price_bound
+from tenure.model.api.names import HOSTNAME, ZONE
+from tenure.model.api.pod import Pod
+from tenure.model.cloud.offering import InstanceType
+from tenure.packing.consolidate.question import Move, Question
+from tenure.packing.consolidate.search import Search
+from tenure.packing.demand.problem import ExistingNode, Problem
+from tenure.packing.result import Packing
+from tests.packing.build import FAMILY, a_pod, a_pool, a_type
+from tests.packing.consolidate.build import ask, on, plan, unbound
+from tests.packing.demand.test_topology import WEB, avoiding, spread
+from tests.packing.judges.verify import verify
+
+RULES: list[dict[str, Any]] = [{}, {}, {}, spread(ZONE), spread(HOSTNAME, 2), avoiding()]
+
+
+def _dearer_in_b(kind: InstanceType) -> InstanceType:
+    """By a tenth: so the worst launch price is not the cheapest."""
+    offerings = (
+        msgspec.structs.replace(one, price=one.price * 11 // 10) if one.zone == "b" else one
+        for one in kind.offerings
+    )
+    return msgspec.structs.replace(kind, offerings=tuple(offerings))
+
+
+TYPES = tuple(
+    map(
+        _dearer_in_b,
+        (*FAMILY, *(a_type(f"s-{cpu:02d}", cpu, spot=cpu * 0.02) for cpu in (4, 8, 16))),
+    )
+)
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> Question:
+    random = Random(draw(st.integers(0, 2**32)))
+    there = []
+    for number in range(draw(st.integers(2, 8))):
+        kind = random.choice(TYPES[1:])
+        free = kind.capacity["cpu"] // 10**9
+        pods: list[Pod] = []
+        while free > 0 and random.random() < 0.7:
+            rules = random.choice(RULES)
+            cpu = random.choice([c for c in (1, 2, 4) if c <= free])
+            labels = WEB if rules or random.random() < 0.2 else {}
+            name = f"{number}-{len(pods)}"
+            pods.append(a_pod(name, str(cpu), labels=labels, nodeName=f"n-{number}", **rules))
+            free -= cpu
+        term = random.choice(sorted({one.capacity_type for one in kind.offerings}))
+        zone = random.choice("abc")
+        there.append(on(f"n-{number}", kind.name, *pods, zone=zone, term=term, types=TYPES))
+    limits = random.choice([None, None, {"cpu": "20"}])
+    return ask(
+        *there,
+        pools=[a_pool(types=TYPES, limits=limits)],
+        keep=[f"n-{n}" for n in range(len(there)) if random.random() < 0.2],
+        spot_to_spot=random.random() < 0.5,
+    )
+
+
+@given(questions())
+@settings(max_examples=80, deadline=None)
+def test_what_was_kept_can_be_taken_back(question: Question) -> None:
+    search = Search(question)
+    list(search.moves())
+    search.take_back()  # What is looked up for the first time stays.
+    before = search.index.state()
+    first = list(search.moves())
+    search.take_back()
+    assert search.index.state() == before
+    assert list(search.moves()) == first
+
+
+@given(questions())
+@settings(max_examples=80, deadline=None)
+def test_no_move_costs_more_whichever_types_are_launched(question: Question) -> None:
+    prices = {
+        (kind.name, one.zone, one.capacity_type): one.price
+        for kind in TYPES
+        for one in kind.offerings
+    }
+    gone: set[str] = set()
+    for move in plan(question):
+        assert not gone & set(move.names), "a node goes once"
+        gone |= set(move.names)
+        dearest = 0
+        for claim in move.claims:
+            (term,) = claim.requirements["karpenter.sh/capacity-type"].listed
+            zones = claim.requirements.allowed(ZONE)
+            dearest += max(
+                price
+                for (name, zone, other), price in prices.items()
+                if name in claim.instance_types and zones.has(zone) and other == term
+            )
+        assert dearest < move.price
+        assert dearest == move.worst
+        assert move.saves >= move.saves_at_least > 0
+
+
+@given(questions())
+@settings(max_examples=80, deadline=None)
+def test_pods_go_where_the_scheduler_would_bind_them(question: Question) -> None:
+    nodes = {node.name: node for node in question.nodes}
+    for move in plan(question):
+        pods = tuple(unbound(pod) for name in move.names for pod in nodes.pop(name).pods)
+        assert {pod.uid for pod in pods} == {*move.placed, *_claimed(move)}
+        problem = Problem(pods=pods, nodes=tuple(nodes.values()), templates=question.templates)
+        packing = Packing(placed=move.placed, claims=move.claims, unplaced={})
+        assert verify(problem, packing) == []
+        if move.claims:
+            break  # The judge does not know nodes that are only planned.
+        nodes = _after(nodes, move, {pod.uid: pod for pod in pods})
+
+
+def _claimed(move: Move) -> set[str]:
+    return {uid for claim in move.claims for uid in claim.pods}
+
+
+def _after(
+    nodes: dict[str, ExistingNode], move: Move, pods: dict[str, Any]
+) -> dict[str, ExistingNode]:
+    after = dict(nodes)
+    for uid, name in move.placed.items():
+        after[name] = after[name].with_pod(pods[uid])
+    return after
+
+
+def test_a_plan_comes_close_to_the_bound() -> None:
+    types = fleets.one_price_per_cpu()
+    pods = workloads.easy(4_000)
+    question = fleets.half_empty(types, 200, pods)
+    price = sum(one.price for one in question.candidates) - sum(m.saves for m in plan(question))
+    assert price <= 1.15 * price_bound(pods, types)
+
+
+def test_the_order_of_the_question_does_not_matter() -> None:
+    question = fleets.half_empty(fleets.one_price_per_cpu(), 60, workloads.easy(1_200))
+    shuffled = Question(
+        nodes=question.nodes[::-1],
+        candidates=question.candidates[::-1],
+        templates=question.templates,
+    )
+    names = [move.names for move in plan(question)]
+    assert names
+    assert [move.names for move in plan(shuffled)] == names

@@ -1,0 +1,184 @@
+"""Which moves are found, and which are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenure.model.api.names import ZONE
+from tenure.model.cloud.offering import MICRO_DOLLARS
+from tenure.packing.consolidate.question import PoolTotals
+from tests.packing.build import a_pod, a_pool, a_type, pods
+from tests.packing.consolidate.build import ask, on, plan, told
+from tests.packing.demand.test_topology import WEB, spread
+
+
+def test_a_node_goes_whose_pods_fit_elsewhere() -> None:
+    moves = plan(ask(on("a", "m-08", *pods(6, "a")), on("b", "m-08", *pods(2, "b"))))
+    assert told(moves) == [(["b"], [])]
+    (move,) = moves
+    assert move.placed == {"b-000": "a", "b-001": "a"}
+    assert (move.saves, move.saves_at_least) == (400_000, 400_000)
+    assert (move.pods, move.cost) == (2, 3.0)
+
+
+def test_what_saves_most_per_disruption_goes_first() -> None:
+    moves = plan(
+        ask(
+            on("a", "m-16", *pods(3, "a")),
+            on("b", "m-08", *pods(3, "b")),
+            on("c", "m-08", *pods(1, "c")),
+            on("keeper", "m-16", *pods(9, "k")),
+            keep=["keeper"],
+        )
+    )
+    # Prices of 16, 8 and 8 cpus, for costs of 4, 4 and 2; of the same ratio, by name backwards.
+    assert told(moves) == [(["c"], []), (["a"], []), (["b"], [])]
+
+
+def test_a_node_is_replaced_by_a_cheaper_one() -> None:
+    moves = plan(ask(on("a", "m-32", *pods(3))))
+    assert told(moves) == [(["a"], ["m-04"])]
+    assert moves[0].saves == 1_400_000
+    # Those that are not cheaper are not listed.
+    assert moves[0].claims[0].instance_types == ("m-04", "m-08", "m-16")
+
+
+def test_several_nodes_are_replaced_by_one() -> None:
+    moves = plan(ask(*(on(f"n{n}", "m-08", *pods(1, f"p{n}", cpu="5")) for n in range(3))))
+    assert told(moves) == [(["n0", "n1", "n2"], ["m-16"])]
+    assert moves[0].saves == moves[0].saves_at_least == 400_000
+
+
+def test_one_that_is_as_good_as_its_replacement_stays() -> None:
+    """Four would become one of 16 cpus and one of 8, as each of them is."""
+    moves = plan(ask(*(on(f"n{n}", "m-08", *pods(1, f"p{n}", cpu="5")) for n in range(4))))
+    assert told(moves) == [(["n0", "n1", "n2"], ["m-16"])]
+
+
+def test_several_nodes_are_replaced_by_several() -> None:
+    """Each pod is on a node of its own; two would share a larger one, and not three."""
+    types = [a_type("x-10", 10), a_type("x-20", 20, price=0.9)]
+    there = [on(f"n{n}", "x-10", *pods(1, f"p{n}", cpu="9"), types=types) for n in range(4)]
+    moves = plan(ask(*there, pools=[a_pool(types=types)]))
+    assert told(moves) == [(["n0", "n1", "n2", "n3"], ["x-20", "x-20"])]
+    assert moves[0].saves == moves[0].saves_at_least == 200_000
+
+
+def test_nothing_is_moved_for_the_same_price() -> None:
+    assert plan(ask(on("a", "m-08", *pods(8)), on("b", "m-04", *pods(3, "b")))) == []
+
+
+def test_a_destination_that_is_closed_is_left_alone() -> None:
+    there = on("a", "m-08", *pods(6, "a"), closed=True), on("b", "m-02", *pods(1, "b"))
+    assert plan(ask(*there, keep=["a"])) == []
+    there = on("a", "m-08", *pods(6, "a")), on("b", "m-02", *pods(1, "b"))
+    assert told(plan(ask(*there, keep=["a"]))) == [(["b"], [])]
+
+
+def test_a_node_without_a_price_is_no_candidate() -> None:
+    there = on("a", "m-08", *pods(1, "a")), on("b", "m-08", *pods(1, "b"), price=0)
+    assert told(plan(ask(*there))) == [(["a"], [])]
+
+
+def test_a_node_with_a_pod_that_cannot_be_read_stays() -> None:
+    odd = a_pod("odd", nodeSelector={"not a label key": "x"})
+    bad = a_pod("bad", "1", affinity=_unreadable())
+    for pod in (odd, bad):
+        moves = plan(ask(on("a", "m-08"), on("b", "m-08", pod), keep=["a"]))
+        assert moves == []
+
+
+def _unreadable() -> dict[str, object]:
+    term = {"matchExpressions": [{"key": ZONE, "operator": "Near", "values": ["a"]}]}
+    required = {"nodeSelectorTerms": [term]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+def test_budgets_bound_a_move() -> None:
+    there = on("a", "m-08", *pods(1, "a")), on("b", "m-08", *pods(1, "b"))
+    assert plan(ask(*there, allowed={"general": 0})) == []
+    assert told(plan(ask(*there, allowed={"general": 1})))[0] == (["b"], [])
+    three = [on(f"n{n}", "m-08", *pods(1, f"p{n}", cpu="5")) for n in range(3)]
+    assert plan(ask(*three, allowed={"general": 2})) == []
+
+
+def test_limits_hold_while_both_nodes_are_there() -> None:
+    tight = a_pool(limits={"cpu": "3"})
+    assert told(plan(ask(on("a", "m-32", *pods(2)), pools=[tight]))) == [(["a"], ["m-02"])]
+    assert plan(ask(on("a", "m-32", *pods(3)), pools=[tight])) == []
+
+
+def test_claims_of_earlier_moves_use_the_limits_up() -> None:
+    pinned = [a_pod(f"p{zone}", "3", nodeSelector={ZONE: zone}) for zone in "ab"]
+    there = [on(f"n{n}", "m-32", pod, zone="ab"[n]) for n, pod in enumerate(pinned)]
+    for cpus, count in (("7", 1), ("8", 2)):
+        moves = plan(ask(*there, pools=[a_pool(limits={"cpu": cpus})]))
+        assert [len(move.claims) for move in moves] == [1] * count
+
+
+def test_spread_pods_stay_within_their_skew() -> None:
+    web = [a_pod(f"w{n}", "1", labels=WEB, **spread(ZONE)) for n in range(2)]
+    there = on("a", "m-08", web[0], zone="a"), on("b", "m-32", web[1], zone="b")
+    moves = plan(ask(*there))
+    # Both in one zone would be a skew of 2: the replacement is in zone b, as the pod was.
+    assert told(moves) == [(["b"], ["m-02"]), (["a"], ["m-02"])]
+    assert [move.claims[0].zone for move in moves] == ["b", "a"]
+
+
+# -- the policy of a pool ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("cost", "count"), [(10.0, 1), (4.0, 0)])
+def test_balanced_weighs_the_saving_against_what_it_disturbs(cost: float, count: int) -> None:
+    """b is an eighth of the price; with a cost of 3 of 10 or of 4 in all."""
+    totals = {"general": PoolTotals(price=2 * MICRO_DOLLARS, cost=cost)}
+    there = on("a", "m-32", *pods(6, "a")), on("b", "m-08", *pods(2, "b"))
+    moves = plan(ask(*there, keep=["a"], balanced=totals))
+    assert len(moves) == count
+
+
+# -- spot --------------------------------------------------------------------------------------
+
+
+def _types(count: int, spot: float = 0.01) -> list:  # type: ignore[type-arg]
+    """One large type, and so many small ones."""
+    small = [a_type(f"s-{n:02d}", 4, price=0.2, spot=spot) for n in range(count)]
+    return [a_type("big", 32, price=1.6, spot=0.6), *small]
+
+
+def test_a_replacement_of_an_on_demand_node_is_pinned_to_spot() -> None:
+    types = _types(2)
+    moves = plan(ask(on("a", "big", *pods(3), types=types), pools=[a_pool(types=types)]))
+    assert [claim.capacity_type for claim in moves[0].claims] == ["spot"]
+    wanted = moves[0].claims[0].requirements["karpenter.sh/capacity-type"]
+    assert wanted.listed == frozenset({"spot"})
+
+
+def test_a_spot_node_is_replaced_by_spot_only_where_that_is_switched_on() -> None:
+    types = _types(20)
+    there = on("a", "big", *pods(3), types=types, term="spot")
+    assert plan(ask(there, pools=[a_pool(types=types)])) == []
+    moves = plan(ask(there, pools=[a_pool(types=types)], spot_to_spot=True))
+    assert len(moves[0].claims[0].instance_types) == 15
+
+
+def test_one_spot_node_needs_fifteen_cheaper_types() -> None:
+    types = _types(14)
+    there = on("a", "big", *pods(3), types=types, term="spot")
+    assert plan(ask(there, pools=[a_pool(types=types)], spot_to_spot=True)) == []
+
+
+@pytest.mark.parametrize(("spot", "count"), [(0.59, 0), (0.10, 1)])
+def test_spot_prices_that_move_within_the_fee_move_nothing(spot: float, count: int) -> None:
+    types = [a_type(f"x-{n:02d}", 16, price=1.6, spot=spot) for n in range(20)]
+    types.append(a_type("now", 16, price=1.6, spot=0.6))
+    there = on("a", "now", *pods(14), types=types, term="spot")
+    moves = plan(ask(there, pools=[a_pool(types=types)], spot_to_spot=True))
+    assert len(moves) == count
+
+
+def test_a_type_that_is_removed_is_no_replacement_of_several() -> None:
+    """Three nodes of a type become one of that type only below the price of one."""
+    types = [a_type("m", 16)]
+    there = [on(f"n{n}", "m", *pods(1, f"p{n}", cpu="9"), types=types) for n in range(3)]
+    assert plan(ask(*there, pools=[a_pool(types=types)])) == []
