@@ -1,0 +1,138 @@
+"""Consolidation: how long a complete plan takes, when its first move is there, how good it is.
+
+    python -m benchmarks.bench_consolidation
+
+Process CPU time on an index that is there, as it is in a running controller, and with its thresholds
+of garbage collection. What reading takes stands beside it.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from benchmarks.consolidation import fleets
+from benchmarks.figures import Figure, Figures
+from benchmarks.scheduling import workloads
+from benchmarks.scheduling.bound import price_bound
+from tenure.cli.replica.operate import COLLECTOR
+from tenure.model.cloud.offering import MICRO_DOLLARS, InstanceType
+from tenure.packing.consolidate.question import Move
+from tenure.packing.consolidate.search import Search
+from tenure.packing.demand.asked import read_pods
+from tenure.packing.index.whatif import WhatIf
+
+NODES = 2_000
+PODS = 40_000
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    reading: float
+    plan: float
+    first_move: float
+    longest: float
+    moves: list[Move]
+    before: int
+    bound: float
+
+    @property
+    def price(self) -> int:
+        return self.before - sum(move.saves for move in self.moves)
+
+    @property
+    def nodes(self) -> int:
+        return NODES - sum(len(move.candidates) - len(move.claims) for move in self.moves)
+
+
+def run(types: Sequence[InstanceType]) -> Run:
+    pods = workloads.easy(PODS)
+    question = fleets.half_empty(types, NODES, pods)
+    gc.collect()
+    start = time.process_time()
+    search = Search(question)
+    reading = time.process_time() - start
+    gc.collect()
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*COLLECTOR)
+    start = last = time.process_time()
+    first = longest = 0.0
+    moves = []
+    for move in search.moves():
+        now = time.process_time()
+        longest, last = max(longest, now - last), now
+        if move is not None:
+            first = first or now - start
+            moves.append(move)
+    plan = time.process_time() - start
+    gc.set_threshold(*thresholds)
+    return Run(
+        reading=reading,
+        plan=plan,
+        first_move=first,
+        longest=longest,
+        moves=moves,
+        before=sum(one.price for one in question.candidates),
+        bound=price_bound(pods, types),
+    )
+
+
+def one_pod_microseconds(nodes: int = 5_000, times: int = 200) -> float:
+    """Read one pod, and ask where it fits, on an index of nodes that are used to 40 percent."""
+    question = fleets.half_empty(fleets.one_price_per_cpu(), nodes, workloads.easy(nodes * 20))
+    index = WhatIf(question.nodes)
+    classes = index.classes
+    asked = [classes[number % len(classes)] for number in range(times)]
+    for one in asked:
+        index.nodes.first(one, 1)
+    start = time.process_time()
+    for one in asked:
+        read_pods(one.pods[:1])
+        index.nodes.first(one, 1)
+    return (time.process_time() - start) / times * 1e6
+
+
+def measure(*, quick: bool = False) -> Figures:
+    kinds: dict[str, Callable[[], tuple[InstanceType, ...]]] = {
+        "one price per cpu": fleets.one_price_per_cpu,
+        "a public cloud's price list": fleets.price_list,
+    }
+    found = {name: run(make()) for name, make in kinds.items() if not quick or "one" in name}
+    relative = [
+        Figure(
+            what=f"{name}: price against the linear bound", value=one.price / one.bound, limit=1.15
+        )
+        for name, one in found.items()
+    ]
+    absolute = []
+    for name, one in found.items():
+        main = name == "one price per cpu"
+        what = f"{name}: {NODES:,} to {one.nodes:,} nodes, ${_dollars(one.before)} to ${_dollars(one.price)}/h"
+        absolute += [
+            Figure(what=what, value=one.plan, unit="s", limit=1.5 if main else None),
+            Figure(what=f"{name}: first move", value=one.first_move * 1e3, unit="ms", limit=50),
+            Figure(what=f"{name}: longest slice", value=one.longest * 1e3, unit="ms", limit=20),
+            Figure(what=f"{name}: reading the cluster", value=one.reading, unit="s"),
+        ]
+    absolute.append(
+        Figure(what="one pod over 5,000 nodes", value=one_pod_microseconds(), unit="µs", limit=100)
+    )
+    return Figures(title="Consolidation", relative=tuple(relative), absolute=tuple(absolute))
+
+
+def _dollars(price: int) -> str:
+    return f"{price / MICRO_DOLLARS:,.0f}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    figures = measure(quick="--quick" in arguments)
+    for figure in (*figures.relative, *figures.absolute):
+        print(figure)
+    return 0 if figures.kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
