@@ -10,6 +10,7 @@ import msgspec
 from tenure.model.api.names import CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, NODEPOOL, ZONE
 from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import InstanceType
+from tenure.model.values.fact import Fact
 from tenure.packing.consolidate.question import Candidate, Move, Question
 from tenure.packing.consolidate.search import Search
 from tenure.packing.demand.problem import ExistingNode, PoolTemplate
@@ -69,6 +70,13 @@ def ask(
 
 def plan(question: Question) -> list[Move]:
     return [move for move in Search(question).moves() if move is not None]
+
+
+def why_not(question: Question, name: str) -> Fact:
+    """Why the plan leaves a node alone."""
+    search = Search(question)
+    list(search.moves())
+    return search.why[name]
 
 
 def told(moves: Iterable[Move]) -> list[tuple[list[str], list[str]]]:

@@ -125,6 +125,15 @@ def test_pods_go_where_the_scheduler_would_bind_them(question: Question) -> None
         nodes = _after(nodes, move, {pod.uid: pod for pod in pods})
 
 
+@given(questions())
+@settings(max_examples=80, deadline=None)
+def test_every_candidate_goes_or_is_told_why_not(question: Question) -> None:
+    search = Search(question)
+    gone = {name for move in search.moves() if move is not None for name in move.names}
+    assert not gone & search.why.keys()
+    assert gone | search.why.keys() == {one.name for one in question.candidates}
+
+
 def _claimed(move: Move) -> set[str]:
     return {uid for claim in move.claims for uid in claim.pods}
 

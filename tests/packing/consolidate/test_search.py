@@ -6,9 +6,21 @@ import pytest
 
 from tenure.model.api.names import ZONE
 from tenure.model.cloud.offering import MICRO_DOLLARS
+from tenure.packing.consolidate.facts import (
+    MoveNotAllowed,
+    NoCheaperReplacement,
+    PodFitsNowhereElse,
+    PodRequestsUnknown,
+    PriceUnknown,
+    SavesTooLittle,
+    ScoreTooLow,
+    SpotToSpotDisabled,
+    TooFewSpotTypes,
+    WellUsed,
+)
 from tenure.packing.consolidate.question import PoolTotals
 from tests.packing.build import a_pod, a_pool, a_type, pods
-from tests.packing.consolidate.build import ask, on, plan, told
+from tests.packing.consolidate.build import ask, on, plan, told, why_not
 from tests.packing.demand.test_topology import WEB, spread
 
 
@@ -65,7 +77,22 @@ def test_several_nodes_are_replaced_by_several() -> None:
 
 
 def test_nothing_is_moved_for_the_same_price() -> None:
-    assert plan(ask(on("a", "m-08", *pods(8)), on("b", "m-04", *pods(3, "b")))) == []
+    question = ask(on("a", "m-08", *pods(8)), on("b", "m-04", *pods(3, "b")))
+    assert plan(question) == []
+    assert why_not(question, "b") == NoCheaperReplacement(200_000)
+
+
+def test_a_node_that_is_full_is_not_replaced() -> None:
+    question = ask(on("a", "m-32", *pods(32)))
+    assert plan(question) == []
+    assert why_not(question, "a") == WellUsed(1_600_000)
+
+
+def test_a_pod_that_no_pool_takes_keeps_its_node() -> None:
+    pod = a_pod("p", nodeSelector={"example.com/team": "red"})
+    question = ask(on("a", "m-08", pod))
+    assert plan(question) == []
+    assert why_not(question, "a") == PodFitsNowhereElse("default/p")
 
 
 def test_a_destination_that_is_closed_is_left_alone() -> None:
@@ -78,14 +105,14 @@ def test_a_destination_that_is_closed_is_left_alone() -> None:
 def test_a_node_without_a_price_is_no_candidate() -> None:
     there = on("a", "m-08", *pods(1, "a")), on("b", "m-08", *pods(1, "b"), price=0)
     assert told(plan(ask(*there))) == [(["a"], [])]
+    assert why_not(ask(*there), "b") == PriceUnknown("m-08", "on-demand")
 
 
 def test_a_node_with_a_pod_that_cannot_be_read_stays() -> None:
-    odd = a_pod("odd", nodeSelector={"not a label key": "x"})
-    bad = a_pod("bad", "1", affinity=_unreadable())
-    for pod in (odd, bad):
-        moves = plan(ask(on("a", "m-08"), on("b", "m-08", pod), keep=["a"]))
-        assert moves == []
+    pod = a_pod("bad", "1", affinity=_unreadable())
+    question = ask(on("a", "m-08"), on("b", "m-08", pod), keep=["a"])
+    assert plan(question) == []
+    assert why_not(question, "b") == PodRequestsUnknown("default/bad")
 
 
 def _unreadable() -> dict[str, object]:
@@ -97,6 +124,7 @@ def _unreadable() -> dict[str, object]:
 def test_budgets_bound_a_move() -> None:
     there = on("a", "m-08", *pods(1, "a")), on("b", "m-08", *pods(1, "b"))
     assert plan(ask(*there, allowed={"general": 0})) == []
+    assert why_not(ask(*there, allowed={"general": 0}), "a") == MoveNotAllowed("general")
     assert told(plan(ask(*there, allowed={"general": 1})))[0] == (["b"], [])
     three = [on(f"n{n}", "m-08", *pods(1, f"p{n}", cpu="5")) for n in range(3)]
     assert plan(ask(*three, allowed={"general": 2})) == []
@@ -133,8 +161,10 @@ def test_balanced_weighs_the_saving_against_what_it_disturbs(cost: float, count:
     """b is an eighth of the price; with a cost of 3 of 10 or of 4 in all."""
     totals = {"general": PoolTotals(price=2 * MICRO_DOLLARS, cost=cost)}
     there = on("a", "m-32", *pods(6, "a")), on("b", "m-08", *pods(2, "b"))
-    moves = plan(ask(*there, keep=["a"], balanced=totals))
-    assert len(moves) == count
+    question = ask(*there, keep=["a"], balanced=totals)
+    assert len(plan(question)) == count
+    if not count:
+        assert isinstance(why_not(question, "b"), ScoreTooLow)
 
 
 # -- spot --------------------------------------------------------------------------------------
@@ -158,6 +188,7 @@ def test_a_spot_node_is_replaced_by_spot_only_where_that_is_switched_on() -> Non
     types = _types(20)
     there = on("a", "big", *pods(3), types=types, term="spot")
     assert plan(ask(there, pools=[a_pool(types=types)])) == []
+    assert why_not(ask(there, pools=[a_pool(types=types)]), "a") == SpotToSpotDisabled()
     moves = plan(ask(there, pools=[a_pool(types=types)], spot_to_spot=True))
     assert len(moves[0].claims[0].instance_types) == 15
 
@@ -165,7 +196,9 @@ def test_a_spot_node_is_replaced_by_spot_only_where_that_is_switched_on() -> Non
 def test_one_spot_node_needs_fifteen_cheaper_types() -> None:
     types = _types(14)
     there = on("a", "big", *pods(3), types=types, term="spot")
-    assert plan(ask(there, pools=[a_pool(types=types)], spot_to_spot=True)) == []
+    question = ask(there, pools=[a_pool(types=types)], spot_to_spot=True)
+    assert plan(question) == []
+    assert why_not(question, "a") == TooFewSpotTypes(14, 15)
 
 
 @pytest.mark.parametrize(("spot", "count"), [(0.59, 0), (0.10, 1)])
@@ -173,8 +206,10 @@ def test_spot_prices_that_move_within_the_fee_move_nothing(spot: float, count: i
     types = [a_type(f"x-{n:02d}", 16, price=1.6, spot=spot) for n in range(20)]
     types.append(a_type("now", 16, price=1.6, spot=0.6))
     there = on("a", "now", *pods(14), types=types, term="spot")
-    moves = plan(ask(there, pools=[a_pool(types=types)], spot_to_spot=True))
-    assert len(moves) == count
+    question = ask(there, pools=[a_pool(types=types)], spot_to_spot=True)
+    assert len(plan(question)) == count
+    if not count:
+        assert isinstance(why_not(question, "a"), SavesTooLittle)
 
 
 def test_a_type_that_is_removed_is_no_replacement_of_several() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from tenure.packing.consolidate.facts import ScoreTooLow
 from tenure.packing.consolidate.question import Move, PoolTotals
 
 APPROVED: Final = 0.5
@@ -31,5 +32,9 @@ def scores(move: Move, pools: Mapping[str, PoolTotals]) -> dict[str, float]:
     return found
 
 
-def approved(move: Move, pools: Mapping[str, PoolTotals]) -> bool:
-    return all(score >= APPROVED for score in scores(move, pools).values())
+def rejected(move: Move, pools: Mapping[str, PoolTotals]) -> ScoreTooLow | None:
+    """Why a pool does not approve of the move; None where all do."""
+    for pool, score in scores(move, pools).items():
+        if score < APPROVED:
+            return ScoreTooLow(pool, score, APPROVED)
+    return None

@@ -14,6 +14,14 @@ import msgspec
 
 from tenure.model.api.names import CAPACITY_SPOT, CAPACITY_TYPE
 from tenure.model.matching.requirements import Requirement, Requirements
+from tenure.model.values.fact import Fact
+from tenure.packing.consolidate.facts import (
+    MinValuesNotKept,
+    NoCheaperReplacement,
+    SavesTooLittle,
+    SpotToSpotDisabled,
+    TooFewSpotTypes,
+)
 from tenure.packing.consolidate.question import Candidate
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.narrowing import Narrowing, Offer, Place
@@ -40,6 +48,14 @@ class Priced(msgspec.Struct):
         return min(worst for worst, _ in self.offers)
 
 
+class Accepted(msgspec.Struct, frozen=True):
+    """Claims as they may be launched instead of candidates."""
+
+    drafts: list[Draft]
+    #: What they cost at the most.
+    worst: int
+
+
 class PriceRules:
     """``fee``: what a node costs beyond its price."""
 
@@ -48,47 +64,47 @@ class PriceRules:
         #: By catalogue and places: the worst launch price of each type.
         self._worst: dict[tuple[int, frozenset[Place]], dict[int, int]] = {}
 
-    def accepted(
-        self, drafts: Sequence[Draft], going: Sequence[Candidate]
-    ) -> tuple[list[Draft], int] | None:
-        """The claims as they may be launched instead of the candidates, and their cost at worst.
-
-        None where they are not cheaper.
-        """
+    def accepted(self, drafts: Sequence[Draft], going: Sequence[Candidate]) -> Accepted | Fact:
+        """The claims as they may be launched instead of the candidates; or why not."""
         all_spot = all(one.capacity_type == CAPACITY_SPOT for one in going)
         priced = []
         for draft in drafts:
             one = self._priced(draft, going, all_spot=all_spot)
-            if one is None:
-                return None
+            if isinstance(one, Fact):
+                return one
             priced.append(one)
         total, least = sum(one.price for one in going), sum(one.least for one in priced)
-        spare = total - least - _least_saving(priced, going, total, self._fee)
+        if least >= total:
+            return NoCheaperReplacement(total)
+        wanted = _least_saving(priced, going, total, self._fee)
+        spare = total - least - wanted
         if spare < 0:
-            return None
+            return SavesTooLittle(total - least, wanted)
         single = all_spot and len(going) == len(priced) == 1
         found, worst = [], 0
         for one in priced:
             offers = _listed(one, one.least + spare * one.least // least, single=single)
-            if not offers:
-                return None
+            if isinstance(offers, Fact):
+                return offers
             worst += max(price for price, _ in offers)
             listing = tuple(offer for _, offer in offers)
             found.append(
                 msgspec.structs.replace(one.draft, narrowing=one.narrowing, listing=listing)
             )
-        return found, worst
+        return Accepted(found, worst)
 
-    def _priced(self, draft: Draft, going: Sequence[Candidate], *, all_spot: bool) -> Priced | None:
+    def _priced(self, draft: Draft, going: Sequence[Candidate], *, all_spot: bool) -> Priced | Fact:
         """With the capacity type that is cheapest at worst; for spot nodes, spot where it is sold."""
         found = []
         for term in sorted({place[1] for place in draft.narrowing.places}):
             one = self._of_term(draft, term, going)
             if one is not None:
                 if all_spot and term == CAPACITY_SPOT:
-                    return one if self._spot_to_spot else None
+                    return one if self._spot_to_spot else SpotToSpotDisabled()
                 found.append(one)
-        return min(found, key=lambda each: (each.least, each.capacity_type), default=None)
+        if not found:
+            return NoCheaperReplacement(sum(one.price for one in going))
+        return min(found, key=lambda each: (each.least, each.capacity_type))
 
     def _of_term(self, draft: Draft, term: str, going: Sequence[Candidate]) -> Priced | None:
         catalogue = draft.catalogue
@@ -119,21 +135,21 @@ class PriceRules:
         return worst
 
 
-def _listed(one: Priced, most: int, *, single: bool) -> list[tuple[int, Offer]]:
-    """What the claim may list at this price at the most; nothing where that is too little.
+def _listed(one: Priced, most: int, *, single: bool) -> list[tuple[int, Offer]] | Fact:
+    """What the claim may list at this price at the most; or why that is too little.
 
     ``single``: one spot node is replaced, and nothing else.
     """
     offers = [each for each in one.offers if each[0] <= most]
     if single and one.capacity_type == CAPACITY_SPOT:
         if len(offers) < SPOT_TYPES:
-            return []
+            return TooFewSpotTypes(len(offers), SPOT_TYPES)
         offers = _shortened(one, offers)
     narrowing, catalogue = one.narrowing, one.draft.catalogue
     if narrowing.varied:
         listing = [offer for _, offer in offers]
         if shortfall(catalogue, narrowing.requirements, listing) is not None:
-            return []
+            return MinValuesNotKept()
     return offers
 
 

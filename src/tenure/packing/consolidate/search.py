@@ -15,11 +15,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import Final
 
 import msgspec
 
-from tenure.packing.consolidate.balanced import approved
+from tenure.model.values.fact import Fact
+from tenure.packing.consolidate.balanced import rejected
+from tenure.packing.consolidate.facts import (
+    MoveNotAllowed,
+    NodeTakesNoPods,
+    PodFitsNowhereElse,
+    PodRequestsUnknown,
+    PriceUnknown,
+    SavesTooLittle,
+    WellUsed,
+)
 from tenure.packing.consolidate.pools import Opened, Pools
 from tenure.packing.consolidate.question import Candidate, Move, Question
 from tenure.packing.consolidate.rules import PriceRules
@@ -56,6 +67,12 @@ class Search:
         daemons = that_fit(read_daemons(question.daemons), _sizes(question))
         ordered = sorted(question.candidates, key=lambda one: (one.price / one.cost, one.name))
         self._candidates: Final = [one for one in reversed(ordered) if one.price > 0]
+        #: By name of a candidate that stays: why, as far as it is known by now.
+        self.why: Final[dict[str, Fact]] = {
+            one.name: PriceUnknown(one.instance_type, one.capacity_type)
+            for one in ordered
+            if one.price <= 0
+        }
         self.index: Final = WhatIf(
             question.nodes,
             daemons,
@@ -85,24 +102,33 @@ class Search:
     # -- delete ----------------------------------------------------------------------------------
 
     def _delete(self, one: Candidate) -> Move | None:
-        if not self._allowed((one,)):
+        trial = self._taken_out((one,), all_or_none=True)
+        if isinstance(trial, Fact):
+            self.why[one.name] = trial
             return None
-        trial = self.index.take_out((one.name,), all_or_none=True)
-        if trial is None:
+        if trial.left:
+            self.index.undo(trial)
             return None
-        if not trial.left:
-            move = Move(candidates=(one,), placed=self.index.where(trial))
-            if approved(move, self._question.balanced):
-                self.index.keep(trial)
-                return move
-        self.index.undo(trial)
-        return None
+        move = Move(candidates=(one,), placed=self.index.where(trial))
+        why = rejected(move, self._question.balanced)
+        if why is not None:
+            self.why[one.name] = why
+            self.index.undo(trial)
+            return None
+        return self._keep(_Found(trial, move))
 
-    def _allowed(self, group: Sequence[Candidate]) -> bool:
-        """Whether the budgets of their pools let so many nodes go."""
+    def _taken_out(self, group: Sequence[Candidate], *, all_or_none: bool = False) -> Trial | Fact:
+        """Without these nodes; or why they may not go."""
         allowed = self._question.allowed
-        wanted = Counter(one.pool for one in group)
-        return all(count <= allowed.get(pool, count) for pool, count in wanted.items())
+        for pool, count in Counter(one.pool for one in group).items():
+            if count > allowed.get(pool, count):
+                return MoveNotAllowed(pool)
+        for one in group:
+            stuck = self.index.stuck(one.name)
+            if stuck is not None:
+                return PodRequestsUnknown(stuck.key)
+        trial = self.index.take_out((one.name for one in group), all_or_none=all_or_none)
+        return trial if trial is not None else NodeTakesNoPods()
 
     # -- replace ---------------------------------------------------------------------------------
 
@@ -111,8 +137,10 @@ class Search:
         wasteful: dict[str, list[tuple[float, Candidate]]] = {}
         for one in left:
             worth = self._pools.worth(self.index.load(one.name))
-            waste = (one.price + self._pools.fee) / worth if worth > 0 else 0.0
-            if waste > WASTE_MIN:
+            waste = (one.price + self._pools.fee) / worth if worth > 0 else inf
+            if waste <= WASTE_MIN:
+                self.why.setdefault(one.name, WellUsed(one.price))
+            else:
                 wasteful.setdefault(one.pool, []).append((waste, one))
         for pool in sorted(wasteful):
             ranked = sorted(wasteful[pool], key=lambda each: (-each[0], each[1].name))
@@ -165,35 +193,41 @@ class Search:
         return move.saves + self._pools.fee * (len(move.candidates) - len(move.claims))
 
     def _try(self, group: Sequence[Candidate]) -> _Found | None:
-        if not self._allowed(group):
-            return None
-        trial = self.index.take_out(one.name for one in group)
-        if trial is None:
-            return None
-        found = self._found(trial, tuple(group))
-        if found is None:
+        trial = self._taken_out(group)
+        found = trial if isinstance(trial, Fact) else self._found(trial, tuple(group))
+        if not isinstance(found, Fact):
+            return found
+        if isinstance(trial, Trial):
             self.index.undo(trial)
-        return found
+        if len(group) == 1:  # What is said of a group says nothing of its nodes.
+            self.why[group[0].name] = found
+        return None
 
-    def _found(self, trial: Trial, group: tuple[Candidate, ...]) -> _Found | None:
+    def _found(self, trial: Trial, group: tuple[Candidate, ...]) -> _Found | Fact:
         placed = self.index.where(trial)
+        balanced = self._question.balanced
         if not trial.left:
-            found = _Found(trial, Move(candidates=group, placed=placed))
-            return found if approved(found.move, self._question.balanced) else None
+            move = Move(candidates=group, placed=placed)
+            return rejected(move, balanced) or _Found(trial, move)
         pools = self._pools
         opened = pools.one(trial.left) if len(group) == 1 else pools.some(trial.left)
         if opened is None:
-            return None
+            return PodFitsNowhereElse(next(iter(trial.left.values()))[0].key)
         accepted = self._rules.accepted(opened.drafts, group)
-        if accepted is not None:
-            drafts, worst = accepted
-            claims = finished(drafts)
-            move = Move(candidates=group, placed=placed, claims=claims, worst=worst)
+        why: Fact | None
+        if isinstance(accepted, Fact):
+            why = accepted
+        else:
+            claims = finished(accepted.drafts)
+            move = Move(candidates=group, placed=placed, claims=claims, worst=accepted.worst)
+            why = rejected(move, balanced)
             # More nodes than before only where they are cheaper with the fee, too.
-            if self._value(move) > 0 and approved(move, self._question.balanced):
-                return _Found(trial, move, opened, drafts)
+            if self._value(move) <= 0:
+                why = SavesTooLittle(move.saves_at_least, round(move.saves - self._value(move)))
+            if why is None:
+                return _Found(trial, move, opened, accepted.drafts)
         pools.undo(opened.lots)
-        return None
+        return why
 
     def _undo(self, found: _Found) -> None:
         if found.opened is not None:
@@ -210,6 +244,8 @@ class Search:
                 pools.undo(opened.lots)
 
         self.index.keep(found.trial, take_back)
+        for name in found.move.names:
+            self.why.pop(name, None)
         return found.move
 
 
