@@ -52,6 +52,9 @@ DO_NOT_REPAIR: Final = "karpenter.sh/do-not-repair"
 #: What older releases of Karpenter read: on pods, and on Nodes.
 DO_NOT_EVICT: Final = "karpenter.sh/do-not-evict"
 DO_NOT_CONSOLIDATE: Final = "karpenter.sh/do-not-consolidate"
+#: On pods, by users: what an eviction costs, as a 32-bit integer. The second counts without the first.
+POD_DISRUPTION_COST: Final = "karpenter.sh/disruption-cost"
+POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 NODEPOOL_HASH: Final = "karpenter.sh/nodepool-hash"
 NODEPOOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
 #: On a claim: what the hash was folded from, so that a drift can name the fields that have changed.

@@ -1,0 +1,4 @@
+"""What the search for moves (``packing/consolidate``) is asked, as it follows from the cluster.
+
+Start reading: figures.py.
+"""

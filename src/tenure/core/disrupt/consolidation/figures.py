@@ -1,0 +1,79 @@
+"""What consolidation has to know of a node: what it costs, what it disturbs, since when it is quiet.
+
+The figures are Karpenter's. A price that the provider does not have is none: 0 would make every other
+node look dear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Final
+
+from tenure.core.provision.demand import is_reschedulable
+from tenure.model.api import names
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.pod import Pod
+from tenure.model.cloud.offering import InstanceType
+
+#: One for the eviction itself; then each pod has a cost of 1, more or less by these parts of it.
+_COST_PART: Final = 2.0**27
+_PRIORITY_PART: Final = 2.0**25
+_COST_MOST: Final = 10.0
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}")
+_INT32: Final = range(-(2**31), 2**31)
+
+
+def disruption_cost(pods: Iterable[Pod]) -> float:
+    """What the disruption of a node with these pods costs, without a unit: 1, and more by its pods."""
+    return 1.0 + sum(max(0.0, eviction_cost(pod)) for pod in pods if is_reschedulable(pod))
+
+
+def eviction_cost(pod: Pod) -> float:
+    """Negative: the pod would rather go."""
+    cost = 1.0 + _written_cost(pod) / _COST_PART + (pod.spec.priority or 0) / _PRIORITY_PART
+    return min(max(cost, -_COST_MOST), _COST_MOST)
+
+
+def _written_cost(pod: Pod) -> int:
+    """As the user wrote it; what is no such number is ignored, and the other annotation with it."""
+    annotations = pod.metadata.annotations
+    for name in (names.POD_DISRUPTION_COST, names.POD_DELETION_COST):
+        if name in annotations:
+            written = annotations[name]
+            cost = int(written) if _NUMBER.fullmatch(written) else 0
+            return cost if cost in _INT32 else 0
+    return 0
+
+
+def price_of(node: Node, types: Mapping[str, InstanceType]) -> int | None:
+    """Micro-dollars per hour, whether it can be had now or not; None where there is no price."""
+    labels = node.labels
+    kind = types.get(labels.get(names.INSTANCE_TYPE, ""))
+    place = labels.get(names.ZONE), labels.get(names.CAPACITY_TYPE)
+    offerings = kind.offerings if kind is not None else ()
+    found = (one.price for one in offerings if (one.zone, one.capacity_type) == place)
+    price = next(found, 0)
+    return price if price > 0 else None
+
+
+def quiet_since(claim: NodeClaim, pods: Iterable[Pod], left: datetime | None) -> datetime | None:
+    """Since when no pod has come or gone; None before the node is initialized.
+
+    ``left``: when the last pod has left, as far as that was seen. ``consolidateAfter`` counts from here.
+    """
+    condition = claim.condition("Initialized")
+    if not claim.initialized or condition is None or condition.last_transition_time is None:
+        return None
+    came = (_scheduled_at(pod) for pod in pods if not pod.daemon and not pod.mirror)
+    instants = (condition.last_transition_time, left, *came)
+    return max(at for at in instants if at is not None)
+
+
+def _scheduled_at(pod: Pod) -> datetime | None:
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled" and condition.status == "True":
+            return condition.last_transition_time
+    return pod.metadata.creation_timestamp
