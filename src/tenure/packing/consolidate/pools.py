@@ -51,12 +51,17 @@ class Pools:
         self._budgets = {c.template.pool: Budget(c) for c in self._catalogues}
         self._market = Market(self._catalogues, units, question.avoid, question.node_fee_cpus)
         lots = [Lot(one, [pod.uid for pod in one.pods], one.demand.signature) for one in served]
-        if lots and self._catalogues:
-            self._market.price(lots)
-        worths = {id(lot.one): lot.worth for lot in lots}
-        #: By class, what a pod of it is worth.
-        self._worths: Final = [worths.get(id(one), 0.0) for one in index.classes]
+        #: By class, what a pod of it is worth: at prices alone, and with the fee of its nodes.
+        free = Market(self._catalogues, units, question.avoid, 0)
+        self._prices: Final = self._priced(free, lots)
+        self._worths: Final = self._priced(self._market, lots)
         self._plain: Final = [_is_plain(one) for one in index.classes]
+
+    def _priced(self, market: Market, lots: Sequence[Lot]) -> list[float]:
+        if lots and self._catalogues:
+            market.price(lots)
+        worths = {id(lot.one): lot.worth for lot in lots}
+        return [worths.get(id(one), 0.0) for one in self._index.classes]
 
     @property
     def fee(self) -> float:
@@ -64,7 +69,12 @@ class Pools:
         return self._market.fee
 
     def worth(self, load: Load) -> float:
+        """What nodes for these pods cost at the least, with their fees."""
         return sum(self._worths[index] * len(pods) for index, pods in load.items())
+
+    def price(self, load: Load) -> float:
+        """What nodes for these pods cost at the least."""
+        return sum(self._prices[index] * len(pods) for index, pods in load.items())
 
     # -- claims ----------------------------------------------------------------------------------
 

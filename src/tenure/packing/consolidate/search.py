@@ -40,8 +40,8 @@ from tenure.packing.index.whatif import Trial, WhatIf
 from tenure.packing.offers.daemons import read_daemons, that_fit
 from tenure.packing.opening.drafts import Draft
 
-#: Nodes that cost no more than this times the worth of their pods are not replaced: what is wasted
-#: there is less than what any node wastes.
+#: Nodes that cost no more than this times what nodes for their pods cost at the least are not replaced:
+#: whatever is launched would save too little.
 WASTE_MIN: Final = 1.05
 #: Pods that are given new nodes in one try, so that none takes longer than some 10 ms.
 PODS_MAX: Final = 400
@@ -136,12 +136,13 @@ class Search:
         """Neighbours by waste, of one pool; without those that waste hardly anything."""
         wasteful: dict[str, list[tuple[float, Candidate]]] = {}
         for one in left:
-            worth = self._pools.worth(self.index.load(one.name))
-            waste = (one.price + self._pools.fee) / worth if worth > 0 else inf
-            if waste <= WASTE_MIN:
+            load = self.index.load(one.name)
+            if one.price <= WASTE_MIN * self._pools.price(load):
                 self.why.setdefault(one.name, WellUsed(one.price))
-            else:
-                wasteful.setdefault(one.pool, []).append((waste, one))
+                continue
+            worth = self._pools.worth(load)
+            waste = (one.price + self._pools.fee) / worth if worth > 0 else inf
+            wasteful.setdefault(one.pool, []).append((waste, one))
         for pool in sorted(wasteful):
             ranked = sorted(wasteful[pool], key=lambda each: (-each[0], each[1].name))
             yield from self._together([one for _, one in ranked])

@@ -80,6 +80,7 @@ class Domains:
         self.owners: dict[Group, dict[str, int]] = {}
         self._rules: dict[tuple[Spread, frozenset[int] | None], Rule] = {}
         self._rules_of: dict[Group, list[Rule]] = {}
+        self._known: dict[tuple[Spread, Signature], Rule] = {}
         #: By the UID of a pod that is to move: where it counts until then.
         self.homes: dict[str, tuple[Values, int]] = {}
 
@@ -130,6 +131,12 @@ class Domains:
         self.put(one, *self.homes[uid])
 
     def rule(self, spread: Spread, signature: Signature) -> Rule:
+        known = self._known.get((spread, signature))
+        if known is None:
+            known = self._known[spread, signature] = self._rule(spread, signature)
+        return known
+
+    def _rule(self, spread: Spread, signature: Signature) -> Rule:
         shapes = self._counted(spread, signature)
         rule = self._rules.get((spread, shapes))
         if rule is None:
