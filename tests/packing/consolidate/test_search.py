@@ -144,6 +144,12 @@ def test_claims_of_earlier_moves_use_the_limits_up() -> None:
         assert [len(move.claims) for move in moves] == [1] * count
 
 
+def test_zones_to_be_avoided_get_no_replacement() -> None:
+    (move,) = plan(ask(on("a", "m-32", *pods(3)), avoid=frozenset({"a"})))
+    zones = move.claims[0].requirements.allowed(ZONE)
+    assert [zone for zone in "abc" if zones.has(zone)] == ["b", "c"]
+
+
 def test_spread_pods_stay_within_their_skew() -> None:
     web = [a_pod(f"w{n}", "1", labels=WEB, **spread(ZONE)) for n in range(2)]
     there = on("a", "m-08", web[0], zone="a"), on("b", "m-32", web[1], zone="b")

@@ -80,7 +80,7 @@ class Pools:
 
     def one(self, left: Load) -> Opened | None:
         """One claim for all of these pods, where nothing but resources and requirements decides."""
-        if not all(self._plain[index] for index in left):
+        if self._question.avoid or not all(self._plain[index] for index in left):
             return self.some(left)
         lots = [self._lot(index, left) for index in sorted(left)]
         used = used_by(((lot, lot.left) for lot in lots), len(self._index.units.names))
