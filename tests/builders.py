@@ -63,6 +63,15 @@ def pod_spec(*, cpu: str = "500m", memory: str = "512Mi", **spec: Any) -> Manife
     return {"containers": [container], **spec}
 
 
+def apart(app: str = "web") -> Manifest:
+    """An affinity that gives each pod of the app a node of its own."""
+    term = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": app}},
+    }
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
 def a_deployment(
     name: str = "web",
     *,

@@ -34,7 +34,7 @@ from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.sim.cloud.catalogue import DEFAULT_ZONES
 from tenure.sim.cloud.cloud import FIRST_IMAGE, CloudEvent
 from tenure.sim.virtual.faults import Faults
-from tests.builders import a_deployment, a_node_class, a_pdb, a_pool, a_requirement
+from tests.builders import a_deployment, a_node_class, a_pdb, a_pool, a_requirement, apart
 from tests.runtime.worlds import Tapped
 
 Deed = Callable[[Tapped, Random], None]
@@ -81,6 +81,8 @@ def _deploy(world: Tapped, random: Random, app: str, *, bounded: bool) -> None:
             cpu=f"{random.choice((100, 250, 500, 1500))}m",
             annotations={DO_NOT_DISRUPT: protection} if protection else None,
             terminationGracePeriodSeconds=random.choice((0, 5, 30, 300)),
+            # Else all fit on a few nodes, and little happens to these.
+            affinity=apart(app) if random.random() < 0.6 else {},
         )
     )
     if random.random() < 0.5:
@@ -398,5 +400,5 @@ HELD_DEEDS: Final = (
     *[change_window] * 2,
     *[veto_repair] * 2,
     *[tighten] * 2,
-    drop_claim,
+    *[drop_claim] * 3,
 )

@@ -23,7 +23,7 @@ KEPT = {
 
 
 #: Days that together reach every rule of the checkers.
-REACHING = ((1, LEAKY), (2, HELD), (3, HELD), (4, UNHEALTHY_DAY), (3, VOLUNTARY))
+REACHING = ((1, LEAKY), (4, HELD), (5, HELD), (4, UNHEALTHY_DAY), (3, VOLUNTARY))
 
 
 @pytest.mark.parametrize("seed", [*range(1, 13), *KEPT])
@@ -40,7 +40,7 @@ def test_a_day_on_which_nodes_need_reboots_ends_at_rest_too(seed: int) -> None:
     assert outcome.reboots > 3
 
 
-@pytest.mark.parametrize("seed", [7, 8, 10, 12])
+@pytest.mark.parametrize("seed", [7, 8, 11, 13])
 def test_a_day_on_which_nodes_are_replaced_gracefully_ends_at_rest_too(seed: int) -> None:
     outcome = live(seed, UNHEALTHY_DAY)
     assert outcome.problems == ()

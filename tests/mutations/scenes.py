@@ -7,7 +7,7 @@ from typing import Any
 
 from tenure.core.decider import AnyDecider
 from tenure.core.policy.deciders import deciders
-from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR, HOSTNAME
+from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
 from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.sim.virtual.faults import Faults
@@ -22,6 +22,7 @@ from tests.builders import (
     a_pdb,
     a_pod,
     a_pool,
+    apart,
 )
 from tests.core.disrupt.retired import BOTH, RETIRE
 from tests.runtime.worlds import Tapped
@@ -36,16 +37,6 @@ class TwoMethods(World):
         return deciders(settings, BOTH)
 
 
-#: One pod on each node.
-APART = {
-    "podAntiAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": [
-            {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": HOSTNAME}
-        ]
-    }
-}
-
-
 def _begin(
     world: World, *more: Manifest, nodes: int = 1, web: Any = None, **pool: Any
 ) -> list[str]:
@@ -54,7 +45,7 @@ def _begin(
     budgets = pool.pop("budgets", [{"nodes": "1"}])
     disruption = {"budgets": budgets, **pool.pop("disruption", {})}
     made = a_pool(repair=repair, disruption=disruption, **pool)
-    deployment = a_deployment("web", replicas=nodes, affinity=APART, **(web or {}))
+    deployment = a_deployment("web", replicas=nodes, affinity=apart(), **(web or {}))
     for manifest in (a_node_class(), made, deployment, *more):
         world.apply(manifest)
     world.run(5 * MINUTE)

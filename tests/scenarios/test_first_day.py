@@ -75,5 +75,5 @@ def test_it_keeps_to_the_budget_and_says_how_many_wait_and_for_what(reason: str)
         assert ALLOWED <= watch.most <= ALLOWED + 1, "a tenth of the fleet and its replacements"
         event = the_event(story)
         assert f"{reason}) wait: " in event["message"]
-        assert event["count"] < 20, "not with each of them"
+        assert event["count"] < FLEET // 3, "not with each of them"
         story.checkers.assert_kept()

@@ -45,8 +45,8 @@ from tenure.model.api.resource import (
     PODS,
 )
 from tenure.model.snapshot.snapshot import Change
+from tenure.packing.demand.facts import VolumeClaimMissing
 from tenure.packing.facts import (
-    ConstraintNotSupported,
     LimitReached,
     NoInstanceTypes,
     NoNodeFits,
@@ -290,7 +290,7 @@ def test_a_pod_for_which_no_pool_could_launch_hears_of_none() -> None:
     volume = Volume(name="data", ephemeral={})
     pod = a_pending_pod(spec={"volumes": (volume,)})
     verdict = verdict_on("web", a_pool("broken", replicas=2), a_pool(), pod)
-    assert [type(fact) for fact in verdict.facts] == [ConstraintNotSupported]
+    assert [type(fact) for fact in verdict.facts] == [VolumeClaimMissing]
 
 
 def test_a_pod_that_names_its_pool_hears_nothing_of_other_pools() -> None:

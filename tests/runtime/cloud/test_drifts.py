@@ -13,18 +13,13 @@ from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.scrape import _drifts
 from tenure.sim.world import WorldOptions
-from tests.builders import HOUR, MINUTE, SECOND, a_cluster, a_deployment
+from tests.builders import HOUR, MINUTE, SECOND, a_cluster, a_deployment, apart
 from tests.runtime.worlds import Tapped
 
 
 def several(replicas: int = 3) -> list[Any]:
     """A node for each pod."""
-    apart = {
-        "topologyKey": "kubernetes.io/hostname",
-        "labelSelector": {"matchLabels": {"app": "web"}},
-    }
-    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
-    return a_cluster(a_deployment(replicas=replicas, affinity=affinity))
+    return a_cluster(a_deployment(replicas=replicas, affinity=apart()))
 
 
 def a_story(nodes: int = 3) -> Tapped:

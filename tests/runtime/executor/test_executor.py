@@ -15,7 +15,7 @@ from tenure.model.settings import Settings
 from tenure.ports.outcome import Ended
 from tenure.ports.transport import Response
 from tenure.runtime.executor.clockblocker import depends_on_time
-from tests.builders import MINUTE, SECOND, a_cluster, a_deployment, a_pdb, a_pod
+from tests.builders import MINUTE, SECOND, a_cluster, a_deployment, a_pdb, a_pod, apart
 from tests.runtime.worlds import Bench, Tapped, acts, outcomes
 
 
@@ -118,18 +118,7 @@ def test_a_conflict_is_evaluated_again_on_the_newer_version_at_once() -> None:
 
 
 #: Each pod has a node of its own.
-ALONE: dict[str, Any] = {
-    "affinity": {
-        "podAntiAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": [
-                {
-                    "topologyKey": "kubernetes.io/hostname",
-                    "labelSelector": {"matchLabels": {"app": "web"}},
-                }
-            ]
-        }
-    }
-}
+ALONE: dict[str, Any] = {"affinity": apart()}
 
 
 def test_one_failing_object_pauses_alone_longer_each_time_and_visibly() -> None:
@@ -338,17 +327,7 @@ def test_a_created_claim_is_known_even_if_answer_and_watch_are_late() -> None:
 
 def test_claims_that_are_created_one_after_the_other_are_not_planned_twice() -> None:
     """The first that is seen could take any of the pods, whose own claims are still on their way."""
-    alone = {
-        "podAntiAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": [
-                {
-                    "labelSelector": {"matchLabels": {"app": "web"}},
-                    "topologyKey": "kubernetes.io/hostname",
-                }
-            ]
-        }
-    }
-    with Tapped(*a_cluster(a_deployment(replicas=6, affinity=alone))) as story:
+    with Tapped(*a_cluster(a_deployment(replicas=6, affinity=apart()))) as story:
         creations = count()
 
         def slow(verb: str, target: str) -> float:

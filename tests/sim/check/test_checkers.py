@@ -22,8 +22,8 @@ from tests.builders import (
     a_node_class,
     a_pod,
     a_pool,
+    apart,
 )
-from tests.mutations.scenes import APART
 
 
 @pytest.fixture
@@ -289,7 +289,7 @@ def annotate(world: World, claim: str, annotations: dict[str, str | None]) -> No
 def test_a_replacement_that_replaces_nothing_is_caught(use: str, broken: list[str]) -> None:
     world = World()
     stay = a_pool(disruption={"consolidateAfter": "Never"})
-    for manifest in (a_node_class(), stay, a_deployment(replicas=2, affinity=APART)):
+    for manifest in (a_node_class(), stay, a_deployment(replicas=2, affinity=apart())):
         world.apply(manifest)
     world.run(5 * MINUTE)
     if use != "pods":

@@ -51,6 +51,24 @@ def test_an_amount_is_stored_as_text_however_it_is_written(
     assert container["resources"]["requests"] == {"nvidia.com/gpu": stored}, "a limit is a request"
 
 
+def test_the_capacity_of_a_volume_and_what_a_claim_asks_for_are_text_too(store: Store) -> None:
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "disk"},
+        "spec": {"capacity": {"storage": 1024}, "accessModes": ["ReadWriteOnce"]},
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default"},
+        "spec": {"resources": {"requests": {"storage": 2048}}, "accessModes": ["ReadWriteOnce"]},
+    }
+    assert apply_manifest(store, volume)["spec"]["capacity"] == {"storage": "1024"}
+    stored = apply_manifest(store, claim)
+    assert stored["spec"]["resources"]["requests"] == {"storage": "2048"}
+
+
 def test_a_patch_with_numbers_ends_up_as_text_too(store: Store) -> None:
     deployment = apply_manifest(store, a_deployment())
     name, namespace = deployment["metadata"]["name"], deployment["metadata"]["namespace"]

@@ -29,6 +29,10 @@ def with_text_amounts(resource: Resource, obj: Obj) -> Obj:
         changed = _changed(obj, "spec", _pod_spec)
     elif resource == r.NODES:
         changed = _changed(obj, "status", _node_status)
+    elif resource == r.PERSISTENT_VOLUMES:
+        changed = _changed(obj, "spec", lambda spec: _changed(spec, "capacity", _texts))
+    elif resource == r.PERSISTENT_VOLUME_CLAIMS:
+        changed = _changed(obj, "spec", lambda spec: _changed(spec, "resources", _resources))
     elif resource == r.LIMIT_RANGES:
         changed = _changed(obj, "spec", lambda spec: _changed(spec, "limits", _limits))
     elif resource in _TEMPLATED:
