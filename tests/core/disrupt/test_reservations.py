@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tenure.core.disrupt import simulate as replacement
-from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
+from tenure.core.disrupt.simulate import Reservations, Simulation, leaving_node, simulation_in
 from tenure.core.protect.protection import CREATION
-from tenure.model.api.resource import NODES
+from tenure.model.api.names import REPLACES
+from tenure.model.api.resource import DEPLOYMENTS, NODES, PODS
 from tenure.packing.demand.problem import Problem
 from tenure.packing.pack import pack
 from tenure.packing.result import Packing
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.scenario.dsl import Story
 from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pool, a_requirement
 
@@ -19,6 +21,10 @@ REPAIR = {
     "terminationMode": "Graceful",
     "defaultTolerationDuration": "30s",
 }
+
+
+#: A Deployment that is scaled down deletes these pods first.
+_FIRST_TO_GO = {"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-1"}}}
 
 
 def simulation_of(nodes: int) -> tuple[Story, Simulation]:
@@ -40,8 +46,8 @@ def test_a_shared_seating_gives_the_plans_that_each_would_have_alone() -> None:
     with story:
         shared, settings, now = Reservations(), story.options.settings, story.now
         for leaving in simulation.leaving:
-            alone = simulation.plan(leaving, settings, now)
-            assert simulation.plan(leaving, settings, now, reservations=shared) == alone
+            alone = simulation.plan((leaving,), settings, now)
+            assert simulation.plan((leaving,), settings, now, reservations=shared) == alone
 
 
 def test_one_more_plan_costs_no_more_packings_than_it_makes_itself(
@@ -59,8 +65,42 @@ def test_one_more_plan_costs_no_more_packings_than_it_makes_itself(
     with story:
         shared, settings, now = Reservations(), story.options.settings, story.now
         first, second = simulation.leaving[:2]
-        simulation.plan(first, settings, now, reservations=shared)
+        simulation.plan((first,), settings, now, reservations=shared)
         assert count > len(simulation.leaving)
         count = 0
-        simulation.plan(second, settings, now, reservations=shared)
+        simulation.plan((second,), settings, now, reservations=shared)
         assert count <= 3
+
+
+def test_two_nodes_are_planned_for_together() -> None:
+    """Each of two half empty nodes fits onto the other; both together need one that is new."""
+    types = a_requirement("node.kubernetes.io/instance-type", "c7i.large")
+    pool = a_pool(requirements=[types], disruption={"budgets": [{"nodes": "100%"}]})
+    with Story(a_node_class(), pool, a_deployment(replicas=4, cpu="700m")) as story:
+        story.run(5 * MINUTE)
+        second_pods = [pod for node in story.all(NODES) for pod in _pods_on(story, node)[1:]]
+        for pod in second_pods:
+            story.store.patch(PODS, "default", pod, _FIRST_TO_GO)
+        story.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 2}})
+        story.run(1 * MINUTE)
+        snapshot = story.controller.snapshot()
+        simulation = simulation_in(snapshot, CREATION)
+        first, second = (
+            leaving_node(claim, node, snapshot.pods_on(node.name).values())
+            for node in snapshot.nodes.values()
+            if (claim := snapshot.claim_of(node)) is not None
+        )
+        settings, now = story.options.settings, story.now
+        assert not simulation.plan((first,), settings, now).claims
+        assert not simulation.plan((second,), settings, now).claims
+        plan = simulation.plan((first, second), settings, now)
+        (new,) = plan.claims
+        uids = sorted((first.claim.uid, second.claim.uid))
+        assert new.create.body["metadata"]["annotations"][REPLACES] == ",".join(uids)
+        assert set(new.planned.pods) == {pod.uid for one in (first, second) for pod in one.pods}
+
+
+def _pods_on(story: Story, node: Obj) -> list[str]:
+    name = node["metadata"]["name"]
+    pods = [pod for pod in story.all(PODS) if pod["spec"].get("nodeName") == name]
+    return sorted(pod["metadata"]["name"] for pod in pods)

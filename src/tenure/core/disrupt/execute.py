@@ -210,12 +210,12 @@ class Execution:
             return Plan()
         simulation, reservations = self._shared.simulation, self._shared.reservations
         plan = simulation.plan(
-            leaving, self._settings, self._now, credit=False, reservations=reservations
+            (leaving,), self._settings, self._now, credit=False, reservations=reservations
         )
         if plan.claims:
             return Plan(why=ReservedCapacityTaken(), passing=True, changes_at=plan.changes_at)
         if plan.why is not None and not plan.passing:
-            return simulation.plan(leaving, self._settings, self._now, reservations=reservations)
+            return simulation.plan((leaving,), self._settings, self._now, reservations=reservations)
         return plan
 
     def _missing(self, plan: Plan, facts: GateFacts) -> Verdict | None:

@@ -105,18 +105,19 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
 
     def plan(
         self,
-        leaving: LeavingNode,
+        leaving: Sequence[LeavingNode],
         settings: Settings,
         now: datetime,
         *,
         credit: bool = True,
         reservations: Reservations | None = None,
     ) -> Plan:
-        """``credit``: the capacity of the terminating node is free under its pool's limits.
+        """One plan for all of these nodes, as if they terminated together.
 
+        ``credit``: the capacity of the terminating nodes is free under their pools' limits.
         ``reservations``: shared by all plans of one pass.
         """
-        if not leaving.pods:
+        if not any(one.pods for one in leaving):
             return Plan()  # No reschedulable pods.
         zones = self.capacity.zones.at(settings, now)
         _, breakers_change = without_claims(self.history, settings, now)
@@ -132,11 +133,12 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
             at = min((at for at in (*ends, changes_at) if at and at > now), default=None)
             return Plan(why=PendingPodsFirst(), passing=True, changes_at=at)
         templates: Sequence[PoolTemplate] = self.capacity.templates_at(now)
-        if credit and not _waits_for_limits(before, leaving.claim.pool_name):
-            templates = _credited(templates, leaving)
+        for one in leaving:
+            if credit and not _waits_for_limits(before, one.claim.pool_name):
+                templates = _credited(templates, one)
         found = pack(
             self.capacity.problem(
-                leaving.pods, zones, settings, now, nodes=bins.nodes(), templates=templates
+                pods_of(leaving), zones, settings, now, nodes=bins.nodes(), templates=templates
             )
         )
         plan = self._told(leaving, found, now)
@@ -159,20 +161,22 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
             return Plan(why=PendingPodsFit(name), passing=True, changes_at=changes_at)
         return Plan(changes_at=changes_at)
 
-    def _told(self, leaving: LeavingNode, found: Packing, now: datetime) -> Plan:
-        for pod in leaving.pods:
+    def _told(self, leaving: Sequence[LeavingNode], found: Packing, now: datetime) -> Plan:
+        pods = pods_of(leaving)
+        for pod in pods:
             if (unplaced := found.unplaced.get(pod.uid)) is not None:
                 return Plan(why=PodFitsNowhere(pod.key, self.capacity.why(unplaced, now)))
-        for pod in leaving.pods:
+        for pod in pods:
             if pod.uid in found.no_claim:
                 why = claim_refused(self.capacity.refused[pod.uid])
                 return Plan(why=PodFitsNowhere(pod.key, why))
         counts_on = frozenset(found.placed.values())
         if found.claims:
-            marks = replacement_marks(leaving.claim)
-            new = self.capacity.new_claims(found.claims, leaving.pods, marks)
+            marks = replacement_marks(one.claim for one in leaving)
+            new = self.capacity.new_claims(found.claims, pods, marks)
             return Plan(claims=tuple(new), counts_on=counts_on)
-        awaited = sorted((counts_on & self.coming) - set(leaving.own))
+        own = {name for one in leaving for name in one.own}
+        awaited = sorted((counts_on & self.coming) - own)
         if awaited:
             return Plan(why=CapacityNotInitialized(tuple(awaited)), passing=True)
         return Plan(counts_on=counts_on)
@@ -180,18 +184,20 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     def assign_own(
         self,
         bins: _Bins,
-        other: LeavingNode,
+        others: Sequence[LeavingNode],
         zones: DomainState,
         settings: Settings,
         now: datetime,
     ) -> list[Pod]:
-        """Its pods are assigned to what was launched for them; returns the pods that do not fit."""
-        own = self.capacity.problem(
-            other.pods, zones, settings, now, nodes=bins.nodes(other.own), templates=()
-        )
-        assigned = pack(own).placed if other.own else {}
-        bins.assign(assigned, other.pods)
-        return [pod for pod in other.pods if pod.uid not in assigned]
+        """Pods of nodes with the same replacements are assigned to these; returns those that do not fit."""
+        pods, own = pods_of(others), others[0].own
+        if not own:
+            return pods
+        nodes = bins.nodes(own)
+        problem = self.capacity.problem(pods, zones, settings, now, nodes=nodes, templates=())
+        assigned = pack(problem).placed
+        bins.assign(assigned, pods)
+        return [pod for pod in pods if pod.uid not in assigned]
 
     def empty_bins(self, now: datetime) -> _Bins:
         bins = _Bins(self.capacity.nodes)
@@ -202,14 +208,13 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         self,
         bins: _Bins,
         left: Iterable[Pod],
-        leaving: LeavingNode,
+        leaving: Sequence[LeavingNode],
         zones: DomainState,
         settings: Settings,
         now: datetime,
     ) -> Packing:
         """Assigns all other pods; the answer says which new nodes they need."""
-        others = (one for one in self.leaving if one.claim.uid != leaving.claim.uid)
-        known = {pod.uid for one in (*others, leaving) for pod in one.pods}
+        known = {pod.uid for pod in pods_of((*others_than(leaving, self.leaving), *leaving))}
         demands = [demand for demand in self.capacity.demands if demand.pod.uid not in known]
         first = [*left, *(demand.pod for demand in demands if demand.needs_capacity(now))]
         # Pods whose launch breaker is open, or whose claim is never created, are pending for long: no
@@ -272,49 +277,73 @@ class Reservations:
         """The bins with the pods of all nodes that are being replaced, and without."""
         if self._full is None or self._empty is None:
             self._empty, self._full = simulation.empty_bins(now), simulation.empty_bins(now)
-            for one in simulation.leaving:
-                self._left[one.claim.uid] = simulation.assign_own(
-                    self._full, one, zones, settings, now
-                )
-                self._concerned.update(_concerned(one))
+            for group in grouped(simulation.leaving):
+                left = simulation.assign_own(self._full, group, zones, settings, now)
+                for one in group:
+                    self._left[one.claim.uid] = _among(one.pods, left)
+                    self._concerned.update(_concerned(one))
         return self._full, self._empty
 
     def without(
         self,
         simulation: Simulation,
-        leaving: LeavingNode,
+        leaving: Sequence[LeavingNode],
         zones: DomainState,
         settings: Settings,
         now: datetime,
     ) -> tuple[_Bins, list[Pod]]:
-        """The bins with all other pods assigned, and the pods that do not fit; its node takes no pods."""
+        """The bins with all other pods assigned, and the pods that do not fit; its nodes take no pods."""
         full, empty = self._assign_all(simulation, zones, settings, now)
-        own = next((one for one in simulation.leaving if one.claim.uid == leaving.claim.uid), None)
-        names_of_own = _concerned(own) if own is not None else set()
-        others = Counter(names_of_own)
-        if any(self._concerned[name] > others[name] for name in {leaving.node.name, *names_of_own}):
+        uids = {one.claim.uid for one in leaving}
+        own: Counter[str] = Counter()
+        for one in simulation.leaving:
+            if one.claim.uid in uids:
+                own.update(_concerned(one))
+        names = {one.node.name for one in leaving}
+        if any(self._concerned[name] > own[name] for name in names | own.keys()):
             return self._slowly(simulation, leaving, zones, settings, now)
         bins = full.copy()
-        bins.restore(names_of_own, empty)
-        bins.close(leaving.node.name, *self.given_up)
-        left = (pods for uid, pods in self._left.items() if uid != leaving.claim.uid)
+        bins.restore(own, empty)
+        bins.close(*names, *self.given_up)
+        left = (pods for uid, pods in self._left.items() if uid not in uids)
         return bins, [pod for pods in left for pod in pods]
 
     def _slowly(
         self,
         simulation: Simulation,
-        leaving: LeavingNode,
+        leaving: Sequence[LeavingNode],
         zones: DomainState,
         settings: Settings,
         now: datetime,
     ) -> tuple[_Bins, list[Pod]]:
         bins = simulation.empty_bins(now)
-        bins.close(leaving.node.name, *self.given_up)
+        bins.close(*(one.node.name for one in leaving), *self.given_up)
         left: list[Pod] = []
-        for other in simulation.leaving:
-            if other.claim.uid != leaving.claim.uid:
-                left += simulation.assign_own(bins, other, zones, settings, now)
+        for group in grouped(others_than(leaving, simulation.leaving)):
+            left += simulation.assign_own(bins, group, zones, settings, now)
         return bins, left
+
+
+def pods_of(leaving: Iterable[LeavingNode]) -> list[Pod]:
+    return [pod for one in leaving for pod in one.pods]
+
+
+def others_than(some: Iterable[LeavingNode], leaving: Iterable[LeavingNode]) -> list[LeavingNode]:
+    uids = {one.claim.uid for one in some}
+    return [one for one in leaving if one.claim.uid not in uids]
+
+
+def grouped(leaving: Iterable[LeavingNode]) -> list[list[LeavingNode]]:
+    """Nodes that have the same replacements, together."""
+    found: dict[tuple[str, ...], list[LeavingNode]] = {}
+    for one in leaving:
+        found.setdefault(one.own or (one.claim.uid,), []).append(one)
+    return list(found.values())
+
+
+def _among(pods: Iterable[Pod], some: Iterable[Pod]) -> list[Pod]:
+    uids = {pod.uid for pod in some}
+    return [pod for pod in pods if pod.uid in uids]
 
 
 def _concerned(leaving: LeavingNode) -> set[str]:

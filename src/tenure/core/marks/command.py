@@ -6,7 +6,7 @@ every mark of it:
 ========================================  =======================  ================================
 mark                                      on                       says
 ========================================  =======================  ================================
-``karpenter.sh/replaces``                 each replacement         UID of the claim it replaces
+``karpenter.sh/replaces``                 each replacement         UIDs of the claims it replaces
 ``karpenter.sh/replaced-by``              the disrupted claim      its replacements, which all exist
 ``karpenter.sh/disruption-reason``        the disrupted claim      the reason (see ``methods``)
 condition ``DisruptionReason``            the disrupted claim      the same, for users
@@ -157,9 +157,9 @@ def _replacement(name: str, claim: NodeClaim, snapshot: Snapshot) -> NodeClaim |
 # -- write ---------------------------------------------------------------------------------
 
 
-def replacement_marks(claim: NodeClaim) -> dict[str, str]:
-    """Annotations of a new claim that is launched to replace this one."""
-    return {names.REPLACES: claim.uid}
+def replacement_marks(claims: Iterable[NodeClaim]) -> dict[str, str]:
+    """Annotations of a new claim that is launched to replace these."""
+    return {names.REPLACES: ",".join(sorted(claim.uid for claim in claims))}
 
 
 def forget_replaced(replacement: NodeClaim) -> Patch:

@@ -168,7 +168,7 @@ class Planner:
         if not traits.needs_replacement:
             return Plan()
         return self._shared.simulation.plan(
-            leaving, self._settings, self._now, reservations=self._shared.reservations
+            (leaving,), self._settings, self._now, reservations=self._shared.reservations
         )
 
     def _marked(self, one: Wanted, came: Sequence[str], leaving: LeavingNode) -> Verdict:
