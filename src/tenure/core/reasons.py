@@ -66,6 +66,7 @@ class Reason(StrEnum):
     VOLUNTARY_DISRUPTION_OFF = "VoluntaryDisruptionOff"
     DISRUPTION_WATCHED = "DisruptionWatched"
     CANDIDATES_WAIT = "CandidatesWait"
+    CONSOLIDATION_REJECTED = "ConsolidationRejected"
     NEEDED_AS_REPLACEMENT = "NeededAsReplacement"
     REPLACING = "Replacing"
     REPLACED = "Replaced"
@@ -375,6 +376,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.CANDIDATES_WAIT: ReasonInfo(
         "Nodes of the pool are empty, expired, drifted or recommended to leave, and wait: for a "
         "maintenance window, a budget, their pods or their turn. Each of them has a verdict of its own.",
+        event=_NORMAL,
+    ),
+    Reason.CONSOLIDATION_REJECTED: ReasonInfo(
+        "The plan by which nodes were to be removed or replaced does not hold any more, which is found "
+        "before anything is done: the nodes stay.",
         event=_NORMAL,
     ),
     Reason.NEEDED_AS_REPLACEMENT: ReasonInfo(

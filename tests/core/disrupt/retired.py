@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from tenure.core.decision import Commitment
-from tenure.core.disrupt.method import Candidate, Due, Methods, Validation, Watch
+from tenure.core.disrupt.method import AnyPlan, Candidate, Due, Methods, Validation, Watch
 from tenure.core.disrupt.methods import SHIPPED
 from tenure.core.facts import Fact
 from tenure.core.gates.gatefacts import GateFacts
@@ -43,7 +43,7 @@ class NotRetired(Fact, frozen=True):
         return f"Node {self.node} is no longer retired"
 
 
-class RetiredMethod:
+class RetiredMethod(AnyPlan):
     watched_as = "retired"
 
     def __init__(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -14,6 +16,8 @@ from tenure.core.disrupt.method import Methods
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
+from tenure.core.disrupt.simulate import LeavingNode, Plan, Simulation
+from tenure.core.facts import Fact
 from tenure.core.gates.facts import BudgetUse
 from tenure.core.reasons import Reason
 from tenure.core.windows.facts import WindowBlocks
@@ -27,6 +31,7 @@ from tenure.model.api.names import (
 from tenure.model.api.node import Node
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.window import MaintenanceWindow
+from tenure.model.settings import Settings
 from tenure.ports.outcome import OK
 from tenure.providers.kwok.repairs import kwok_statements
 from tenure.runtime.telemetry.metrics import Metrics
@@ -181,6 +186,62 @@ def test_before_it_terminates_the_annotation_of_the_node_is_asked_again() -> Non
     found = evaluated(ReplacementDecider(BOTH), a_class(), a_pool(), *objects)
     told = about(found, "NodeClaim/a")
     assert told.reason is Reason.DISRUPTION_CANCELLED
+    assert body_of(told)["metadata"]["annotations"] == {REPLACED_BY: None, DISRUPTION_REASON: None}
+
+
+# -- a plan that the method rejects --------------------------------------------------------
+
+
+class TooDear(Fact, frozen=True):
+    new: tuple[str, ...]
+    came: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "too dear"
+
+
+class ThriftyMethod(RetiredMethod):
+    """It takes no plan that launches something, or has."""
+
+    def rejects(
+        self,
+        leaving: Sequence[LeavingNode],
+        plan: Plan,
+        simulation: Simulation,
+        settings: Settings,
+        now: datetime,
+    ) -> Fact | None:
+        new, came = (tuple(one.name for one in some) for some in (plan.claims, plan.came))
+        return TooDear(new, came) if new or came else None
+
+
+THRIFTY = Methods((*METHODS, ThriftyMethod()))
+
+
+def test_a_plan_that_its_method_rejects_writes_nothing() -> None:
+    found = verdicts(*full(), methods=THRIFTY)
+    assert [one.action for one in found if one.action is not None] == []
+    told = about(found, "NodeClaim/a")
+    assert told.reason is Reason.CONSOLIDATION_REJECTED
+    assert told.facts[0] == Retired("node-a")
+    rejected = fact_of(told, TooDear)
+    assert (len(rejected.new), rejected.came) == (1, ())
+    assert on_claim(a_claim(), retired(), methods=THRIFTY).reason is Reason.REPLACING
+
+
+def test_what_was_launched_for_a_plan_that_is_rejected_is_left_over() -> None:
+    new = a_claim("b", annotations={REPLACES: "uid-a"})
+    found = verdicts(*full(), new, a_node("node-b", claim="b"), methods=THRIFTY)
+    told = about(found, "NodeClaim/a")
+    assert told.reason is Reason.CONSOLIDATION_REJECTED
+    assert fact_of(told, TooDear) == TooDear((), ("b",))
+    assert about(found, "NodeClaim/b").reason is Reason.REPLACEMENT_LEFT_OVER
+
+
+def test_a_plan_is_asked_about_again_before_its_node_terminates() -> None:
+    told = on_claim(*going(), methods=THRIFTY)
+    assert told.reason is Reason.DISRUPTION_CANCELLED
+    assert told.facts == (TooDear((), ("b",)), RolledBack("node-a"))
     assert body_of(told)["metadata"]["annotations"] == {REPLACED_BY: None, DISRUPTION_REASON: None}
 
 

@@ -8,6 +8,7 @@ replacements are all initialized and whose marks are all written, the first of t
    gates       asked again, all but the pause (``gates``). It waits;
 3. capacity    a pod of it fits nowhere, or only on a node that is not initialized. It waits, and is
                rolled back with a pause where new capacity is still needed after a while;
+   rejected    its method does not take the plan any more: it is rolled back;
 4. launch      its pods need more nodes after all. Provisioning launches them, as for every node that
                terminates; only where the pool's limits forbid that they are created here, because
                the terminating node frees its share of the limits, and marked as the others;
@@ -121,9 +122,12 @@ class Execution:
         facts = self._gates()
         verdict = self._tolerated() or self._occupied(node) or self._blocked(facts)
         if verdict is None:
-            plan = self._plan(self._leaving(node))
-            yield from launched(plan, self._claim.name, self._command.reason)
-            verdict = self._missing(plan, facts) or self._terminating(node, plan.counts_on)
+            leaving = self._leaving(node)
+            plan = msgspec.structs.replace(self._plan(leaving), came=tuple(self._came()))
+            verdict = self._rejected(leaving, plan)
+            if verdict is None:
+                yield from launched(plan, self._claim.name, self._command.reason)
+                verdict = self._missing(plan, facts) or self._terminating(node, plan.counts_on)
             verdict = no_later(verdict, plan.changes_at)
         gates_change = changes_at(self._validation.operation, facts, self._now)
         verdict = no_later(verdict, gates_change, *self._instants)
@@ -217,6 +221,14 @@ class Execution:
         if plan.why is not None and not plan.passing:
             return simulation.plan((leaving,), self._settings, self._now, reservations=reservations)
         return plan
+
+    def _rejected(self, leaving: LeavingNode, plan: Plan) -> Verdict | None:
+        method, simulation = self._shared.methods.of(self._command), self._shared.simulation
+        assert method is not None, "else it is rolled back"
+        if plan.why is not None:
+            return None  # A gate says so.
+        why = method.rejects((leaving,), plan, simulation, self._settings, self._now)
+        return None if why is None else self._rolled_back(why)
 
     def _missing(self, plan: Plan, facts: GateFacts) -> Verdict | None:
         if plan.claims:

@@ -5,6 +5,8 @@
 * planning: which nodes it may come to want (``watch``), and which it wants now (``candidates``);
 * carrying out: whether a command is still wanted, since when and within which bound (``validate``).
 
+At both it may reject the plan of a command (``rejects``).
+
 A method only reads. Gates, budgets, simulation, replacements, marks and the roll back are the
 pipeline's, and the same for every method.
 
@@ -22,6 +24,7 @@ import msgspec
 
 from tenure.core.decision import Commitment
 from tenure.core.disrupt.facts.commands import NoSingleNode, UnknownReason
+from tenure.core.disrupt.simulate import LeavingNode, Plan, Simulation
 from tenure.core.facts import Fact
 from tenure.core.gates.fleet import FleetNode, PoolFleet
 from tenure.core.gates.gatefacts import Blocked, GateFacts
@@ -61,6 +64,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     #: Annotations that are written with the command.
     marks: Mapping[str, str] = {}
     commits: Commitment | None = None
+    #: Names of the claims that are replaced together, its own included, sorted; empty: it alone.
+    group: tuple[str, ...] = ()
 
 
 class Watch(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,6 +141,35 @@ class Method(Protocol):
     ) -> GateFacts:
         """What the gates have to know that only the method knows, before it is carried out."""
         ...
+
+    def rejects(
+        self,
+        leaving: Sequence[LeavingNode],
+        plan: Plan,
+        simulation: Simulation,
+        settings: Settings,
+        now: datetime,
+    ) -> Fact | None:
+        """Why nodes do not leave by this plan; None: they may.
+
+        Asked when a plan is made, before anything is written, and again before its nodes terminate.
+        The answer stays the same until the plan changes.
+        """
+        ...
+
+
+class AnyPlan:
+    """A method that takes every plan."""
+
+    def rejects(
+        self,
+        leaving: Sequence[LeavingNode],
+        plan: Plan,
+        simulation: Simulation,
+        settings: Settings,
+        now: datetime,
+    ) -> Fact | None:
+        return None
 
 
 class UnderWay(msgspec.Struct, frozen=True, kw_only=True):

@@ -79,6 +79,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     changes_at: datetime | None = None
     #: Names of the existing nodes that its pods fit on.
     counts_on: frozenset[str] = frozenset()
+    #: Replacements that exist already.
+    came: tuple[NodeClaim, ...] = ()
 
 
 class Simulation(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from tenure.core.decision import Commitment
 from tenure.core.disrupt.facts.commands import NodeRecovered, RepairNotAsked
-from tenure.core.disrupt.method import Candidate, Due, Validation, Watch
+from tenure.core.disrupt.method import AnyPlan, Candidate, Due, Validation, Watch
 from tenure.core.facts import Fact
 from tenure.core.gates.gatefacts import GateFacts
 from tenure.core.gates.operations import Operation
@@ -37,7 +37,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 
 
-class UnhealthyMethod:
+class UnhealthyMethod(AnyPlan):
     traits: Final[Traits] = REPAIR_TRAITS
     watched_as: Final = "unhealthy or not up yet"
 

@@ -20,7 +20,7 @@ import msgspec
 
 from tenure.core.decision import Commitment
 from tenure.core.disrupt.facts.commands import NoLongerDue
-from tenure.core.disrupt.method import Candidate, Due, Validation, Watch
+from tenure.core.disrupt.method import AnyPlan, Candidate, Due, Validation, Watch
 from tenure.core.facts import Fact
 from tenure.core.gates.gatefacts import GateFacts
 from tenure.core.gates.operations import Operation
@@ -47,7 +47,7 @@ class PoolRules(msgspec.Struct, frozen=True):
     first: frozenset[str] = frozenset()
 
 
-class VoluntaryMethod(ABC):
+class VoluntaryMethod(AnyPlan, ABC):
     #: Of each voluntary method.
     traits: Traits
     watched_as: str

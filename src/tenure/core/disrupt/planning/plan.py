@@ -10,6 +10,7 @@ Of each candidate, the first of these that applies:
                without reschedulable pods need none, and do not wait;
 4. capacity    a pod of the node fits nowhere: why not, pool by pool. One of the last gates; the other
                is a window that closes before its replacements can be initialized;
+   rejected    its method does not take the plan: what it launches is not cheaper, for example;
 5. launch      its pods need new nodes: their claims are created, each marked as a replacement;
 6. record      a budget of the pool counts starts: the start is recorded there before it happens;
 7. commit      everything its pods need exists: the claim is marked with its replacements.
@@ -96,7 +97,7 @@ class Planner:
         if verdict is not None:
             pass  # Its plan would keep others waiting, and come to nothing.
         elif candidate.operation in _REBOOTS:
-            verdict = reboot(one, self._gating, self._recording, self._now)
+            verdict = reboot(one, self._gating, self._recording.record, self._now)
         elif candidate.operation is Operation.EXPIRATION:
             verdict = expire(one, self._gating)
         elif self._planned and moves_pods(one):
@@ -130,10 +131,10 @@ class Planner:
         claim, candidate = one.claim, one.candidate
         if one.method.traits.voluntary and not leaving.pods:
             came = ()  # It waits for no replacement that was launched before its pods left.
-        plan = self._plan(one, leaving)
+        plan = msgspec.structs.replace(self._plan(one, leaving), came=tuple(came))
         launches = self._shared.simulation.launches(plan, came)
         facts = with_plan(self._gating.facts(one), plan, launches)
-        verdict = self._gating.first_blocked(one, facts, LAST)
+        verdict = self._gating.first_blocked(one, facts, LAST) or self._rejected(one, leaving, plan)
         if verdict is not None:
             yield from (verdict, also_of(candidate.node, verdict))
             return
@@ -170,6 +171,15 @@ class Planner:
         return self._shared.simulation.plan(
             (leaving,), self._settings, self._now, reservations=self._shared.reservations
         )
+
+    def _rejected(self, one: Wanted, leaving: LeavingNode, plan: Plan) -> Verdict | None:
+        simulation = self._shared.simulation
+        why = one.method.rejects((leaving,), plan, simulation, self._settings, self._now)
+        if why is None:
+            return None
+        facts = (*one.candidate.why, why)
+        verdict = _say(one.claim, Reason.CONSOLIDATION_REJECTED, *facts, recheck_at=plan.changes_at)
+        return no_later(verdict, self._gating.changes_at(one))
 
     def _marked(self, one: Wanted, came: Sequence[str], leaving: LeavingNode) -> Verdict:
         candidate = one.candidate

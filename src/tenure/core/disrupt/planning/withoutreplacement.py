@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -12,7 +13,6 @@ from tenure.core.disrupt.candidates import Wanted
 from tenure.core.disrupt.facts.commands import TerminatingWithin
 from tenure.core.disrupt.facts.planning import RebootCommitted
 from tenure.core.disrupt.planning.gating import Gating
-from tenure.core.disrupt.planning.recording import Recording
 from tenure.core.facts import sentence
 from tenure.core.gates.operations import Operation
 from tenure.core.gates.velocity import fresh_until
@@ -25,12 +25,17 @@ from tenure.core.writes import as_evaluated, delete_claim
 _say = partial(say, Concern.DISRUPTION)
 
 
-def reboot(one: Wanted, gating: Gating, recording: Recording, now: datetime) -> Verdict:
-    """Committed on the claim; ``core/reboot`` carries it out."""
+def reboot(
+    one: Wanted, gating: Gating, record: Callable[[Wanted], Verdict | None], now: datetime
+) -> Verdict:
+    """Committed on the claim; ``core/reboot`` carries it out.
+
+    ``record``: records its start where it has to be; None: it need not, or is.
+    """
     claim, candidate = one.claim, one.candidate
     gating.count(one)
     gating.give_up(one)
-    if (verdict := recording.record(one)) is not None:
+    if (verdict := record(one)) is not None:
         return msgspec.structs.replace(verdict, reason=Reason.REBOOT_DUE)
     bounds = [span for span in (candidate.bound, grace_period(claim)) if span is not None]
     forceful = candidate.operation is Operation.FORCEFUL_REBOOT
