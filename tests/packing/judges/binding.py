@@ -1,9 +1,9 @@
 """Whether kube-scheduler could bind the pods where a packing puts them, one after the other.
 
 The filters of kube-scheduler's PodTopologySpread and InterPodAffinity plugins, read from their
-documentation: counts are kept per constraint and domain. Every pass over the pods that are left
-binds those that may be bound; owners of constraints come first, and domains take turns. Pods that
-are left when nothing moves any more would stay pending.
+documentation: counts are kept per constraint and domain. The first pod in an order that may be bound
+is bound, again and again; owners of constraints come first, and domains take turns. Where no such
+order leads to the end, every order of few pods is tried. Pods that are left then would stay pending.
 """
 
 from __future__ import annotations
@@ -46,8 +46,10 @@ class Term(msgspec.Struct, frozen=True, cache_hash=True):
 
 _ENCODE = msgspec.json.encode
 #: Orders by chance that are tried, where so few pods are to be bound.
-CHANCES = 40
+CHANCES = 10
 FEW = 80
+#: States that are looked at before an order is said not to exist.
+STATES = 20_000
 
 
 @lru_cache(4096)
@@ -153,17 +155,22 @@ class Scheduler:
                     self._bind(place, pod)
 
     def left_pending(self) -> list[str]:
-        """What no order of binding gets bound: two good orders, and for few pods some by chance."""
+        """What no order of binding gets bound."""
         start = deepcopy((self._counts, self._present, self._owners, self._totals))
         orders: list[Order] = [self._order(), self._ranks()]
-        if len(self._left) <= FEW:
+        few = len(self._left) <= FEW
+        if few:
             orders += [self._by_chance(seed) for seed in range(CHANCES)]
         found: list[str] = []
         for order in orders:
             self._counts, self._present, self._owners, self._totals = deepcopy(start)
             found = self._pending(order)
             if not found:
-                break
+                return []
+        if few:
+            self._counts, self._present, self._owners, self._totals = deepcopy(start)
+            if self._any_order():
+                return []
         return found
 
     def _by_chance(self, seed: int) -> Order:
@@ -187,15 +194,49 @@ class Scheduler:
 
     def _pending(self, order: Order) -> list[str]:
         left = sorted(self._left, key=order)
+        step = 1 if len(left) <= FEW else len(left)
         while left:
-            rest = [(place, pod) for place, pod in left if not self._tried(place, pod)]
-            if len(rest) == len(left):
+            rest: list[tuple[Place, Pod]] = []
+            bound = 0
+            for place, pod in left:
+                if bound < step and self._tried(place, pod):
+                    bound += 1
+                else:
+                    rest.append((place, pod))
+            if not bound:
                 return [
                     f"{place.name}: pod {pod.uid} cannot be bound: {self._why(place, pod)}"
                     for place, pod in left
                 ]
             left = rest
         return []
+
+    def _any_order(self) -> bool:
+        """Depth first; pods of one place that nothing tells apart are one choice."""
+        kinds: dict[tuple[str, bytes], list[tuple[Place, Pod]]] = {}
+        for place, pod in self._left:
+            alike = _ENCODE((pod.namespace, pod.labels, pod.spec))
+            kinds.setdefault((place.name, alike), []).append((place, pod))
+        todo = list(kinds.values())
+        seen: set[tuple[int, ...]] = set()
+
+        def goes_on(left: tuple[int, ...]) -> bool:
+            if not any(left):
+                return True
+            if left in seen or len(seen) >= STATES:
+                return False
+            seen.add(left)
+            for i, alike in enumerate(todo):
+                if not left[i]:
+                    continue
+                place, pod = alike[left[i] - 1]
+                if self._tried(place, pod):
+                    if goes_on((*left[:i], left[i] - 1, *left[i + 1 :])):
+                        return True
+                    self._bind(place, pod, -1)
+            return False
+
+        return goes_on(tuple(len(alike) for alike in todo))
 
     def _order(self) -> Order:
         """Pods that no spread counts first, then owners; each in turns over the zones."""
@@ -230,22 +271,22 @@ class Scheduler:
         self._bind(place, pod)
         return True
 
-    def _bind(self, place: Place, pod: Pod) -> None:
+    def _bind(self, place: Place, pod: Pod, count: int = 1) -> None:
         for term in self._about(pod):
             domain = place.domain(term.key)
             if domain is None:
                 continue
             present = self._present[term]
-            present[domain] = present.get(domain, 0) + 1
+            present[domain] = present.get(domain, 0) + count
             if pod.active:
                 nodes = self._counts[term].setdefault(domain, {})
-                nodes[place.name] = nodes.get(place.name, 0) + 1
+                nodes[place.name] = nodes.get(place.name, 0) + count
                 totals = self._totals[term]
-                totals[domain] = totals.get(domain, 0) + 1
+                totals[domain] = totals.get(domain, 0) + count
         for term in self._of(pod):
             domain = place.domain(term.key)
             if term.kind == "anti" and domain is not None:
-                self._owners[term][domain] = self._owners[term].get(domain, 0) + 1
+                self._owners[term][domain] = self._owners[term].get(domain, 0) + count
 
     def _why(self, place: Place, pod: Pod) -> str:
         """Why it cannot be bound now; empty when it can."""
