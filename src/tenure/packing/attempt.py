@@ -50,9 +50,16 @@ class Attempt:
             pods.units,
             self._problem.avoid,
             fee_cpus=self._problem.node_fee_cpus,
-            present=self._nodes.bins.present_groups(),
         )
         self._modelled = modelled
+        self._asked = {group for one in self._signed for group in one.rules.groups()}
+        #: Groups that decide by their pods where others may go, so these have to come.
+        self._followed = {
+            group
+            for one in self._signed
+            for group in (*one.rules.near, *(spread.group for spread in one.rules.spreads))
+            if not group.on_hostname
+        }
         self._placed: dict[str, str] = {}
         #: Pods that found no place: what is left of each class.
         self._left: list[tuple[PodClass, list[str], LeftOver | None]] = []
@@ -111,7 +118,9 @@ class Attempt:
     def _round(self, classes: Sequence[PodClass], *, first: bool) -> None:
         """Onto nodes, onto claims planned before, then onto new ones."""
         homes = self._nodes.domains.homes
-        dealer = Dealer(self._nodes.domains, self._question.catalogues, self._problem.avoid)
+        dealer = Dealer(
+            self._nodes.domains, self._question.catalogues, self._problem.avoid, asked=self._asked
+        )
         queue = []
         for one in classes:
             waiting = Waiting(with_wishes(one), homes)
@@ -142,7 +151,7 @@ class Attempt:
         limited = any(budget.limited for budget in opener.budgets.values())
         left = -1
         while left != (left := sum(lot.left for lot in lots)):
-            opener.serve(lots)
+            opener.serve(lots, self._nodes.bins.present_groups())
             if not limited or not any(lot.left for lot in lots):
                 break
             opener.drafts[:] = merged(opener.drafts, opener.budgets, opener.fee)
@@ -161,6 +170,7 @@ class Attempt:
         for lot in lots:
             if lot.left:
                 rest.setdefault(by_class[id(lot.one)], []).extend(lot.rest())
+                self._nodes.domains.put(lot.one, dict(lot.pins), count=-lot.left)
         over = {by_class[id(each.one)]: each for each in left_over}
         for position, waiting in enumerate(queue):
             uids = [*rest.get(position, ()), *waiting.rest()]
@@ -168,11 +178,8 @@ class Attempt:
                 continue
             one = classes[position]
             self._left.append((one, uids, over.get(position)))
-            came_short = position in rest and any(
-                not spread.group.on_hostname for spread in waiting.one.rules.spreads
-            )
-            if came_short:
-                # Its other domains would have run ahead of the one that came short.
+            if position in rest and not self._followed.isdisjoint(one.member_of):
+                # Other domains ran ahead of the one that came short, and others followed it there.
                 had = before[open_.index(position)]
                 self._short[one.key] = had - len(uids)
 

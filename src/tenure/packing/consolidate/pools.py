@@ -56,6 +56,7 @@ class Pools:
         self._prices: Final = self._priced(free, lots)
         self._worths: Final = self._priced(self._market, lots)
         self._plain: Final = [_is_plain(one) for one in index.classes]
+        self._asked: Final = {group for one in index.classes for group in one.rules.groups()}
 
     def _priced(self, market: Market, lots: Sequence[Lot]) -> list[float]:
         if lots and self._catalogues:
@@ -124,18 +125,18 @@ class Pools:
             Waiting(msgspec.structs.replace(classes[index], pods=tuple(left[index])))
             for index in sorted(left)
         ]
-        dealt = Dealer(nodes.domains, self._catalogues, question.avoid).deal(queue, {})
+        dealer = Dealer(nodes.domains, self._catalogues, question.avoid, asked=self._asked)
+        dealt = dealer.deal(queue, {})
         opener = Opener(
             self._catalogues,
             self._index.units,
             question.avoid,
             fee_cpus=question.node_fee_cpus,
-            present=nodes.bins.present_groups(),
         )
         for pool, budget in opener.budgets.items():
             budget.left = dict(self._budgets[pool].left)
         if not dealt.left_over:
-            opener.serve(dealt.lots)
+            opener.serve(dealt.lots, nodes.bins.present_groups())
         if dealt.left_over or any(lot.left for lot in dealt.lots):
             self.undo(dealt.lots)
             return None

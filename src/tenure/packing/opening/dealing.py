@@ -47,9 +47,16 @@ class Dealer:
     """One round of dealing."""
 
     def __init__(
-        self, domains: Domains, catalogues: Sequence[Catalogue], avoid: Collection[str] = ()
+        self,
+        domains: Domains,
+        catalogues: Sequence[Catalogue],
+        avoid: Collection[str] = (),
+        *,
+        asked: Collection[Group],
     ) -> None:
+        """``asked``: groups that pods of this round or a later one have a constraint about."""
         self._domains, self._avoid = domains, avoid
+        self._asked = {group for group in asked if not group.on_hostname}
         self._sites = Sites(catalogues)
         self._load: dict[Pins, int] = {}
         #: For each group that asks for itself: how many waiting pods each of its domains would suit.
@@ -64,7 +71,7 @@ class Dealer:
         """Lots of all that wait. ``caps``: by position, the most pods that are dealt."""
         dealt = Dealt()
         queue = list(queue)
-        asked = {g for w in queue for g in w.one.rules.groups() if not g.on_hostname}
+        asked = self._asked
         keyed: dict[tuple[Rules, frozenset[Group]], tuple[str, ...]] = {}
         todo: list[tuple[tuple[bool, int, int], Waiting, tuple[str, ...], list[Pins]]] = []
         for position, waiting in enumerate(queue):

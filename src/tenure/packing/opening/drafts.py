@@ -8,7 +8,9 @@ from typing import Final
 import msgspec
 
 from tenure.model.matching.requirements import Requirements
+from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.requests import HostPort
+from tenure.packing.demand.terms import FREE
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.limits import Budget, Charge
 from tenure.packing.offers.narrowing import Narrowing, Offer
@@ -38,11 +40,16 @@ class Draft(msgspec.Struct, gc=False):
     @property
     def choosy(self) -> bool:
         """Whether more than resources and requirements decides who may join."""
-        return any(not lot.plain or lot.one.apart for lot, _ in self.parts)
+        return any(_choosy(lot.one) for lot, _ in self.parts)
 
     @property
     def ports(self) -> tuple[HostPort, ...]:
         return tuple(port for lot, _ in self.parts for port in lot.one.demand.ports)
+
+
+def _choosy(one: PodClass) -> bool:
+    """Of the class alone: what holds among the lots of one round may not hold in the next."""
+    return bool(one.demand.ports or one.apart or one.member_of or one.repels or one.rules != FREE)
 
 
 def used_by(parts: Iterable[tuple[Lot, int]], resources: int) -> list[int]:
@@ -57,7 +64,7 @@ def listing_of(draft: Draft, budget: Budget) -> tuple[Offer, ...]:
     """What the claim would list; empty when nothing holds it or too little variety is left."""
     catalogue, narrowing = draft.catalogue, draft.narrowing
     types = catalogue.holding(draft.used) & narrowing.types
-    if any(lot.ports for lot, _ in draft.parts):
+    if any(lot.one.demand.ports for lot, _ in draft.parts):
         types &= catalogue.clear_of(draft.ports)
     if budget.limited:
         types &= budget.affordable()

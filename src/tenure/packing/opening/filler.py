@@ -188,19 +188,19 @@ class Filler:
         first pods were found to go together.
         """
         lots = self._lots
-        mask = self.admitted(offer) & ~exclude
-        state = BinState(lots, list(self._available[offer.type]), mask, narrowing)
+        state = BinState(lots, list(self._available[offer.type]), -1, narrowing)
         for lot, count in first:
             if within:
                 state.put(lot, count)
                 continue
-            if how_many(state.free, lot.wants, count) < count:
+            if not state.mask & lot.bit or how_many(state.free, lot.wants, count) < count:
                 return None
             joined = self.joiner.join(state.narrowing, lot.signature, offer)
             if joined is None or state.limit(lot, count) < count:
                 return None
             state.narrowing = joined
             state.put(lot, count)
+        state.mask &= self.admitted(offer) & ~exclude
         self._fill_up(state, offer, worth_max, prefer)
         return state
 

@@ -182,6 +182,15 @@ class Lots:
 
     # -- what may not be together ----------------------------------------------------------------
 
+    def beside(self, lot: Lot) -> int:
+        """The lots of which a pod may be on one node with a pod of this one."""
+        mask = ~lot.ports
+        for group in lot.members:
+            mask &= ~self.blocked[group][min(1, len(self.blocked[group]) - 1)]
+        for group in (*lot.far, *lot.repels):
+            mask &= ~self.members[group]
+        return mask
+
     def _mark_ports(self) -> None:
         with_ports = [lot for lot in self.all if lot.one.demand.ports]
         for lot in with_ports:

@@ -49,31 +49,31 @@ class Opener:
         avoid: Collection[str] = (),
         *,
         fee_cpus: int,
-        present: Collection[Group] = (),
     ) -> None:
-        """``avoid``: zones that get a claim only where nothing else serves.
-
-        ``present``: groups over the hostname that some node has a pod of already.
-        """
+        """``avoid``: zones that get a claim only where nothing else serves."""
         self._catalogues, self._units = catalogues, units
         self._avoid = frozenset(avoid)
         self._market = Market(catalogues, units, avoid, fee_cpus)
         self.budgets: Final = {c.template.pool: Budget(c) for c in catalogues}
         self.drafts: Final[list[Draft]] = []
-        self._present = set(present)
+        self._present: set[Group] = set()
         self._lots = Lots((), units)
         self._fillers: dict[int, Filler] = {}
         self._forced: dict[object, float] = {}
 
     # -- a round ---------------------------------------------------------------------------------
 
-    def serve(self, lots: Sequence[Lot]) -> None:
-        """Open claims until all are served, or no pool will have those that are left."""
+    def serve(self, lots: Sequence[Lot], present: Iterable[Group]) -> None:
+        """Open claims until all are served, or no pool will have those that are left.
+
+        ``present``: groups over the hostname that some node has a pod of already.
+        """
         lots = [lot for lot in lots if lot.left]
         if not lots or not self._catalogues:
             return
         self._market.price(lots)
         self._lots = Lots(lots, self._units)
+        self._present.update(present)
         self._fillers = {
             number: Filler(self._lots, Joiner(catalogue))
             for number, catalogue in enumerate(self._catalogues)
@@ -232,6 +232,9 @@ class Opener:
                 prefer |= lots.near[group] | lead.bit
                 continue
             starters = lots.members[group] & lots.alive & ~lots.locked
+            for lot, _ in first:
+                starters &= lots.beside(lot)
+            starters &= lots.beside(lead)
             if not starters:
                 return [], 0
             first.append((lots.all[starters.bit_length() - 1], 1))
