@@ -12,8 +12,10 @@ from tenure.model.api.node import Taint
 from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.cloud.offering import MICRO_DOLLARS, InstanceType, Offering
 from tenure.model.matching.requirements import Requirement, Requirements
+from tenure.model.values.fact import Fact
 from tenure.model.values.quantity import parse_resources
 from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate
+from tenure.packing.facts import Refusal
 
 ZONES = ("a", "b", "c")
 Selector = Mapping[str, str]
@@ -154,3 +156,11 @@ def a_spec(**fields: Any) -> PodSpec:
 
 NO_SCHEDULE = Taint(key="batch", value="true", effect="NoSchedule")
 TOLERATE_BATCH = {"key": "batch", "operator": "Equal", "value": "true", "effect": "NoSchedule"}
+
+
+def uncounted(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    """The facts, refusals without the counts of instance types."""
+    return tuple(
+        msgspec.structs.replace(one, counts=()) if isinstance(one, Refusal) else one
+        for one in facts
+    )

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import ClassVar, Final
 
 from tenure.model.values.fact import Fact
+from tenure.packing.refusals.facts import TypeCount, TypesLackLabel, TypesTooSmall
 
 
 class Why(StrEnum):
@@ -58,6 +59,9 @@ class NoZoneWithinSkew(Fact, frozen=True):
     #: Of each zone, how many pods of the group it has.
     pods: tuple[tuple[str, int], ...]
 
+    def gist(self) -> object:
+        return type(self), self.max_skew
+
     def __str__(self) -> str:
         counts = ", ".join(f"{zone} {count}" for zone, count in self.pods)
         return (
@@ -69,6 +73,9 @@ class NoZoneWithinSkew(Fact, frozen=True):
 class NoNodeFits(Fact, frozen=True):
     #: Nodes, and NodeClaims that have none yet.
     nodes: int
+
+    def gist(self) -> object:
+        return type(self)
 
     def __str__(self) -> str:
         if self.nodes == 1:
@@ -216,9 +223,19 @@ class TooLarge(Fact, frozen=True):
     def __str__(self) -> str:
         said = f"no instance type has {self.wanted} {self.resource} free (largest {self.largest})"
         if self.missing:
-            said += f", nor any {', '.join(self.missing)}"
-            said += f" and {self.more:,} more" if self.more else ""
+            said += f", nor any {self._missing}"
         return f"{said}; {self.daemons}" if self.daemons is not None else said
+
+    @property
+    def hint(self) -> str:
+        """What else is in the way."""
+        missing = f"no instance type has any {self._missing}" if self.missing else ""
+        return "; ".join(filter(None, (missing, str(self.daemons or ""))))
+
+    @property
+    def _missing(self) -> str:
+        more = f" and {self.more:,} more" if self.more else ""
+        return f"{', '.join(self.missing)}{more}"
 
 
 class TooLargeTogether(Fact, frozen=True):
@@ -237,6 +254,9 @@ class NoOffering(Fact, frozen=True):
     #: The name of the type if there is only one.
     only: str = ""
 
+    def gist(self) -> object:
+        return type(self)
+
     def __str__(self) -> str:
         where = "available offering in the allowed zones and capacity types"
         if self.only:
@@ -250,6 +270,9 @@ class LimitReached(Fact, frozen=True):
     left: str
     instance_type: str
     needs: str
+
+    def gist(self) -> object:
+        return type(self), self.resource
 
     def __str__(self) -> str:
         limit = f"spec.limits.{self.resource}"
@@ -265,6 +288,9 @@ class LimitsReached(Fact, frozen=True):
     #: Amounts and resources.
     left: tuple[tuple[str, str], ...]
 
+    def gist(self) -> object:
+        return type(self), tuple(resource for _, resource in self.left)
+
     def __str__(self) -> str:
         left = " and ".join(f"{amount} {resource}" for amount, resource in self.left)
         return (
@@ -279,6 +305,9 @@ class MinValuesUnmet(Fact, frozen=True):
     wanted: int
     found: int
 
+    def gist(self) -> object:
+        return type(self), self.key, self.wanted
+
     def __str__(self) -> str:
         return f"minValues of {self.key} is {self.wanted}, but only {self.found} values are left"
 
@@ -289,6 +318,9 @@ class SpreadUnsatisfiable(Fact, frozen=True):
     def __str__(self) -> str:
         return "the pod's topology spread constraints leave no domain"
 
+
+#: Of the causes that keep instance types away, so many are named in the sentence.
+COUNTS_SHOWN: Final = 6
 
 Cause = (
     TaintNotTolerated
@@ -316,15 +348,43 @@ class Refusal(Fact, frozen=True):
     cause: Cause
     #: How many other node-affinity alternatives of the pod are not explained.
     more_alternatives: int = 0
+    #: The instance types by what keeps them from the pod; empty where that is said of the whole pool.
+    counts: tuple[TypeCount, ...] = ()
 
     @property
     def why(self) -> Why:
         return self.cause.why
 
+    def gist(self) -> object:
+        # Counts move with prices, limits and sold-out offerings; the causes are the news.
+        kinds = tuple(one.gist() for one in self.counts)
+        return type(self), self.pool, self.cause.gist(), kinds
+
     def __str__(self) -> str:
         more = self.more_alternatives
         others = f" (and {more:,} more alternatives)" if more else ""
-        return f"NodePool {self.pool}: {self.cause}{others}"
+        return f"NodePool {self.pool}: {self._why()}{others}"
+
+    def _why(self) -> str:
+        if not self.counts:
+            return str(self.cause)
+        types = sum(one.types for one in self.counts)
+        said = [str(one) for one in self.counts[:COUNTS_SHOWN]]
+        if rest := sum(one.types for one in self.counts[COUNTS_SHOWN:]):
+            said.append(f"{rest:,} for other reasons")
+        counted = f"0 of {types:,} instance type{'' if types == 1 else 's'}: {', '.join(said)}"
+        return "; ".join(filter(None, (counted, _hint(self.cause))))
+
+
+def _hint(cause: Cause) -> str:
+    """What the counts of instance types do not say."""
+    match cause:
+        case TooLarge():
+            return cause.hint
+        case LimitReached() | LimitsReached() | RequirementsContradict():
+            return str(cause)
+        case _:
+            return ""
 
 
 _ZONE: Final = "topology.kubernetes.io/zone"
@@ -365,4 +425,9 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     DaemonsTake(("default/agent", "kube-system/proxy"), 3, "2", "cpu", "c-4x-amd64-linux"),
     Refusal("general", TaintNotTolerated("example.com/batch=true:NoSchedule")),
     Refusal("general", LabelUndefined("example.com/team In [red]", "example.com/team"), 7),
+    Refusal(
+        "general",
+        TooLarge("cpu", "64", "48"),
+        counts=(TypesLackLabel(96, "zone us-x-1c"), TypesTooSmall(48, "cpu", "64", "48")),
+    ),
 )

@@ -11,6 +11,8 @@ Each pool is checked in the order of these, and the first that applies is its re
 7. limits         every type that fits exceeds the pool's limits;
 8. minValues      the types that fit are fewer than the pool requires.
 
+How many instance types each cause keeps away is counted beside it (``refusals.tally``).
+
 A pod that names its pools (``karpenter.sh/nodepool``) is told of these only.
 
 Of a pod with several requirement alternatives, the one that came furthest is explained, of the
@@ -26,9 +28,7 @@ from typing import Final
 import msgspec
 
 from tenure.model.api.names import NODEPOOL
-from tenure.model.api.node import Taint
 from tenure.model.matching.requirements import Clash, Requirement, Requirements
-from tenure.model.values.quantity import UNIT
 from tenure.packing.demand.asked import Demand
 from tenure.packing.demand.classes import PodClass, how_many
 from tenure.packing.demand.requests import ALTERNATIVES_MAX, ports_conflict
@@ -61,6 +61,9 @@ from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.limits import Budget
 from tenure.packing.offers.narrowing import Narrowing
 from tenure.packing.opening.drafts import shortfall
+from tenure.packing.refusals.facts import TypeCount
+from tenure.packing.refusals.tally import indices, tally
+from tenure.packing.refusals.texts import amount_text, taint_text
 from tenure.packing.result import Unplaced
 
 _UNMET: Final = Why.REQUIREMENTS_INCOMPATIBLE
@@ -69,7 +72,6 @@ _ORDER: Final = {why: position for position, why in enumerate(Why)}
 NAMED: Final = 3
 #: Of the alternatives that a pool's nodes can have the labels for, so many are explained.
 EXPLAINED: Final = 8
-_BINARY: Final = ((1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
 
 
 def explain(
@@ -141,10 +143,21 @@ def refuse(one: PodClass, catalogue: Catalogue, budget: Budget) -> Refusal:
     compatible = (wanted for wanted in alternatives if defined.is_compatible(wanted, known))
     # Where none is compatible, none came further than the first.
     explained = tuple(islice(compatible, EXPLAINED)) or alternatives[:1]
-    found = [_refuse(one, catalogue, budget, wanted) for wanted in explained]
-    cause = max(found, key=lambda each: _ORDER[each.why])
+    found = [(_refuse(one, catalogue, budget, wanted), wanted) for wanted in explained]
+    cause, wanted = max(found, key=lambda each: _ORDER[each[0].why])
     many = len(alternatives) > EXPLAINED
-    return Refusal(pool, cause, len(alternatives) + one.demand.left_out - 1 if many else 0)
+    more = len(alternatives) + one.demand.left_out - 1 if many else 0
+    return Refusal(pool, cause, more, _counted(one, catalogue, budget, wanted))
+
+
+def _counted(
+    one: PodClass, catalogue: Catalogue, budget: Budget, wanted: Requirements
+) -> tuple[TypeCount, ...]:
+    """Empty where no node of the pool can have the labels: that is said of the pool."""
+    narrowing = catalogue.narrow(catalogue.whole, wanted)
+    if narrowing is None or not catalogue.types:
+        return ()
+    return tally(one, catalogue, budget, narrowing)
 
 
 def _refuse(one: PodClass, catalogue: Catalogue, budget: Budget, wanted: Requirements) -> Cause:
@@ -160,7 +173,7 @@ def _refuse(one: PodClass, catalogue: Catalogue, budget: Budget, wanted: Require
     types = narrowing.types & catalogue.clear_of(one.demand.ports)
     if not types:
         return _port_taken(one, catalogue, narrowing.types)
-    matching = _indices(types)
+    matching = indices(types)
     fitting = [i for i in matching if how_many(catalogue.available[i], one.wants, 1)]
     if one.missing or not fitting:
         return _too_large(one, catalogue, matching)
@@ -199,7 +212,7 @@ def _no_type(catalogue: Catalogue, narrowing: Narrowing) -> Cause:
 
 
 def _port_taken(one: PodClass, catalogue: Catalogue, types: int) -> HostPortTaken:
-    taken = (ports_conflict(one.demand.ports, catalogue.daemon_ports[i]) for i in _indices(types))
+    taken = (ports_conflict(one.demand.ports, catalogue.daemon_ports[i]) for i in indices(types))
     port = min(port for port in taken if port is not None)
     return HostPortTaken(port.port, port.protocol)
 
@@ -268,26 +281,3 @@ def _limit_reached(catalogue: Catalogue, budget: Budget, types: Sequence[int]) -
 def _left(name: str, nano: int) -> str:
     """Nodes may use more than a limit that was lowered; then nothing is left."""
     return amount_text(name, max(nano, 0))
-
-
-def taint_text(taint: Taint) -> str:
-    """``key=value:Effect``, as kubectl writes it."""
-    value = f"={taint.value}" if taint.value else ""
-    return f"{taint.key}{value}:{taint.effect}"
-
-
-def amount_text(name: str, nano: int) -> str:
-    """A readable amount: ``1.5Gi`` of memory, ``0.25`` of a cpu."""
-    if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
-        for size, suffix in _BINARY:
-            if abs(nano) >= size * UNIT:
-                return f"{_short(nano / (size * UNIT))}{suffix}"
-    return _short(nano / UNIT)
-
-
-def _short(number: float) -> str:
-    return f"{number:.3f}".rstrip("0").rstrip(".")
-
-
-def _indices(types: int) -> list[int]:
-    return [i for i in range(types.bit_length()) if types >> i & 1]

@@ -55,6 +55,7 @@ from tenure.packing.facts import (
     TooLarge,
     Why,
 )
+from tenure.packing.refusals.facts import TypesTooSmall
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tests.core.build import (
     LAUNCHED,
@@ -75,6 +76,7 @@ from tests.core.build import (
     evaluated,
     types,
 )
+from tests.packing.build import uncounted
 from tests.snapshots import snapshot_with
 
 DECIDER = ProvisionDecider()
@@ -261,7 +263,8 @@ def test_pods_that_fit_somewhere_keep_no_batch_waiting() -> None:
 def test_a_pod_that_fits_nowhere_says_why_pool_by_pool() -> None:
     verdict = verdict_on("web", a_pool(), a_pending_pod(requests={"cpu": "9"}))
     assert (verdict.reason, verdict.action) == (Reason.FAILED_SCHEDULING, None)
-    assert verdict.facts == (Refusal("general", TooLarge("cpu", "9", "4")),)
+    counts = (TypesTooSmall(1, "cpu", "9", "4"),)
+    assert verdict.facts == (Refusal("general", TooLarge("cpu", "9", "4"), counts=counts),)
 
 
 def test_no_pod_is_refused_before_the_instance_types_are_known() -> None:
@@ -296,7 +299,8 @@ def test_a_pod_for_which_no_pool_could_launch_hears_of_none() -> None:
 def test_a_pod_that_names_its_pool_hears_nothing_of_other_pools() -> None:
     pools = [a_pool("db"), a_pool("general"), a_pool("broken", replicas=2)]
     pod = a_pending_pod(requests={"cpu": "9"}, spec={"node_selector": {NODEPOOL: "db"}})
-    assert verdict_on("web", *pools, pod).facts == (Refusal("db", TooLarge("cpu", "9", "4")),)
+    (refusal,) = verdict_on("web", *pools, pod).facts
+    assert uncounted((refusal,)) == (Refusal("db", TooLarge("cpu", "9", "4")),)
     pod = a_pending_pod(spec={"node_selector": {NODEPOOL: "broken"}})
     assert verdict_on("web", *pools, pod).facts == (PoolClosed("broken", PoolStatic()),)
 
@@ -359,7 +363,7 @@ def test_several_turns_stay_within_the_limits_while_launches_are_under_way(stage
     assert len(created(found)) == 1
     reached = LimitReached("nodes", "0", "large", "1")
     refused = about(found, "Pod/default/p1")
-    assert refused.facts == (NoNodeFits(2), Refusal("general", reached))
+    assert uncounted(refused.facts) == (NoNodeFits(2), Refusal("general", reached))
     assert [blocker.fact for blocker in refused.blockers] == [reached]
 
 

@@ -28,7 +28,7 @@ from tenure.model.api import names
 from tenure.model.api.node import Node, Taint
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.values.quantity import parse_resources
-from tenure.packing.why import taint_text
+from tenure.packing.refusals.texts import taint_text
 
 #: Keys and effects of the taints that every node starts with and that other controllers remove.
 _EPHEMERAL: Final = frozenset(
