@@ -8,7 +8,7 @@ import pytest
 
 from tenure.model.api.names import HOSTNAME, ZONE
 from tenure.packing.demand.problem import Problem
-from tenure.packing.facts import KeptOff, Why
+from tenure.packing.facts import AffinityUnsatisfiable, KeptOff, Why
 from tenure.packing.pack import pack
 from tests.packing.build import a_node, a_pod, a_pool
 
@@ -127,7 +127,7 @@ def test_a_new_node_may_not_have_the_rack_that_a_running_pod_keeps_for_itself() 
     full = a_node("n", "1", holding=[shy], labels={RACK: "r1"})
     pool = a_pool(labels={RACK: "r1"})
     packing = pack(Problem(pods=(a_pod(labels=WEB),), nodes=(full,), templates=(pool,)))
-    assert packing.unplaced["p"].why is Why.REQUIREMENTS_INCOMPATIBLE
+    assert packing.unplaced["p"].why is Why.TOPOLOGY_UNSATISFIABLE
 
 
 def test_who_is_kept_out_of_every_zone_is_told_by_whom() -> None:
@@ -142,7 +142,8 @@ def test_who_is_kept_out_of_every_zone_is_told_by_whom() -> None:
     ]
     packing = pack(Problem(pods=(a_pod(labels=WEB),), nodes=tuple(nodes), templates=(a_pool(),)))
     unplaced = packing.unplaced["p"]
-    assert unplaced.why in (Why.NO_TYPE_MATCHES, Why.NO_OFFERING)
+    assert unplaced.why is Why.TOPOLOGY_UNSATISFIABLE
+    assert [refusal.cause for refusal in unplaced.refusals] == [AffinityUnsatisfiable()]
     assert KeptOff("default/shy-b", ZONE, "b") in unplaced.facts
 
 

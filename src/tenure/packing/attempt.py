@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import groupby
 
 import msgspec
@@ -16,6 +17,7 @@ from tenure.packing.facts import (
     KeptOff,
     NoZoneWithinSkew,
     PodUnreadable,
+    TopologyFact,
     Why,
 )
 from tenure.packing.finished import finished
@@ -25,6 +27,7 @@ from tenure.packing.opening.lots import Lot
 from tenure.packing.opening.merging import merged
 from tenure.packing.opening.opener import Opener
 from tenure.packing.question import Question, split
+from tenure.packing.refusals.topology import Topology
 from tenure.packing.relaxing import relaxed, with_wishes
 from tenure.packing.result import Packing, Unplaced
 from tenure.packing.why import explain
@@ -200,15 +203,28 @@ class Attempt:
                 why = _alone(ConstraintNotSupported(one.rules.not_modelled))
                 unplaced |= dict.fromkeys((pod.uid for pod in one.pods), why)
         pools = [(c, self._opener.budgets[c.template.pool]) for c in question.catalogues]
+        topology = Topology(self._nodes, question.pods.classes, question.catalogues)
         node_count = sum(not node.closed for node in self._problem.nodes)
         for one, uids, over in left:
             if not one.may_be_claimed_for:
                 continue
-            why = explain(one, pools, node_count=node_count, kept_off=_kept_off(one, self._problem))
-            if over is not None and why.why is Why.TOPOLOGY_UNSATISFIABLE and over.counts:
-                why = _alone(_no_domain(over))
+            why = explain(
+                one,
+                pools,
+                node_count=node_count,
+                kept_off=_kept_off(one, self._problem),
+                topology=partial(_in_the_way, one, over, topology),
+            )
             unplaced |= dict.fromkeys(uids, why)
         return unplaced
+
+
+def _in_the_way(one: PodClass, over: LeftOver | None, topology: Topology) -> TopologyFact | None:
+    """Which topology constraint is in the way; None: several together."""
+    found = topology.affinity(one)
+    if found is None and over is not None and over.counts:
+        return _no_domain(over)
+    return found
 
 
 def _kept_off(one: PodClass, problem: Problem) -> list[KeptOff]:
@@ -225,11 +241,12 @@ def _kept_off(one: PodClass, problem: Problem) -> list[KeptOff]:
     return [found[each] for each in sorted(found)]
 
 
-def _alone(fact: PodUnreadable | ConstraintNotSupported | NoZoneWithinSkew) -> Unplaced:
+def _alone(fact: PodUnreadable | ConstraintNotSupported) -> Unplaced:
     """Of the pod alone: no pool could take it."""
     return Unplaced(why=fact.why, facts=(fact,))
 
 
 def _no_domain(over: LeftOver) -> NoZoneWithinSkew:
     skews = [s.skew for s in over.one.rules.spreads if s.group.key == over.key]
-    return NoZoneWithinSkew(skews[0] if skews else 1, tuple(sorted(over.counts.items())))
+    counts = tuple(sorted(over.counts.items()))
+    return NoZoneWithinSkew(skews[0] if skews else 1, counts, over.key)

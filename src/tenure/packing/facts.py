@@ -6,33 +6,21 @@ are texts, such as ``1.5Gi``; requirements are written as ``key operator [values
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import ClassVar, Final
 
+from tenure.model.api.names import ZONE
 from tenure.model.values.fact import Fact
-from tenure.packing.refusals.facts import TypeCount, TypesLackLabel, TypesTooSmall
-
-
-class Why(StrEnum):
-    """Why a pool cannot take a pod, in the order in which this is found out.
-
-    Stable codes; where pools differ, a pod is given the code of the pool that came furthest.
-    """
-
-    CONSTRAINT_NOT_MODELLED = "ConstraintNotModelled"
-    UNREADABLE = "PodSpecUnreadable"
-    VOLUME_UNUSABLE = "VolumeUnusable"
-    NO_POOL = "NoPool"
-    TAINT_NOT_TOLERATED = "TaintNotTolerated"
-    REQUIREMENTS_INCOMPATIBLE = "RequirementsIncompatible"
-    NO_TYPE_MATCHES = "NoInstanceTypeMatches"
-    HOST_PORT_TAKEN = "HostPortTaken"
-    TOO_LARGE = "TooLarge"
-    NO_OFFERING = "NoOfferingAvailable"
-    LIMIT_REACHED = "LimitReached"
-    MIN_VALUES_UNMET = "MinValuesUnmet"
-    TOPOLOGY_UNSATISFIABLE = "TopologyUnsatisfiable"
-
+from tenure.packing.refusals.codes import Why as Why
+from tenure.packing.refusals.facts import (
+    AffinityElsewhere,
+    AffinityNowhere,
+    AffinityOnFullNodes,
+    AntiAffinityEverywhere,
+    SharedNodeTooSmall,
+    TypeCount,
+    TypesLackLabel,
+    TypesTooSmall,
+)
 
 # -- the pod itself --------------------------------------------------------------------------
 
@@ -58,15 +46,18 @@ class NoZoneWithinSkew(Fact, frozen=True):
     max_skew: int
     #: Of each zone, how many pods of the group it has.
     pods: tuple[tuple[str, int], ...]
+    #: The node label that pods are spread over.
+    key: str = ZONE
 
     def gist(self) -> object:
-        return type(self), self.max_skew
+        return type(self), self.max_skew, self.key
 
     def __str__(self) -> str:
         counts = ", ".join(f"{zone} {count}" for zone, count in self.pods)
+        word = "zone" if self.key == ZONE else self.key
         return (
-            f"topology spread with maxSkew {self.max_skew} leaves no zone for the pod "
-            f"(pods by zone: {counts})"
+            f"topology spread with maxSkew {self.max_skew} leaves no {word} for the pod "
+            f"(pods by {word}: {counts})"
         )
 
 
@@ -322,6 +313,24 @@ class SpreadUnsatisfiable(Fact, frozen=True):
 #: Of the causes that keep instance types away, so many are named in the sentence.
 COUNTS_SHOWN: Final = 6
 
+
+class AffinityUnsatisfiable(Fact, frozen=True):
+    why: ClassVar[Why] = Why.TOPOLOGY_UNSATISFIABLE
+
+    def __str__(self) -> str:
+        return "required affinity or anti-affinity leaves no node for the pod"
+
+
+#: Which topology constraint is in the way, whatever the pool.
+TopologyFact = (
+    NoZoneWithinSkew
+    | AffinityNowhere
+    | AffinityElsewhere
+    | AffinityOnFullNodes
+    | AntiAffinityEverywhere
+    | SharedNodeTooSmall
+)
+
 Cause = (
     TaintNotTolerated
     | RequirementsConflict
@@ -338,6 +347,7 @@ Cause = (
     | LimitsReached
     | MinValuesUnmet
     | SpreadUnsatisfiable
+    | AffinityUnsatisfiable
 )
 
 
@@ -387,12 +397,11 @@ def _hint(cause: Cause) -> str:
             return ""
 
 
-_ZONE: Final = "topology.kubernetes.io/zone"
 _CAUSES: Final[tuple[Cause, ...]] = (
     TaintNotTolerated("example.com/batch=true:NoSchedule"),
-    RequirementsConflict(f"{_ZONE} In [d]", f"{_ZONE} In [a, b]"),
+    RequirementsConflict(f"{ZONE} In [d]", f"{ZONE} In [a, b]"),
     LabelUndefined("example.com/team In [red]", "example.com/team"),
-    LabelUndefined(f"{_ZONE}s In [a]", f"{_ZONE}s", _ZONE),
+    LabelUndefined(f"{ZONE}s In [a]", f"{ZONE}s", ZONE),
     ClaimInvalid("example.com/team.values[0]: got 'a b', expected a label value"),
     NoInstanceTypes(),
     RequirementsContradict("example.com/size"),
@@ -410,16 +419,18 @@ _CAUSES: Final[tuple[Cause, ...]] = (
     LimitsReached((("3", "cpu"), ("10Gi", "memory"))),
     MinValuesUnmet("node.kubernetes.io/instance-type", 5, 4),
     SpreadUnsatisfiable(),
+    AffinityUnsatisfiable(),
 )
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
     PodUnreadable("spec.containers[0].resources.requests.cpu: got 'one', expected a quantity"),
     ConstraintNotSupported("persistent volume claim data"),
     NoZoneWithinSkew(1, (("zone-a", 2), ("zone-b", 1))),
+    NoZoneWithinSkew(1, (("r1", 2), ("r2", 1)), "example.com/rack"),
     NoNodeFits(1),
     NoNodeFits(12),
     NoPool(),
-    KeptOff("default/shy-0", _ZONE, "zone-a"),
+    KeptOff("default/shy-0", ZONE, "zone-a"),
     AlternativesIgnored(100, 5000),
     *_CAUSES,
     DaemonsTake(("default/agent", "kube-system/proxy"), 3, "2", "cpu", "c-4x-amd64-linux"),

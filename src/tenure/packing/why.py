@@ -21,18 +21,17 @@ first few that the pool's nodes can have the labels for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
 
-import msgspec
-
 from tenure.model.api.names import NODEPOOL
-from tenure.model.matching.requirements import Clash, Requirement, Requirements
+from tenure.model.matching.requirements import Clash, Requirements
 from tenure.packing.demand.asked import Demand
 from tenure.packing.demand.classes import PodClass, how_many
 from tenure.packing.demand.requests import ALTERNATIVES_MAX, ports_conflict
 from tenure.packing.facts import (
+    AffinityUnsatisfiable,
     AlternativesIgnored,
     Cause,
     ClaimInvalid,
@@ -55,6 +54,7 @@ from tenure.packing.facts import (
     TaintNotTolerated,
     TooLarge,
     TooLargeTogether,
+    TopologyFact,
     Why,
 )
 from tenure.packing.offers.catalogue import Catalogue
@@ -80,40 +80,28 @@ def explain(
     *,
     node_count: int,
     kept_off: Sequence[KeptOff] = (),
+    topology: Callable[[], TopologyFact | None] = lambda: None,
 ) -> Unplaced:
     """Why no node and no pool takes the pods of this class.
 
-    ``kept_off``: where running pods do not let them in.
+    ``kept_off``: where running pods do not let them in. ``topology``: which constraint is in the way,
+    where one of them alone is.
     """
-    one = _elsewhere(one, kept_off)
     nodes = [NoNodeFits(node_count)] if node_count else []
     named = pools_named(one.demand)
     if not pools and named is None:
         return Unplaced(why=Why.NO_POOL, facts=(*nodes, NoPool()))
     refusals = [
-        refuse(one, catalogue, budget)
+        refuse(one, catalogue, budget, kept_off=bool(kept_off))
         for catalogue, budget in pools
         if named is None or catalogue.template.pool in named
     ]
     # Where none of the named pools is offered, the pod requires a label that no pool has.
     why = max((refusal.why for refusal in refusals), key=_ORDER.__getitem__, default=_UNMET)
-    facts = (*nodes, *refusals, *kept_off, *_ignored(one))
+    found = topology() if why is Why.TOPOLOGY_UNSATISFIABLE else None
+    alone = [found] if found is not None else []
+    facts = (*nodes, *alone, *refusals, *kept_off, *_ignored(one))
     return Unplaced(why=why, facts=facts, named=named)
-
-
-def _elsewhere(one: PodClass, kept_off: Sequence[KeptOff]) -> PodClass:
-    """The class as one that asks for other nodes."""
-    if not kept_off:
-        return one
-    values: dict[str, list[str]] = {}
-    for off in kept_off:
-        values.setdefault(off.key, []).append(off.value)
-    elsewhere = [Requirement.of(key, "NotIn", there) for key, there in values.items()]
-    signature = one.demand.signature
-    alternatives = tuple(wanted.add(*elsewhere) for wanted in signature.alternatives)
-    signature = msgspec.structs.replace(signature, alternatives=alternatives)
-    demand = msgspec.structs.replace(one.demand, signature=signature)
-    return msgspec.structs.replace(one, demand=demand)
 
 
 def pools_named(demand: Demand) -> tuple[str, ...] | None:
@@ -132,8 +120,13 @@ def _ignored(one: PodClass) -> list[AlternativesIgnored]:
     return [AlternativesIgnored(ALTERNATIVES_MAX, ALTERNATIVES_MAX + more)] if more else []
 
 
-def refuse(one: PodClass, catalogue: Catalogue, budget: Budget) -> Refusal:
-    """Why the pool cannot take this class, for the requirement alternative that came furthest."""
+def refuse(
+    one: PodClass, catalogue: Catalogue, budget: Budget, *, kept_off: bool = False
+) -> Refusal:
+    """Why the pool cannot take this class, for the requirement alternative that came furthest.
+
+    ``kept_off``: anti-affinity of running pods may be in the way.
+    """
     pool = catalogue.template.pool
     taint = catalogue.refused_taint(one.demand.signature)
     if taint is not None:
@@ -145,6 +138,8 @@ def refuse(one: PodClass, catalogue: Catalogue, budget: Budget) -> Refusal:
     explained = tuple(islice(compatible, EXPLAINED)) or alternatives[:1]
     found = [(_refuse(one, catalogue, budget, wanted), wanted) for wanted in explained]
     cause, wanted = max(found, key=lambda each: _ORDER[each[0].why])
+    if kept_off and isinstance(cause, SpreadUnsatisfiable):
+        cause = AffinityUnsatisfiable()
     many = len(alternatives) > EXPLAINED
     more = len(alternatives) + one.demand.left_out - 1 if many else 0
     return Refusal(pool, cause, more, _counted(one, catalogue, budget, wanted))
@@ -188,7 +183,10 @@ def _refuse(one: PodClass, catalogue: Catalogue, budget: Budget, wanted: Require
         return _limit_reached(catalogue, budget, for_sale)
     offers = [offer for offer in ranking if offer.type in affordable]
     missing = shortfall(catalogue, narrowing.requirements, offers)
-    return MinValuesUnmet(*missing) if missing is not None else SpreadUnsatisfiable()
+    if missing is not None:
+        return MinValuesUnmet(*missing)
+    near_or_far = one.rules.near or one.rules.far
+    return AffinityUnsatisfiable() if near_or_far else SpreadUnsatisfiable()
 
 
 def _clash(clash: Clash) -> Cause:

@@ -9,8 +9,16 @@ import pytest
 
 from tenure.model.api.names import HOSTNAME, ZONE
 from tenure.packing.demand.problem import Problem
-from tenure.packing.facts import NoPool, NoZoneWithinSkew, Why
+from tenure.packing.facts import (
+    NoNodeFits,
+    NoPool,
+    NoZoneWithinSkew,
+    Refusal,
+    SpreadUnsatisfiable,
+    Why,
+)
 from tenure.packing.pack import pack
+from tenure.packing.refusals.facts import TypesOutOfReach
 from tenure.packing.result import Packing
 from tests.packing.build import FAMILY, NO_SCHEDULE, a_node, a_pod, a_pool, a_type, pods
 
@@ -138,7 +146,8 @@ def test_a_zone_that_can_take_no_more_holds_the_others_back() -> None:
     assert list(packing.placed.values()) == ["n"]
     assert zones_of(packing) == {"a": 2, "b": 2, "c": 2}
     no_zone = NoZoneWithinSkew(1, (("a", 2), ("b", 2), ("c", 2), ("d", 1)))
-    assert {u.facts for u in packing.unplaced.values()} == {(no_zone,)}
+    kept = Refusal("general", SpreadUnsatisfiable(), counts=(TypesOutOfReach(5),))
+    assert {u.facts for u in packing.unplaced.values()} == {(NoNodeFits(1), no_zone, kept)}
     assert {u.why for u in packing.unplaced.values()} == {Why.TOPOLOGY_UNSATISFIABLE}
 
 

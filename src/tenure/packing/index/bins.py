@@ -119,6 +119,11 @@ class Bins:
         """Groups over the hostname that some bin has a pod of."""
         return [group for group, counted in self._present.items() if counted.numbers]
 
+    def having(self, group: Group) -> list[int]:
+        """The bins with a pod of a group over the hostname."""
+        counted = self._present.get(group)
+        return [number for number, count in counted.numbers.items() if count] if counted else []
+
     # -- questions -----------------------------------------------------------------------------
 
     def accepting(self, signature: Signature) -> int:

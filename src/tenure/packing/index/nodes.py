@@ -139,6 +139,10 @@ class Nodes:
                 if active and pod.uid in moving:
                     self.domains.homes[pod.uid] = values, shape
 
+    def with_pod_of(self, group: Group) -> tuple[str, ...]:
+        """Names of the nodes that have a pod of a group over the hostname."""
+        return tuple(sorted(self._open[number].name for number in self.bins.having(group)))
+
     # -- placing ---------------------------------------------------------------------------------
 
     def keep(self, classes: Iterable[PodClass], nominated: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Of the instance types of a NodePool: how many cannot take the pod, and why.
+"""How many instance types of a NodePool cannot take the pod, and why; which topology rule is in the way.
 
 Each type is counted once, under the first of these causes in the order in which they stand here, so the
 counts add up to the number of types.
@@ -124,6 +124,101 @@ class TypesOutOfReach(Fact, frozen=True):
         return f"{_verb(self.types, 'fit')}, but topology constraints allow none of their domains"
 
 
+# -- topology ----------------------------------------------------------------------------------------
+
+
+class AffinityNowhere(Fact, frozen=True):
+    """No pod is there that required pod affinity asks for."""
+
+    #: Which pods: a selector, and their namespaces.
+    pods: str
+    key: str
+
+    def __str__(self) -> str:
+        asks = f"required pod affinity over {self.key} asks for {self.pods}"
+        return f"{asks}, and no such pod runs or is placed"
+
+
+class AffinityElsewhere(Fact, frozen=True):
+    """Such pods are there, but in domains where no node can be had for the pod."""
+
+    pods: str
+    key: str
+    values: tuple[str, ...]
+
+    def gist(self) -> object:
+        return type(self), self.pods, self.key
+
+    def __str__(self) -> str:
+        where = _some(self.values)
+        return (
+            f"required pod affinity asks for {self.pods}: they are only in {self.key} {where}, "
+            "where no node has room and none can be launched for the pod"
+        )
+
+
+class AffinityOnFullNodes(Fact, frozen=True):
+    """Affinity over the hostname: a new node has none of these pods."""
+
+    pods: str
+    nodes: tuple[str, ...]
+
+    def gist(self) -> object:
+        return type(self), self.pods
+
+    def __str__(self) -> str:
+        many = len(self.nodes) != 1
+        return (
+            f"required pod affinity over the hostname asks for {self.pods}: "
+            f"Node{'s' if many else ''} {_some(self.nodes)} {'have' if many else 'has'} them, "
+            "and no room for the pod"
+        )
+
+
+class AntiAffinityEverywhere(Fact, frozen=True):
+    pods: str
+    key: str
+    #: Where such pods are, of the domains that the pod could use.
+    values: tuple[str, ...]
+
+    def gist(self) -> object:
+        return type(self), self.pods, self.key
+
+    def __str__(self) -> str:
+        return (
+            f"required pod anti-affinity avoids {self.pods}: "
+            f"every {self.key} that the pod could use has one ({_some(self.values)})"
+        )
+
+
+class SharedNodeTooSmall(Fact, frozen=True):
+    """Pods that must be on one node are too large together."""
+
+    pods: str
+    count: int
+    resource: str
+    wanted: str
+    largest: str
+
+    def gist(self) -> object:
+        return type(self), self.pods, self.resource
+
+    def __str__(self) -> str:
+        return (
+            f"required pod affinity over the hostname puts {self.pods} onto one node: {self.count:,} "
+            f"pods want {self.wanted} {self.resource} together, the largest node has {self.largest}"
+        )
+
+
+def _some(values: tuple[str, ...]) -> str:
+    more = len(values) - VALUES_SHOWN
+    rest = f" and {more:,} more" if more > 0 else ""
+    return f"{', '.join(values[:VALUES_SHOWN])}{rest}"
+
+
+#: Of values and names that a sentence lists.
+VALUES_SHOWN: Final = 5
+
 TypeCount = (
     TypesOutsidePool
     | TypesLackLabel
@@ -148,4 +243,15 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     TypesOverLimit(12, "cpu"),
     TypesTooFew(4, "node.kubernetes.io/instance-type", 5),
     TypesOutOfReach(5),
+    AffinityNowhere("pods with app In [db] in namespace shop", "topology.kubernetes.io/zone"),
+    AffinityElsewhere(
+        "pods with app In [db] in namespace shop", "topology.kubernetes.io/zone", ("zone-d",)
+    ),
+    AffinityOnFullNodes("pods with app In [db] in namespace shop", ("node-1",)),
+    AntiAffinityEverywhere(
+        "pods with app In [web] in namespace shop",
+        "topology.kubernetes.io/zone",
+        ("zone-a", "zone-b"),
+    ),
+    SharedNodeTooSmall("pods with app In [web] in namespace shop", 12, "cpu", "96", "48"),
 )
