@@ -62,11 +62,10 @@ class NoZoneWithinSkew(Fact, frozen=True):
 
 
 class NoNodeFits(Fact, frozen=True):
+    #: Nodes come and go all the time: the reasons of the pools are the news.
+    news: ClassVar[bool] = False
     #: Nodes, and NodeClaims that have none yet.
     nodes: int
-
-    def gist(self) -> object:
-        return type(self)
 
     def __str__(self) -> str:
         if self.nodes == 1:

@@ -47,7 +47,7 @@ def played(
 def scene_of(world: World) -> EvaluatedCluster:
     """The store as it is, of which Tenure may hear a moment later."""
     tables = Tables(READERS)
-    for resource in WATCHED:
+    for resource in (*WATCHED, *world.cloud.node_classes):
         for obj in world.store.list(resource):
             tables.put(resource, decode(resource, msgspec.json.encode(obj)))
     return EvaluatedCluster(

@@ -26,6 +26,7 @@ from tenure.core.gates.explained import info_of
 from tenure.core.marks.command import is_replaced, replaced_uids
 from tenure.core.marks.deadline import requested_at
 from tenure.core.marks.ownership import is_our_node
+from tenure.core.provision.advice import advice_for
 from tenure.core.provision.facts import CapacityTaken, Fits, SchedulerDisagrees
 from tenure.core.provision.launchable import launches_nothing
 from tenure.core.reasons import NO_ADVICE, REASONS, Reason
@@ -73,6 +74,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     repairs: tuple[RepairOutlook, ...] = ()
     #: Of a pool of ours: what its budgets allow now.
     budgets: BudgetOutlook | None = None
+    #: Of a pod that fits nowhere: changes that would place it, the smallest first.
+    changes: tuple[Fact, ...] = ()
 
 
 def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation | None:
@@ -96,6 +99,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
             if isinstance(item, NodePool)
             else None
         ),
+        changes=_changes(item, evaluated),
         verdicts=tuple(_governing_first(item, _about(evaluated, question.resource, item))),
         around=tuple(_verdicts_around(evaluated, item)),
         claims=claims_by_node(evaluated.snapshot),
@@ -110,6 +114,16 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
             )
         ),
     )
+
+
+def _changes(item: ApiObject, evaluated: EvaluatedCluster) -> tuple[Fact, ...]:
+    """Computed only for a pod that is said to fit nowhere: it takes many packings."""
+    if not isinstance(item, Pod):
+        return ()
+    found = _about(evaluated, r.PODS, item)
+    if not any(one.reason is Reason.FAILED_SCHEDULING for one in found):
+        return ()
+    return advice_for(item, evaluated.snapshot, evaluated.settings, evaluated.at)
 
 
 def _verdicts_around(evaluated: EvaluatedCluster, item: ApiObject) -> Iterator[Verdict]:

@@ -63,6 +63,8 @@ def _lines(answer: Explanation) -> Iterator[str]:
             yield ""
             yield f"also ({verdict.concern})"
         yield from _verdict_lines(verdict, advised=advised)
+        if not position:
+            yield from _change_lines(answer.changes)
     groups = alike(_not_repeated(answer), answer.claims, answer.at, _apart)
     for first, *others in groups[:SHOWN]:
         yield ""
@@ -77,6 +79,12 @@ def _lines(answer: Explanation) -> Iterator[str]:
     for table in answer.timetables:
         yield ""
         yield from timetable_lines(table, answer.at, held=answer.held)
+
+
+def _change_lines(changes: Sequence[Fact]) -> Iterator[str]:
+    """The first is the smallest; any one of them would do."""
+    for position, change in enumerate(changes):
+        yield f"  {'or' if position else 'to fit':<9} {change}"
 
 
 def _own(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
@@ -192,7 +200,8 @@ def _change(verdict: Verdict) -> str:
 
 def to_json(answer: Explanation) -> str:
     """The governing verdict, with the others under ``also`` and ``around``, how unhealthy nodes are
-    repaired under ``repairs``, and drains under ``timetables``."""
+    repaired under ``repairs``, drains under ``timetables``, and what would place a pod that fits
+    nowhere under ``smallestChanges``."""
     shown = verdict_json(answer.verdicts[0]) if answer.verdicts else _nothing(answer)
     shown |= {
         "at": answer.at,
@@ -203,6 +212,10 @@ def to_json(answer: Explanation) -> str:
         "also": [verdict_json(verdict) for verdict in answer.verdicts[1:]],
         "around": [verdict_json(verdict) for verdict in answer.around],
     }
+    if answer.changes:
+        shown["smallestChanges"] = [
+            {"message": str(one), "fact": msgspec.to_builtins(one)} for one in answer.changes
+        ]
     if answer.repairs:
         shown["repairs"] = [repair_json(outlook) for outlook in answer.repairs]
     if answer.timetables:

@@ -76,7 +76,7 @@ CLUSTER: Final = "cluster"
 BATCH: Final = Subject("Batch", CLUSTER)
 
 #: The pod itself is the reason, whichever pools there are.
-_NO_POOL_MATTERS: Final = frozenset(
+NO_POOL_MATTERS: Final = frozenset(
     {Why.CONSTRAINT_NOT_MODELLED, Why.UNREADABLE, Why.VOLUME_UNUSABLE}
 )
 
@@ -211,7 +211,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
 
     def why(self, unplaced: Unplaced, now: datetime) -> tuple[Fact, ...]:
         """Why the pod fits nowhere, with the pools that launch nothing and those that do not exist."""
-        if unplaced.why in _NO_POOL_MATTERS:
+        if unplaced.why in NO_POOL_MATTERS:
             return unplaced.facts
         closed = self.closed_at(now)
         if (named := unplaced.named) is None:

@@ -326,6 +326,7 @@ def _template(pool: NodePool, snapshot: Snapshot) -> PoolTemplate:
         startup_taints=spec.startup_taints,
         instance_types=types.get(node_class_key(spec.node_class_ref), ()),
         remaining=_remaining(pool, snapshot),
+        limits=parse_resources(pool.spec.limits, "spec.limits") if pool.spec.limits else None,
     )
 
 

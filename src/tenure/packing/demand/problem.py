@@ -46,6 +46,8 @@ class PoolTemplate(msgspec.Struct, frozen=True, kw_only=True):
     instance_types: tuple[InstanceType, ...] = ()
     #: Limits less usage, ``nodes`` included; a resource that is not named has no limit.
     remaining: Resources | None = None
+    #: The limits themselves; packing does not count with them, but advice names them.
+    limits: Resources | None = None
 
 
 class ExistingNode(msgspec.Struct, frozen=True, kw_only=True):

@@ -86,6 +86,8 @@ class _Tally:
         return before - self._left.bit_count()
 
     def _labels(self) -> Iterator[TypeCount]:
+        if not self._left & ~self._narrowing.types:
+            return  # All of them match.
         matching = self._catalogue.matching
         for key, required in sorted(self._catalogue.defined.items()):
             if key not in _PLACES and (dropped := self._drop(matching(_only(required)))):
@@ -95,6 +97,8 @@ class _Tally:
                 yield TypesLackLabel(dropped, label_text(wanted))
 
     def _offerings(self) -> Iterator[TypeCount]:
+        if not self._left & ~self._narrowing.sold:
+            return  # All of them can be had.
         requirements = self._narrowing.requirements
         zones, terms = requirements.allowed(ZONE), requirements.allowed(CAPACITY_TYPE)
         in_zones, on_terms = _sold(Same(self._catalogue.template.instance_types), zones, terms)
