@@ -1,7 +1,7 @@
 """A control plane on free loopback ports: up in seconds, gone with the process that started it.
 
 Order: etcd, kube-apiserver (RBAC on, one authority, client certificates), then what was
-asked for: controllers, scheduler, kwok. Everything lies in one temporary folder; a
+asked for: controllers, scheduler, kwok, a storage driver. Everything lies in one temporary folder; a
 ``keeper`` owns the processes, so that no crash and no Ctrl-C leaves one behind.
 """
 
@@ -109,6 +109,7 @@ class ControlPlane:
         scheduler: bool,
         kwok: bool,
         stages: Path = STAGES,
+        storage: bool = False,
     ) -> None:
         names = ["etcd", "kube-apiserver"]
         names += ["kube-controller-manager"] if controllers else []
@@ -130,6 +131,10 @@ class ControlPlane:
                 f"--node-lease-duration-seconds={HEARTBEAT}",
             ]
             self._order("kwok", [places["kwok"], *common, *kept])
+        if storage:
+            here = f"PYTHONPATH={Path(__file__).parents[1]}"
+            driver = [sys.executable, "-m", "testbed.storage", str(self.kubeconfig)]
+            self._order("storage", ["/usr/bin/env", here, *driver])
 
     def _start_api(self, places: Mapping[str, str]) -> None:
         for tries_left in reversed(range(PORT_TRIES)):
@@ -279,8 +284,12 @@ def control_plane(
     scheduler: bool = False,
     kwok: bool = False,
     stages: Path = STAGES,
+    storage: bool = False,
 ) -> Iterator[ControlPlane]:
-    """A control plane for as long as the block lasts; ``stages``: what kwok plays there."""
+    """A control plane for as long as the block lasts.
+
+    ``stages``: what kwok plays there. ``storage``: whether a driver provisions and attaches volumes.
+    """
     folder = Path(tempfile.mkdtemp(prefix="tenure-bed-"))
     keeper = subprocess.Popen(  # noqa: S603  # our own words
         [sys.executable, str(Path(__file__).with_name("keeper.py")), str(folder)],
@@ -290,7 +299,9 @@ def control_plane(
     )
     try:
         plane = ControlPlane(folder, keeper)
-        plane.start(controllers=controllers, scheduler=scheduler, kwok=kwok, stages=stages)
+        plane.start(
+            controllers=controllers, scheduler=scheduler, kwok=kwok, stages=stages, storage=storage
+        )
         yield plane
     finally:
         keeper.communicate()  # The orders end, and so does it.

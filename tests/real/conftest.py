@@ -70,7 +70,9 @@ def whole_suite(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(scope="session")
 def running_cluster() -> Iterator[ControlPlane]:
-    with control_plane(controllers=EVERY_CONTROLLER, scheduler=True, kwok=True) as running:
+    with control_plane(
+        controllers=EVERY_CONTROLLER, scheduler=True, kwok=True, storage=True
+    ) as running:
         install_crds(running)
         install_account(running)
         yield running
