@@ -44,7 +44,14 @@ DEADLINES: Final = tuple(
 #: Those of nodes that come and go by themselves; what they are allowed to do, others do as well.
 COMINGS: Final = tuple(
     f"{STORIES}test_{about}.py::"
-    for about in ("arrivals", "drifted", "failed_replacements", "launch_breaker", "voluntary")
+    for about in (
+        "arrivals",
+        "drifted",
+        "failed_replacements",
+        "launch_breaker",
+        "stateful_sets",
+        "voluntary",
+    )
 )
 CONTRACT: Final = "on the real API server"
 

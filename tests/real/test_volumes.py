@@ -1,7 +1,7 @@
 """Volumes follow their pods: a node that is empty waits until they are detached, or for its deadline.
 
-No driver runs on the test bed. The controller manager asks for each volume to be attached and
-detached, as it does everywhere; what the driver's attacher would do is done by hand.
+These volumes are not those of the test bed's own driver (``testbed/storage``): the controller manager
+asks for each to be attached and detached, as it does everywhere, and what an attacher would do is done by hand.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def test_an_empty_node_waits_for_its_volumes_but_not_beyond_its_deadline(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     async def story(leaving: Leaving) -> None:
-        # No node is launched for a pod with a volume, so another one comes first.
+        # Other pods come first, so that the nodes say who attaches before a volume is to be attached.
         await leaving.settle(
             a_place("patient", "1h"),
             a_pod("first", **in_place("patient")),
