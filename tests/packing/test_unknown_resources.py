@@ -14,7 +14,7 @@ from tenure.packing import question as question_module
 from tenure.packing.demand.asked import read_pods
 from tenure.packing.demand.problem import ExistingNode, Problem
 from tenure.packing.facts import AlternativesIgnored, LabelUndefined, Refusal, TooLarge, Why
-from tenure.packing.index import nodes as nodes_module
+from tenure.packing.index import reading as reading_module
 from tenure.packing.index.shapes import Shapes, free_of
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.pack import pack
@@ -52,7 +52,7 @@ def columns(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         seen.append(len(units.names))
         return Catalogue(*given, units=units, **more)
 
-    monkeypatch.setattr(nodes_module, "free_of", counted_free)
+    monkeypatch.setattr(reading_module, "free_of", counted_free)
     monkeypatch.setattr(question_module, "Catalogue", counted_catalogue)
     return seen
 

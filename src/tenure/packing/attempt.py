@@ -21,7 +21,7 @@ from tenure.packing.facts import (
     Why,
 )
 from tenure.packing.finished import finished
-from tenure.packing.index.nodes import Nodes, avoided_by_running
+from tenure.packing.index.reading import avoided_by_running, read_nodes
 from tenure.packing.opening.dealing import Dealer, LeftOver
 from tenure.packing.opening.lots import Lot
 from tenure.packing.opening.merging import merged
@@ -45,7 +45,7 @@ class Attempt:
         modelled = [question.soft(one) for one in pods.classes if not one.rules.not_modelled]
         self._signed = [with_wishes(one) for one in modelled]
         everything = msgspec.structs.replace(pods, classes=(*modelled, *self._signed))
-        self._nodes = Nodes(
+        self._nodes = read_nodes(
             self._problem.nodes, pods=everything, groups=question.groups, daemons=question.daemons
         )
         self._opener = Opener(

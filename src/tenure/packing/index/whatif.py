@@ -18,7 +18,7 @@ from tenure.packing.demand.classes import Units, service_order, sort_pods
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.demand.volumes import NO_ANSWERS, VolumeAnswer
-from tenure.packing.index.nodes import Nodes, avoided_by_running
+from tenure.packing.index.reading import avoided_by_running, read_nodes
 from tenure.packing.offers.daemons import DaemonPod
 
 #: The pods of a node, by the index of their class: in the order in which they are served.
@@ -61,7 +61,7 @@ class WhatIf:
             groups.add(each.rules.groups())
         groups.add(group for group, _, _ in avoided_by_running(nodes))
         pods = sort_pods(asked, groups, with_wishes=False)
-        self.nodes = Nodes(
+        self.nodes = read_nodes(
             nodes, pods=pods, groups=groups, daemons=daemons, moving=False, last=last
         )
         self.units: Units = pods.units

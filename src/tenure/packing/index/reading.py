@@ -1,0 +1,146 @@
+"""Reads a problem's nodes into bins and domains.
+
+Bits are in the order of preference. A closed node takes no pods and has no bin, but the pods that run
+on it count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from tenure.errors import SpecError
+from tenure.model.api.names import NORMALIZED_LABELS
+from tenure.model.api.pod import Pod
+from tenure.packing.demand.classes import Sorted
+from tenure.packing.demand.groups import Groups
+from tenure.packing.demand.problem import ExistingNode
+from tenure.packing.demand.terms import Group, avoided_by
+from tenure.packing.index.bins import Bins
+from tenure.packing.index.domains import Domains
+from tenure.packing.index.levels import bits
+from tenure.packing.index.nodes import Nodes
+from tenure.packing.index.shapes import Shapes, free_of
+from tenure.packing.offers.daemons import DaemonPod
+
+
+def avoided_by_running(nodes: Iterable[ExistingNode]) -> Iterator[tuple[Group, ExistingNode, Pod]]:
+    """Whom running pods avoid; what cannot be read there blocks no other pod."""
+    for node in nodes:
+        for pod in node.pods:
+            if pod.spec.affinity is not None:  # Nearly all have none.
+                for group in groups_avoided(pod):
+                    yield group, node, pod
+
+
+def read_nodes(
+    nodes: Iterable[ExistingNode],
+    *,
+    pods: Sorted,
+    groups: Groups,
+    daemons: Sequence[DaemonPod],
+    moving: bool = True,
+    last: Sequence[str] = (),
+) -> Nodes:
+    """``moving``: pods that are on a node already count there until it is their turn.
+
+    ``last``: names of nodes that get pods after all others, in this order.
+    """
+    late = {name: place for place, name in enumerate(last, start=1)}
+    ordered = sorted(
+        nodes, key=lambda node: (late.get(node.name, 0), not node.initialized, node.name)
+    )
+    known = Shapes(ordered, {one.demand.signature for one in pods.classes}, daemons)
+    open_, units = [node for node in ordered if not node.closed], pods.units
+    shapes: list[int] = []
+    free: list[list[int]] = []
+    for node in open_:
+        shape = known.of(node)
+        there = free_of(node, known.daemon_requests(shape), units.names)
+        shapes.append(shape)
+        free.append([nano // size for nano, size in zip(there, units.sizes, strict=True)])
+    keys = keys_of(groups.all())
+    closed = [(node, known.of(node)) for node in ordered if node.closed] if keys else []
+    amounts: list[set[int]] = [set() for _ in units.names]
+    for one in pods.classes:
+        for index, amount in one.wants:
+            amounts[index].add(amount)
+    found = Nodes(Bins(free, shapes=shapes, looks=known.all, amounts=amounts), Domains(known.all))
+    for node in open_:
+        found.add(node.name, domains_of(node, keys))
+    reader = _Reader(found, groups, _moving(pods, keys) if moving else frozenset())
+    for number, node in enumerate(open_):
+        if node.host_ports:
+            found.bins.note_ports(number, node.host_ports)
+        reader.count(node, found.values[number], shapes[number], number)
+    for node, shape in closed:
+        reader.count(node, domains_of(node, keys), shape)
+    for key in keys:
+        by_value: dict[str, list[int]] = {}
+        for number, values in enumerate(found.values):
+            if key in values:
+                by_value.setdefault(values[key], []).append(number)
+        found.masks[key] = {value: bits(numbers) for value, numbers in by_value.items()}
+    return found
+
+
+class _Reader:
+    """Counts the pods that run on nodes."""
+
+    def __init__(self, nodes: Nodes, groups: Groups, moving: frozenset[str]) -> None:
+        self._nodes, self._groups, self._moving = nodes, groups, moving
+
+    def count(
+        self, node: ExistingNode, values: Mapping[str, str], shape: int, number: int = -1
+    ) -> None:
+        """``number``: its bin; -1: it has none."""
+        bins, domains = self._nodes.bins, self._nodes.domains
+        domains.add_node(values, shape)
+        if not self._groups:
+            return
+        for pod in node.pods:
+            member_of = self._groups.of(pod.namespace, frozenset(pod.labels.items()))
+            far = groups_avoided(pod) if pod.spec.affinity is not None else ()
+            if not member_of and not far:
+                continue
+            active = pod.active
+            if number >= 0:
+                bins.note_pod(number, member_of, far, active=active)
+            if values:
+                domains.add(member_of, far, values, shape, active=active)
+                if active and pod.uid in self._moving:
+                    domains.homes[pod.uid] = values, shape
+
+
+def keys_of(groups: Iterable[Group]) -> tuple[str, ...]:
+    """The keys whose domains are counted."""
+    return tuple(sorted({group.key for group in groups if not group.on_hostname}))
+
+
+def domains_of(node: ExistingNode, keys: Iterable[str]) -> dict[str, str]:
+    """The node's values of these keys."""
+    labels = node.labels
+    found = {key: labels[key] for key in keys if key in labels}
+    for old, key in NORMALIZED_LABELS.items():
+        if old in labels and key in keys:
+            found.setdefault(key, labels[old])
+    return found
+
+
+def groups_avoided(pod: Pod) -> tuple[Group, ...]:
+    try:
+        return avoided_by(pod)
+    except SpecError:
+        return ()
+
+
+def _moving(pods: Sorted, keys: Sequence[str]) -> frozenset[str]:
+    """Pods that are on a node already and count there as long as they have not moved."""
+    if not keys:
+        return frozenset()
+    return frozenset(
+        pod.uid
+        for one in pods.classes
+        if one.member_of or one.rules.far
+        for pod in one.pods
+        if pod.spec.node_name
+    )
