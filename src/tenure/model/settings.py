@@ -33,6 +33,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     node_repair: bool = True
     #: Whether nodes are taken away by choice: empty, expired, drifted, recommended to leave.
     voluntary_disruption: bool = True
+    #: Whether a spot node may be replaced by a cheaper spot node: Karpenter's feature gate.
+    spot_to_spot_consolidation: bool = False
     #: Whether pools without a ``repair`` block repair by force, as Karpenter did before 1.15.
     legacy_node_repair: bool = False
     #: Whether many unhealthy nodes of one zone, image or type are left alone but for one at a time.

@@ -201,6 +201,19 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         bins.assign(assigned, pods)
         return [pod for pod in pods if pod.uid not in assigned]
 
+    def settled(
+        self, settings: Settings, now: datetime
+    ) -> tuple[tuple[ExistingNode, ...], Packing]:
+        """All nodes, with every pod that waits for capacity where it fits; nodes that leave are closed.
+
+        And which new nodes these pods need.
+        """
+        zones = self.capacity.zones.at(settings, now)
+        bins, left = Reservations().without(self, (), zones, settings, now)
+        packing = self._assigned(bins, left, (), zones, settings, now)
+        bins.close(*(one.node.name for one in self.leaving))
+        return bins.nodes(), packing
+
     def empty_bins(self, now: datetime) -> _Bins:
         bins = _Bins(self.capacity.nodes)
         bins.close(*(name for name, at in self.late_at.items() if at <= now))

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from tenure.core.disrupt.facts import candidates, commands, planning
+from tenure.core.disrupt.facts import candidates, commands, consolidation, planning
 from tenure.core.facts import Fact
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
     *candidates.EXAMPLES,
+    *consolidation.EXAMPLES,
     *planning.EXAMPLES,
     *commands.EXAMPLES,
 )

@@ -1,0 +1,242 @@
+"""Which nodes consolidation may take away, and from when on; why it may not the others.
+
+A node could be a candidate where its pool consolidates nodes with pods (``consolidationPolicy`` is not
+``WhenEmpty``, ``consolidateAfter`` not ``Never``) and no command is under way for it. It is one where
+
+1. movable    every pod would be created again elsewhere;
+2. priced     the provider has a price for it, in its zone and capacity type;
+3. quiet      no pod has come or gone for ``consolidateAfter``, and for 15s at least;
+4. gates      none blocks it. Budgets are no matter of a plan: they open as nodes go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tenure.core.disrupt.consolidation.figures import price_of, quiet_since
+from tenure.core.disrupt.emptiness import consolidate_after, due_at
+from tenure.core.disrupt.facts.candidates import ReservedForPods
+from tenure.core.disrupt.facts.consolidation import (
+    PodsChangedLately,
+    PodStillTerminating,
+    PodWithoutController,
+)
+from tenure.core.disrupt.methods.voluntary import is_open, node_of
+from tenure.core.disrupt.planning.gating import BEFORE_PLAN
+from tenure.core.disrupt.replacements import pauses_of
+from tenure.core.facts import Fact
+from tenure.core.gates.fleet import PoolFleet, fleet_of
+from tenure.core.gates.gatefacts import GateFacts
+from tenure.core.gates.gates import first_blocked
+from tenure.core.gates.operations import Gate, Operation
+from tenure.core.gates.reasons import TRAITS, Disruption
+from tenure.core.marks.command import is_replaced, replaced_uids
+from tenure.core.marks.interruption import is_interrupted
+from tenure.core.pool.lookup import node_class_key
+from tenure.core.provision.demand import is_reschedulable
+from tenure.core.terminate.drain import before_drain
+from tenure.core.windows.windows import Windows, windows_for_commands
+from tenure.model.api import names
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.pod import Pod
+from tenure.model.cloud.offering import InstanceType
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.packing.consolidate.facts import PriceUnknown
+
+UNDERUTILIZED: Final = TRAITS[Disruption.UNDERUTILIZED]
+
+_GATES: Final = BEFORE_PLAN - {Gate.BUDGET}
+
+
+class Eligible(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that may be a candidate."""
+
+    claim: NodeClaim
+    node: Node
+    #: Micro-dollars per hour.
+    price: int
+
+
+class Excluded(msgspec.Struct, frozen=True, kw_only=True):
+    """One that could be, and is none now."""
+
+    claim: NodeClaim
+    node: Node
+    why: tuple[Fact, ...]
+    #: When that may change although nothing happens.
+    recheck_at: datetime | None = None
+
+
+def consolidates(pool: NodePool | None) -> bool:
+    """Whether nodes of the pool may be consolidated that have pods."""
+    if not is_open(pool):
+        return False
+    block = pool.spec.disruption
+    return block.consolidation_policy != "WhenEmpty" and _after(pool) is not None
+
+
+def _after(pool: NodePool) -> timedelta | None:
+    return consolidate_after(pool.spec.disruption.consolidate_after)
+
+
+def could_be(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
+    """The node of a claim that could be a candidate; None: it could not, whatever else is the case."""
+    if is_replaced(claim) or is_interrupted(claim):
+        return None
+    if not consolidates(snapshot.pools.get(claim.pool_name)):
+        return None
+    return node_of(claim, snapshot)
+
+
+def not_movable(node: Node, snapshot: Snapshot) -> Fact | None:
+    """A pod that would be lost with the node, or whose place is not known yet."""
+    for _, pod in sorted(snapshot.pods_on(node.name).items()):
+        if (why := _not_movable(pod)) is not None:
+            return why
+    return None
+
+
+def _not_movable(pod: Pod) -> Fact | None:
+    if pod.finished or pod.daemon or pod.mirror or pod.tolerates_disruption:
+        return None
+    if not pod.active:
+        return PodStillTerminating(pod.key) if is_reschedulable(pod) else None
+    return None if is_reschedulable(pod) else PodWithoutController(pod.key)
+
+
+def quiet_at(
+    claim: NodeClaim, node: Node, snapshot: Snapshot
+) -> tuple[datetime | None, datetime | None]:
+    """Since when no pod has come or gone, and from when on that is long enough."""
+    pool = snapshot.pools.get(claim.pool_name)
+    after = _after(pool) if is_open(pool) else None
+    pods = snapshot.pods_on(node.name).values()
+    since = quiet_since(claim, pods, snapshot.observations.pods_left.get(node.name))
+    return since, None if since is None or after is None else due_at(since, after)
+
+
+def settling(snapshot: Snapshot, now: datetime) -> dict[str, datetime]:
+    """Nodes within the ``consolidateAfter`` of their own pool, and until when: no pod is moved there.
+
+    Else a node that gets pods again and again would never be quiet, and so never be a candidate.
+    """
+    found: dict[str, datetime] = {}
+    for name, pool in sorted(snapshot.pools.items()):
+        after = _after(pool) if is_open(pool) else None
+        if not after:
+            continue
+        for claim in snapshot.claims_of_pool(name).values():
+            node = node_of(claim, snapshot)
+            since = quiet_at(claim, node, snapshot)[0] if node is not None else None
+            if node is not None and since is not None and now < since + after:
+                found[node.name] = since + after
+    return found
+
+
+def types_of_pool(pool: NodePool, snapshot: Snapshot) -> dict[str, InstanceType]:
+    """By name."""
+    known = snapshot.observations.instance_types
+    return {one.name: one for one in known.get(node_class_key(pool.node_class_ref), ())}
+
+
+class Pools:
+    """What is asked of all nodes of a pool, worked out once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._windows: Windows | None = None
+        self._known: dict[str, _Pool] = {}
+
+    def of(self, name: str) -> _Pool:
+        found = self._known.get(name)
+        if found is None:
+            snapshot = self._snapshot
+            if self._windows is None:
+                self._windows = windows_for_commands(UNDERUTILIZED.window_actions, snapshot)
+            pool = snapshot.pools[name]
+            claims = snapshot.claims_of_pool(name)
+            found = self._known[name] = _Pool(
+                pool=pool,
+                types=types_of_pool(pool, snapshot),
+                fleet=fleet_of(name, snapshot),
+                pauses=tuple(pauses_of(claims)),
+                windows=self._windows,
+            )
+        return found
+
+
+class _Pool(msgspec.Struct, frozen=True, kw_only=True):
+    pool: NodePool
+    types: dict[str, InstanceType]
+    fleet: PoolFleet
+    pauses: tuple[tuple[datetime, str], ...]
+    windows: Windows
+
+
+def eligible_nodes(
+    snapshot: Snapshot, settings: Settings, now: datetime
+) -> Iterator[Eligible | Excluded]:
+    """Of all nodes that could be candidates, in the order of their claims."""
+    pools = Pools(snapshot)
+    for _, claim in sorted(snapshot.claims.items()):
+        node = could_be(claim, snapshot)
+        if node is not None:
+            yield _eligible(claim, node, pools.of(claim.pool_name), snapshot, settings, now)
+
+
+def _eligible(
+    claim: NodeClaim,
+    node: Node,
+    pool: _Pool,
+    snapshot: Snapshot,
+    settings: Settings,
+    now: datetime,
+) -> Eligible | Excluded:
+    why = _reserved(claim, snapshot) or not_movable(node, snapshot)
+    if why is not None:
+        return Excluded(claim=claim, node=node, why=(why,))
+    price = price_of(node, pool.types)
+    if price is None:
+        labels = node.labels
+        unknown = PriceUnknown(
+            labels.get(names.INSTANCE_TYPE, ""), labels.get(names.CAPACITY_TYPE, "")
+        )
+        return Excluded(claim=claim, node=node, why=(unknown,))
+    since, at = quiet_at(claim, node, snapshot)
+    if since is None or at is None or now < at:
+        return Excluded(claim=claim, node=node, why=_changed(since, at, pool), recheck_at=at)
+    facts = GateFacts(
+        claim=claim,
+        node=node,
+        pool=pool.pool,
+        windows=pool.windows,
+        pauses=pool.pauses,
+        traits=UNDERUTILIZED,
+        fleet=pool.fleet,
+        drain=before_drain(node, snapshot),
+    )
+    blocked = first_blocked(Operation.VOLUNTARY, facts, settings, now, only=_GATES)
+    if blocked is not None:
+        return Excluded(claim=claim, node=node, why=blocked.facts, recheck_at=blocked.recheck_at)
+    return Eligible(claim=claim, node=node, price=price)
+
+
+def _changed(since: datetime | None, at: datetime | None, pool: _Pool) -> tuple[Fact, ...]:
+    if since is None or at is None:
+        return ()
+    return (PodsChangedLately(since, at, pool.pool.spec.disruption.consolidate_after),)
+
+
+def _reserved(claim: NodeClaim, snapshot: Snapshot) -> Fact | None:
+    """It replaces a claim that is still there: pods are to come."""
+    for uid in replaced_uids(claim):
+        for name in snapshot.claims_with_uid(uid):
+            return ReservedForPods(claim.name, name)
+    return None

@@ -1,0 +1,171 @@
+"""What the search for moves is asked: all nodes as they will be, and those of them that may go.
+
+Pods that wait for capacity, and pods of nodes that leave, are where they fit. Closed are nodes that
+leave, are not initialized, late or cordoned, and those within the ``consolidateAfter`` of their own
+pool: their pods count, and none comes. A node that pending pods fit on is no candidate.
+
+There is no question while pods wait for new nodes, which takes seconds, or while the instance types of
+a pool are not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+import msgspec
+
+from tenure.core.disrupt.consolidation.eligible import (
+    UNDERUTILIZED,
+    Eligible,
+    Excluded,
+    consolidates,
+    eligible_nodes,
+    settling,
+    types_of_pool,
+)
+from tenure.core.disrupt.consolidation.figures import disruption_cost, price_of
+from tenure.core.disrupt.facts.candidates import PendingPodsFirst, PendingPodsFit
+from tenure.core.disrupt.methods.voluntary import only_node_of
+from tenure.core.disrupt.simulate import Simulation, simulation_in
+from tenure.core.facts import Fact
+from tenure.core.gates.budgets import UNLIMITED, limit
+from tenure.core.gates.fleet import fleet_of
+from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE
+from tenure.model.api.nodepool import NodePool
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.packing.consolidate.question import Candidate, PoolTotals, Question
+from tenure.packing.demand.problem import ExistingNode
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A question, and what is known without an answer."""
+
+    #: None: nothing is asked now.
+    question: Question | None = None
+    #: Why not; None where there is simply no candidate.
+    waits: Fact | None = None
+    #: By the name of a candidate: its claim.
+    claims: Mapping[str, str] = {}
+    #: By the name of a node that could be a candidate and is none: why.
+    why: Mapping[str, tuple[Fact, ...]] = {}
+    #: When the question may be another one although nothing happens.
+    changes_at: datetime | None = None
+
+
+def ask(snapshot: Snapshot, settings: Settings, now: datetime) -> Asked:
+    """The question of this instant."""
+    found = list(eligible_nodes(snapshot, settings, now))
+    excluded = [one for one in found if isinstance(one, Excluded)]
+    eligible = [one for one in found if isinstance(one, Eligible)]
+    why = {one.node.name: one.why for one in excluded}
+    instants = [one.recheck_at for one in excluded]
+    if not eligible:
+        return Asked(why=why, changes_at=_next(instants, now))
+    simulation = simulation_in(snapshot, settings.protection_clock)
+    zones = simulation.capacity.zones.at(settings, now)
+    instants += [*simulation.capacity.instants(zones), *simulation.late_at.values()]
+    unknown = simulation.capacity.unknown
+    if unknown is not None:
+        return Asked(why=why, waits=unknown, changes_at=_next(instants, now))
+    nodes, packing = simulation.settled(settings, now)
+    if packing.claims:
+        return Asked(why=why, waits=PendingPodsFirst(), changes_at=_next(instants, now))
+    awaiting = frozenset(packing.placed.values())
+    for one in eligible:
+        if one.node.name in awaiting:
+            why[one.node.name] = (PendingPodsFit(one.node.name),)
+    eligible = [one for one in eligible if one.node.name not in awaiting]
+    closed = settling(snapshot, now)
+    instants += closed.values()
+    nodes = tuple(_closed(node, simulation, closed) for node in nodes)
+    return Asked(
+        question=_question(eligible, nodes, simulation, snapshot, settings, now),
+        claims={one.node.name: one.claim.name for one in eligible},
+        why=why,
+        changes_at=_next(instants, now),
+    )
+
+
+def _next(instants: Iterable[datetime | None], now: datetime) -> datetime | None:
+    return min((at for at in instants if at is not None and at > now), default=None)
+
+
+def _closed(
+    node: ExistingNode, simulation: Simulation, closed: Mapping[str, datetime]
+) -> ExistingNode:
+    if node.closed or not (node.name in closed or node.name in simulation.coming):
+        return node
+    return msgspec.structs.replace(node, closed=True)
+
+
+def _question(
+    eligible: Iterable[Eligible],
+    nodes: tuple[ExistingNode, ...],
+    simulation: Simulation,
+    snapshot: Snapshot,
+    settings: Settings,
+    now: datetime,
+) -> Question:
+    candidates = tuple(_candidate(one, snapshot) for one in eligible)
+    going = {one.name for one in candidates}
+    moving = [pod for node in nodes if node.name in going for pod in node.pods]
+    capacity = simulation.capacity
+    zones = capacity.zones.at(settings, now)
+    problem = capacity.problem(moving, zones, settings, now, nodes=nodes)
+    pools = sorted({one.pool for one in candidates})
+    return Question(
+        nodes=problem.nodes,
+        candidates=candidates,
+        templates=problem.templates,
+        daemons=problem.daemons,
+        dry=problem.dry,
+        avoid=problem.avoid,
+        volumes=problem.volumes,
+        node_fee_cpus=problem.node_fee_cpus,
+        spot_to_spot=settings.spot_to_spot_consolidation,
+        balanced={
+            name: _totals(snapshot.pools[name], snapshot)
+            for name in pools
+            if snapshot.pools[name].spec.disruption.consolidation_policy == "Balanced"
+        },
+        allowed=_allowed(pools, snapshot, now),
+    )
+
+
+def _candidate(one: Eligible, snapshot: Snapshot) -> Candidate:
+    labels = one.node.labels
+    return Candidate(
+        name=one.node.name,
+        pool=one.claim.pool_name,
+        price=one.price,
+        instance_type=labels[INSTANCE_TYPE],
+        capacity_type=labels[CAPACITY_TYPE],
+        cost=disruption_cost(snapshot.pods_on(one.node.name).values()),
+    )
+
+
+def _totals(pool: NodePool, snapshot: Snapshot) -> PoolTotals:
+    """Over all its nodes, candidates or not; one without a price costs nothing."""
+    types = types_of_pool(pool, snapshot)
+    price, cost = 0, 0.0
+    for claim in snapshot.claims_of_pool(pool.name).values():
+        node = only_node_of(claim, snapshot)
+        if node is not None and consolidates(pool):
+            price += price_of(node, types) or 0
+            cost += disruption_cost(snapshot.pods_on(node.name).values())
+    return PoolTotals(price=price, cost=cost)
+
+
+def _allowed(pools: Iterable[str], snapshot: Snapshot, now: datetime) -> dict[str, int]:
+    """How many nodes one move may take of each pool.
+
+    A budget that is closed or used up now is a gate of each candidate, which says until when.
+    """
+    found: dict[str, int] = {}
+    for name in pools:
+        most = limit(snapshot.pools[name], UNDERUTILIZED, fleet_of(name, snapshot), now)
+        if most < UNLIMITED:
+            found[name] = max(most, 1)
+    return found

@@ -1,0 +1,279 @@
+"""What the search for moves is asked: who may go, what is closed, and why the others stay."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tenure.core.disrupt.consolidation.question import Asked, ask
+from tenure.core.disrupt.facts.candidates import PendingPodsFirst, PendingPodsFit, ReservedForPods
+from tenure.core.disrupt.facts.consolidation import (
+    PodsChangedLately,
+    PodStillTerminating,
+    PodWithoutController,
+)
+from tenure.core.facts import Fact
+from tenure.core.gates.facts import BlockedByObject, BlockedUntil
+from tenure.core.provision.facts import TypesAwaited
+from tenure.model.api.meta import ApiObject, Condition
+from tenure.model.api.names import (
+    CAPACITY_TYPE,
+    DISRUPTION_REASON,
+    INSTANCE_TYPE,
+    REPLACED_BY,
+    REPLACES,
+    ZONE,
+)
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.pod import Pod
+from tenure.model.settings import Settings
+from tenure.model.snapshot.observations import Observations
+from tenure.packing.consolidate.facts import PriceUnknown
+from tenure.packing.consolidate.question import Question
+from tests.core.build import (
+    DISRUPTED,
+    NOW,
+    SETTINGS,
+    a_claim,
+    a_class,
+    a_node,
+    a_pending_pod,
+    a_pod,
+    a_pool,
+    a_type,
+    ago,
+    ahead,
+    condition,
+    types,
+)
+from tests.snapshots import snapshot_with
+
+SOLD = {INSTANCE_TYPE: "small", ZONE: "zone-a", CAPACITY_TYPE: "on-demand"}
+
+
+def node(name: str = "a", labels: dict[str, str] = SOLD, **fields: Any) -> Node:
+    return a_node(f"node-{name}", claim=name, labels=labels, **fields)
+
+
+def pod(name: str = "web", on: str = "a", *, came: float = 600, **fields: Any) -> Pod:
+    told = condition("PodScheduled", at=ago(came))
+    return a_pod(name, node=f"node-{on}", conditions=(told,), **fields)
+
+
+def asked(
+    *objects: ApiObject, settings: Settings = SETTINGS, pool: Any = None, **known: Any
+) -> Asked:
+    pool = a_pool(disruption={"consolidateAfter": "1m"}) if pool is None else pool
+    usual: dict[str, Any] = {"instance_types": types()}
+    observations = Observations(**usual | known)
+    snapshot = snapshot_with(a_class(), pool, *objects, observations=observations)
+    return ask(snapshot, settings, NOW)
+
+
+def question(*objects: ApiObject, **known: Any) -> Question:
+    found = asked(*objects, **known).question
+    assert found is not None
+    return found
+
+
+def why(*objects: ApiObject, **known: Any) -> Fact:
+    """Why node-a is no candidate."""
+    found = asked(*objects, **known)
+    assert "node-a" not in found.claims
+    return found.why["node-a"][0]
+
+
+def test_a_quiet_node_with_a_price_is_a_candidate() -> None:
+    found = question(a_claim("a"), node(), pod())
+    (one,) = found.candidates
+    assert (one.name, one.pool, one.price) == ("node-a", "general", 100_000)
+    assert (one.instance_type, one.capacity_type, one.cost) == ("small", "on-demand", 2.0)
+    assert [each.name for each in found.nodes] == ["node-a"]
+    assert found.node_fee_cpus == SETTINGS.node_fee_cpus
+
+
+@pytest.mark.parametrize(
+    "disruption",
+    [
+        {"consolidateAfter": "Never"},
+        {"consolidateAfter": "1m", "consolidationPolicy": "WhenEmpty"},
+    ],
+)
+def test_a_pool_may_keep_its_nodes(disruption: dict[str, str]) -> None:
+    found = asked(a_claim("a"), node(), pod(), pool=a_pool(disruption=disruption))
+    assert found == Asked()
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        a_claim("a", stage=2),
+        a_claim("a", deletion_timestamp=ago(5)),
+        a_claim("a", annotations={REPLACED_BY: "", DISRUPTION_REASON: "Drifted"}),
+    ],
+)
+def test_a_node_that_comes_or_leaves_is_none(claim: NodeClaim) -> None:
+    assert asked(claim, node(), pod()).question is None
+
+
+def test_a_price_that_is_missing_or_zero_excludes_a_node() -> None:
+    there = a_claim("a"), node(labels={**SOLD, INSTANCE_TYPE: "old"}), pod()
+    assert why(*there) == PriceUnknown("old", "on-demand")
+    free = types(a_type(price=0))
+    assert why(a_claim("a"), node(), pod(), instance_types=free) == PriceUnknown(
+        "small", "on-demand"
+    )
+    unplaced = {INSTANCE_TYPE: "small", CAPACITY_TYPE: "on-demand"}
+    assert isinstance(why(a_claim("a"), node(labels=unplaced), pod()), PriceUnknown)
+
+
+def test_pods_that_would_be_lost_or_are_awaited_keep_their_node() -> None:
+    there = a_claim("a"), node(), pod()
+    assert why(*there, pod("debug", owner="")) == PodWithoutController("default/debug")
+    leaving = pod("db-0", owner="StatefulSet", deletion_timestamp=ago(5))
+    assert why(*there, leaving) == PodStillTerminating("default/db-0")
+    gone = pod("old", deletion_timestamp=ago(5))
+    assert question(*there, gone, pod("agent", owner="DaemonSet")).candidates
+
+
+@pytest.mark.parametrize(
+    ("came", "left", "at"),
+    [(30.0, None, ahead(30)), (600.0, ago(50), ahead(10)), (600.0, ago(600), None)],
+)
+def test_it_is_a_candidate_once_its_pods_are_quiet(
+    came: float, left: datetime | None, at: datetime | None
+) -> None:
+    seen = {"node-a": left} if left is not None else {}
+    found = asked(a_claim("a"), node(), pod(came=came), pods_left=seen)
+    assert (found.question is None) == (at is not None)
+    assert found.changes_at == at
+    if at is not None:
+        assert isinstance(found.why["node-a"][0], PodsChangedLately)
+
+
+def test_gates_are_asked_and_budgets_are_not() -> None:
+    there = a_claim("a"), node()
+    protected = why(*there, pod(protected="true"))
+    assert isinstance(protected, BlockedByObject | BlockedUntil)
+    closed = a_pool(disruption={"consolidateAfter": "1m", "budgets": [{"nodes": "0"}]})
+    assert question(*there, pod(), pool=closed).candidates
+
+
+def test_a_protection_that_ends_is_asked_about_again_then() -> None:
+    found = asked(a_claim("a"), node(), pod(protected="2h", creation_timestamp=ago(3600)))
+    assert found.changes_at == ahead(3600)
+
+
+def test_a_replacement_whose_pods_are_still_to_come_stays() -> None:
+    new = a_claim("a", annotations={REPLACES: "uid-b"})
+    old = a_claim("b", annotations={REPLACED_BY: "a", DISRUPTION_REASON: "Drifted"})
+    found = why(new, node(), pod(), old, node("b", taints=[DISRUPTED]))
+    assert found == ReservedForPods("a", "b")
+
+
+# -- the nodes -----------------------------------------------------------------------------------
+
+
+def closed(found: Question) -> dict[str, bool]:
+    return {each.name: each.closed for each in found.nodes}
+
+
+def test_destinations_that_take_no_pods_are_closed() -> None:
+    found = question(
+        *(a_claim("a"), node(), pod()),
+        *(a_claim("new", stage=2), node("new", labels={**SOLD})),
+        *(a_claim("busy"), node("busy"), pod("api", "busy", came=10)),
+        *(a_claim("cordoned"), node("cordoned", unschedulable=True), pod("x", "cordoned")),
+        *(a_claim("quiet"), node("quiet"), pod("y", "quiet")),
+    )
+    assert closed(found) == {
+        "node-a": False,
+        "node-new": True,
+        "node-busy": True,
+        "node-cordoned": True,
+        "node-quiet": False,
+    }
+
+
+def test_without_consolidate_after_a_node_takes_pods_at_once() -> None:
+    pool = a_pool(disruption={"consolidateAfter": "0s"})
+    there = a_claim("a"), node(), pod(), a_claim("busy"), node("busy"), pod("api", "busy", came=1)
+    assert closed(question(*there, pool=pool)) == {"node-a": False, "node-busy": False}
+
+
+def test_pending_pods_have_their_room_first() -> None:
+    """They fit on one node, which is no candidate then; the other has less room by nothing."""
+    waiting = a_pending_pod("next", requests={"cpu": "3"})
+    full = pod(requests={"cpu": "3"})
+    there = a_claim("a"), node(), full, a_claim("b"), node("b"), pod("api", "b"), waiting
+    found = asked(*there)
+    assert found.why["node-b"] == (PendingPodsFit("node-b"),)
+    assert found.question is not None
+    (b,) = (each for each in found.question.nodes if each.name == "node-b")
+    assert {each.metadata.name for each in b.pods} == {"api", "next"}
+
+
+def test_pods_of_a_node_that_leaves_are_where_they_will_be() -> None:
+    old = a_claim(
+        "old",
+        annotations={REPLACED_BY: "", DISRUPTION_REASON: "Drifted"},
+        conditions=[Condition(type="DisruptionReason", status="True", last_transition_time=ago(9))],
+    )
+    leaving = node("old", taints=[DISRUPTED])
+    found = question(
+        old, leaving, pod("api", "old"), a_claim("a"), node(), pod(), a_claim("b"), node("b")
+    )
+    by_name = {each.name: each for each in found.nodes}
+    assert by_name["node-old"].closed
+    assert not by_name["node-old"].pods
+    assert sum(len(each.pods) for each in found.nodes) == 2
+
+
+def test_pods_that_need_new_nodes_get_them_first() -> None:
+    waiting = a_pending_pod("next", since=ago(5), requests={"cpu": "4"})
+    found = asked(a_claim("a"), node(), pod(), waiting)
+    assert (found.question, found.waits) == (None, PendingPodsFirst())
+
+
+def test_nothing_is_asked_before_instance_types_are_known() -> None:
+    other = a_pool(
+        "other",
+        template={
+            "nodeClassRef": {
+                "group": "karpenter.kwok.sh",
+                "kind": "KWOKNodeClass",
+                "name": "second",
+            }
+        },
+    )
+    found = asked(a_claim("a"), node(), pod(), other, a_class("second"))
+    assert (found.question, found.waits) == (None, TypesAwaited(("other",)))
+
+
+# -- the pools -----------------------------------------------------------------------------------
+
+
+def test_a_move_takes_no_more_nodes_than_budgets_let_go() -> None:
+    there = [each for name in "abcde" for each in (a_claim(name), node(name), pod(name, name))]
+    pool = a_pool(disruption={"consolidateAfter": "1m", "budgets": [{"nodes": "40%"}]})
+    assert question(*there, pool=pool).allowed == {"general": 2}
+    free = a_pool(disruption={"consolidateAfter": "1m", "budgets": []})
+    assert question(*there, pool=free).allowed == {}
+
+
+def test_balanced_pools_are_weighed_over_all_their_nodes() -> None:
+    pool = a_pool(disruption={"consolidateAfter": "1m", "consolidationPolicy": "Balanced"})
+    there = a_claim("a"), node(), pod(), a_claim("b"), node("b"), pod("new", "b", came=1)
+    found = question(*there, pool=pool)
+    assert [one.name for one in found.candidates] == ["node-a"]
+    (totals,) = found.balanced.values()
+    assert (totals.price, totals.cost) == (200_000, 4.0)
+
+
+def test_the_feature_gate_is_handed_on() -> None:
+    there = a_claim("a"), node(), pod()
+    assert not question(*there).spot_to_spot
+    assert question(*there, settings=Settings(spot_to_spot_consolidation=True)).spot_to_spot
