@@ -34,6 +34,7 @@ from tenure.runtime.clock.watched import WatchedClock
 from tenure.runtime.cloud.drifts import DriftWatch
 from tenure.runtime.cloud.inventory import Inventory
 from tenure.runtime.cloud.notices import NoticeWatch
+from tenure.runtime.consolidation.planner import ConsolidationPlanner
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.executor.executor import Executor
 from tenure.runtime.executor.handlers import Verbs
@@ -105,6 +106,7 @@ class Controller:
         self.notices = self._new_notice_watch(cloud, report)
         self.instances = self._new_instances(cloud)
         self.executor = self._new_executor(client, fence)
+        self.consolidation = self._new_consolidation_planner()
         self.loop = self._new_loop()
 
     def snapshot(self) -> Snapshot:
@@ -124,6 +126,7 @@ class Controller:
                 tasks.create_task(self.inventory.run_garbage())
                 tasks.create_task(self.drifts.run())
                 tasks.create_task(self.notices.run())
+                tasks.create_task(self.consolidation.run())
                 await self.loop.run()
         finally:
             self.view.rest()
@@ -256,6 +259,18 @@ class Controller:
             blocked_by_clock=self._blocked_by_clock,
         )
 
+    def _new_consolidation_planner(self) -> ConsolidationPlanner:
+        return ConsolidationPlanner(
+            clock=self._clock,
+            heartbeat=self.heartbeat,
+            observations=self.observations.consolidation,
+            snapshot=self.snapshot,
+            settings=self.settings,
+            stopwatch=self.metrics.stopwatch,
+            made=self.metrics.consolidation_planned,
+            failed=self.reporter.failed,
+        )
+
     def _new_loop(self) -> Loop:
         return Loop(
             clock=self._clock,
@@ -280,4 +295,5 @@ class Controller:
                 node_classes=self._node_classes,
             ),
             reporter=self.reporter,
+            consolidation=self.consolidation,
         )

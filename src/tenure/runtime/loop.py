@@ -25,6 +25,7 @@ from tenure.ports.clock import Clock
 from tenure.ports.outcome import OK, Outcome
 from tenure.runtime.clock.heartbeat import Heartbeat
 from tenure.runtime.clock.wakeup import Waker
+from tenure.runtime.consolidation.planner import ConsolidationPlanner
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.executor.executor import Executor, place_of, precondition_of
 from tenure.runtime.executor.instances import Instances
@@ -55,6 +56,7 @@ class Loop:
         instances: Instances,
         learner: Learner,
         reporter: Reporter,
+        consolidation: ConsolidationPlanner,
     ) -> None:
         self._clock = clock
         self._waker = waker
@@ -68,6 +70,7 @@ class Loop:
         self._instances = instances
         self._learner = learner
         self._reporter = reporter
+        self._consolidation = consolidation
         self._tidy_at: float | None = None
 
     async def run(self) -> None:
@@ -88,8 +91,10 @@ class Loop:
         for change in changes:
             self._reporter.safely(partial(self._learner.changed, change, now))
         self._observations.pods.see_waiting(changes, now)
+        self._observations.consolidation.see_left(changes, now)
         leave_out = AWAIT_CREATIONS if self._executor.creates else ()
         observed = self._observations.take_observed()
+        self._consolidation.told(changes, observed)
         self._evaluator.begin(self._snapshot(), changes, observed, now, leave_out)
         slice_ = await self._evaluate(now, slice_)
         self._observations.forget(changes)

@@ -51,7 +51,11 @@ class Reporter:
         try:
             work()
         except Exception as error:  # noqa: BLE001  # whatever it is, it is a fault of ours
-            self._report(EvaluationError(described(error)))
+            self.failed(error)
+
+    def failed(self, error: Exception) -> None:
+        """Work beside the loop."""
+        self._report(EvaluationError(described(error)))
 
     def decided(self, now: datetime, verdict: Verdict) -> None:
         if verdict.reason in (Reason.JUDGEMENT_FAILED, Reason.EVALUATION_FAILED):

@@ -19,6 +19,7 @@ from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance
 from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.cloud.repairs import RepairStatement
+from tenure.model.snapshot.consolidation import ConsolidationPlan
 
 
 class LaunchProblem(StrEnum):
@@ -204,6 +205,8 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     refused_starts: Mapping[str, WriteRefusal] = {}
     #: By node class key; types of such a class are not listed above until it is asked again.
     refused_classes: Mapping[str, ClassRefusal] = {}
+    #: Which nodes could go for less money; None: that has not been asked yet.
+    consolidation: ConsolidationPlan | None = None
 
     def refusals_of(self, things: Iterable[ApiObject]) -> dict[str, WriteRefusal]:
         """By UID: of those whose last write for a disruption was refused."""

@@ -36,6 +36,12 @@ class Heartbeat:
         self._beat_at = self._clock.monotonic()
         self._started, self._works, self._due_at = True, False, until
 
+    @property
+    def resting(self) -> bool:
+        """Whether no turn is under way or due."""
+        due = self._due_at is not None and self._due_at <= self._clock.monotonic()
+        return not (self._works or due) and self._waker.woken_at is None
+
     def overdue(self) -> float:
         """Seconds since there has been work and nothing of it was done."""
         due = [at for at in (self._due_at, self._waker.woken_at) if at is not None]

@@ -16,6 +16,7 @@ from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, PODS
 from tenure.model.cloud.repairs import RepairStatement
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Change
+from tenure.runtime.observe.consolidation import ConsolidationObservations
 from tenure.runtime.observe.instances import InstanceObservations
 from tenure.runtime.observe.launches import LaunchObservations
 from tenure.runtime.observe.nodeclasses import NodeClassObservations
@@ -43,6 +44,7 @@ class ObservationStore:
         self.refused_starts = RefusedStarts(self.noted)
         self.pools = PoolObservations(self.noted)
         self.node_classes = NodeClassObservations(self.noted)
+        self.consolidation = ConsolidationObservations(self.noted)
 
     def current(self) -> Observations:
         """A view of the live maps, for the length of a turn."""
@@ -64,6 +66,7 @@ class ObservationStore:
             evictions=pods.evictions,
             failed_deletions=pods.failed_deletions,
             waiting_seen=pods.waiting_seen,
+            pods_left=self.consolidation.pods_left,
             pods_decided_at=pods.decided_at,
             refused_claims=self.refused_claims.by_pod,
             refused_starts=self.refused_starts.by_uid,
@@ -71,6 +74,7 @@ class ObservationStore:
             dry_offerings=self.node_classes.dry_offerings,
             instance_types=self.node_classes.instance_types,
             refused_classes=self.node_classes.refusals,
+            consolidation=self.consolidation.plan,
         )
 
     def take_observed(self) -> list[Subject]:
@@ -85,6 +89,7 @@ class ObservationStore:
         self.refused_claims.clock_stepped(step)
         self.refused_starts.clock_stepped(step)
         self.node_classes.clock_stepped(step)
+        self.consolidation.clock_stepped(step)
 
     def forget(self, changes: Iterable[Change]) -> None:
         """Drop what is known about objects that are gone, and of pods that wait no longer."""

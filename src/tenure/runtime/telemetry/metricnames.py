@@ -257,6 +257,25 @@ SLICE: Final = Named(
     "How long a slice of a turn kept everything else waiting; a long turn has several.",
     SHORT,
 )
+PLAN: Final = Named(
+    "tenure_consolidation_plan_duration_seconds",
+    _H,
+    (),
+    "How long a plan of consolidation took, over all its slices beside the loop.",
+    SHORT,
+)
+PLAN_SAVINGS: Final = Named(
+    "tenure_consolidation_plan_savings",
+    _G,
+    (),
+    "What the last plan of consolidation saves, in dollars an hour, if all its moves are made.",
+)
+PLAN_MOVES: Final = Named(
+    "tenure_consolidation_plan_moves",
+    _G,
+    (),
+    "How many moves the last plan of consolidation has.",
+)
 EVALUATION: Final = Named(
     "tenure_evaluation_duration_seconds",
     _H,

@@ -25,6 +25,8 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.cloud.notice import Notice
+from tenure.model.cloud.offering import MICRO_DOLLARS
+from tenure.model.snapshot.consolidation import ConsolidationPlan
 from tenure.model.snapshot.snapshot import Change
 from tenure.ports.outcome import Ended, Outcome
 from tenure.runtime.cloud.notices import NoticeOutcome
@@ -84,15 +86,14 @@ class Metrics:
         self.turns = self._counter(names.TURNS)
         self.turn_duration = self._histogram(names.TURN)
         self.slice_duration = self._histogram(names.SLICE)
+        self.plan_duration = self._histogram(names.PLAN)
+        self.plan_savings = self._gauge(names.PLAN_SAVINGS)
+        self.plan_moves = self._gauge(names.PLAN_MOVES)
         self.evaluation = self._histogram(names.EVALUATION)
         self.over_budget = self._counter(names.OVER_BUDGET)
         self.clock_steps = self._counter(names.CLOCK_STEPS)
-        self.clock_skew = Gauge(
-            names.CLOCK_SKEW.name, names.CLOCK_SKEW.meaning, registry=self.registry
-        )
-        self.in_flight = Gauge(
-            names.IN_FLIGHT.name, names.IN_FLIGHT.meaning, registry=self.registry
-        )
+        self.clock_skew = self._gauge(names.CLOCK_SKEW)
+        self.in_flight = self._gauge(names.IN_FLIGHT)
         self.api_calls = self._histogram(names.API_CALLS)
         self.api_answers = self._counter(names.API_ANSWERS)
         self.errors = self._counter(names.ERRORS)
@@ -218,6 +219,11 @@ class Metrics:
         self.notices_deleted.inc()
         self.notices_duration.observe(_seconds(notice.at, now))
 
+    def consolidation_planned(self, plan: ConsolidationPlan, took: float) -> None:
+        self.plan_duration.observe(took)
+        self.plan_savings.set(plan.saves / MICRO_DOLLARS)
+        self.plan_moves.set(len(plan.moves))
+
     @contextmanager
     def timed(self, histogram: Histogram) -> Iterator[None]:
         began = self.stopwatch()
@@ -228,6 +234,9 @@ class Metrics:
 
     def render(self) -> bytes:
         return generate_latest(self.registry)
+
+    def _gauge(self, named: Named) -> Gauge:
+        return Gauge(named.name, named.meaning, registry=self.registry)
 
     def _counter(self, named: Named) -> Counter:
         return Counter(named.name, named.meaning, named.labels, registry=self.registry)

@@ -1,0 +1,66 @@
+"""Makes a plan of what the search finds: a generator, so that it can be suspended between two tries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Final
+
+from tenure.core.decision import Subject
+from tenure.core.disrupt.consolidation.question import Asked
+from tenure.core.facts import Fact
+from tenure.core.provision.placement import CLUSTER
+from tenure.model.snapshot.consolidation import ConsolidationPlan, PlannedLaunch, PlannedMove
+from tenure.packing.consolidate.balanced import scores
+from tenure.packing.consolidate.question import Move, Question
+from tenure.packing.consolidate.search import Search
+
+#: What is observed when there is another plan.
+PLAN: Final = Subject("ConsolidationPlan", CLUSTER)
+
+
+def planned(asked: Asked, at: datetime) -> Iterator[ConsolidationPlan | None]:
+    """None: the search may be suspended here. The plan comes last, and is the only one."""
+    question = asked.question
+    if question is None:
+        yield ConsolidationPlan(at=at, why=asked.why)
+        return
+    search = Search(question)
+    yield None
+    moves: list[PlannedMove] = []
+    for move in search.moves():
+        if move is not None:
+            moves.append(_planned_move(move, asked.claims, question))
+        yield None
+    why: dict[str, tuple[Fact, ...]] = dict(asked.why)
+    why |= {name: (fact,) for name, fact in search.why.items()}
+    price = sum(one.price for one in question.candidates)
+    yield ConsolidationPlan(at=at, moves=tuple(moves), why=why, price=price)
+
+
+def plan_now(asked: Asked, at: datetime) -> ConsolidationPlan:
+    """The plan, without a pause."""
+    (plan,) = (step for step in planned(asked, at) if step is not None)
+    return plan
+
+
+def _planned_move(move: Move, claims: Mapping[str, str], question: Question) -> PlannedMove:
+    return PlannedMove(
+        claims=tuple(sorted(claims[name] for name in move.names)),
+        nodes=tuple(sorted(move.names)),
+        launches=tuple(
+            PlannedLaunch(
+                pool=one.pool,
+                instance_type=one.instance_type,
+                zone=one.zone,
+                capacity_type=one.capacity_type,
+                price=one.price,
+            )
+            for one in move.claims
+        ),
+        price=move.price,
+        worst=move.worst,
+        cost=move.cost,
+        pods=move.pods,
+        scores=scores(move, question.balanced),
+    )

@@ -1,0 +1,66 @@
+"""A plan of consolidation: moves in the order in which they may be made, and why other nodes stay.
+
+It is found beside the loop on a snapshot of some seconds ago, so it only proposes: the pipeline decides
+over each move. Money is micro-dollars per hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+
+from tenure.model.values.fact import Fact
+
+
+class PlannedLaunch(msgspec.Struct, frozen=True, kw_only=True):
+    """A new node, by its cheapest offering."""
+
+    pool: str
+    instance_type: str
+    zone: str
+    capacity_type: str
+    price: int
+
+
+class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes that go, and what is launched for the pods that fit nowhere else."""
+
+    #: Names of their claims, sorted.
+    claims: tuple[str, ...]
+    #: Names of the Nodes, sorted.
+    nodes: tuple[str, ...]
+    launches: tuple[PlannedLaunch, ...] = ()
+    #: What the nodes cost.
+    price: int
+    #: What the launches cost at the most, by the instance types that their claims list.
+    worst: int = 0
+    #: What it disturbs: of each node 1, and more by its pods.
+    cost: float = 1.0
+    #: How many pods are rescheduled.
+    pods: int = 0
+    #: By pool with the policy ``Balanced``.
+    scores: Mapping[str, float] = {}
+
+    @property
+    def saves(self) -> int:
+        return self.price - sum(one.price for one in self.launches)
+
+
+class ConsolidationPlan(msgspec.Struct, frozen=True, kw_only=True):
+    #: Of the snapshot that it was made on.
+    at: datetime
+    moves: tuple[PlannedMove, ...] = ()
+    #: By the name of a Node that could go and stays: why.
+    why: Mapping[str, tuple[Fact, ...]] = {}
+    #: What all nodes cost that could go.
+    price: int = 0
+
+    @property
+    def saves(self) -> int:
+        return sum(move.saves for move in self.moves)
+
+    def says_the_same(self, other: ConsolidationPlan | None) -> bool:
+        """Whether it differs from another in nothing but its instant."""
+        return other is not None and msgspec.structs.replace(other, at=self.at) == self

@@ -1,0 +1,133 @@
+"""Makes plans of consolidation beside the loop, in slices, and only while no turn is due.
+
+The nodes are read in one go, which is a question (``core/disrupt/consolidation``); the search for an
+answer is suspended after each slice and goes on where it was. What has changed meanwhile is a matter of
+the next plan: each move is checked again before it is made. A plan that cannot be made is reported, and
+the last one is dropped; nothing else depends on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import Final
+
+from tenure.core.decision import Subject
+from tenure.core.disrupt.consolidation.planned import planned
+from tenure.core.disrupt.consolidation.question import Asked, ask
+from tenure.model.settings import Settings
+from tenure.model.snapshot.consolidation import ConsolidationPlan
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.ports.clock import Clock
+from tenure.runtime.clock.heartbeat import Heartbeat
+from tenure.runtime.consolidation.triggers import Triggers
+from tenure.runtime.observe.consolidation import ConsolidationObservations
+
+#: Seconds for which the search may keep the event loop, but for its last try.
+SLICE: Final = 0.02
+#: Seconds between two looks whether the loop rests, and how long that is waited for: in a cluster that
+#: changes all the time a slice is done all the same, now and then.
+PAUSE: Final = 0.01
+PATIENCE: Final = 1.0
+
+
+class ConsolidationPlanner:
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        heartbeat: Heartbeat,
+        observations: ConsolidationObservations,
+        snapshot: Callable[[], Snapshot],
+        settings: Settings,
+        stopwatch: Callable[[], float],
+        made: Callable[[ConsolidationPlan, float], None],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        """``made``: a plan, and how many seconds it took."""
+        self._clock, self._heartbeat = clock, heartbeat
+        self._observations = observations
+        self._snapshot = snapshot
+        self._settings = settings
+        self._stopwatch = stopwatch
+        self._made, self._failed = made, failed
+        self._triggers = Triggers()
+        self._woken = asyncio.Event()
+
+    def told(self, changes: Iterable[Change], observed: Iterable[Subject]) -> None:
+        """What a turn begins with."""
+        before = self._triggers.due_at()
+        for change in changes:
+            self._triggers.changed(change)
+        self._triggers.observed(observed)
+        if self._triggers.due_at() != before:
+            self._woken.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        if not self._settings.voluntary_disruption:
+            return
+        while True:
+            await self._until_due()
+            self._triggers.began(self._clock.monotonic())
+            try:
+                await self._plan()
+            except Exception as error:  # noqa: BLE001  # a fault of ours, and no reason to stop
+                self._observations.forget()
+                self._triggers.ended(changes_at=None, busy=True, again=True)
+                self._failed(error)
+
+    async def _until_due(self) -> None:
+        while True:
+            self._woken.clear()
+            due_at = self._triggers.due_at()
+            pause = None if due_at is None else due_at - self._clock.monotonic()
+            if pause is not None and pause <= 0:
+                return
+            try:
+                async with asyncio.timeout(pause):
+                    await self._woken.wait()
+            except TimeoutError:
+                return
+
+    async def _plan(self) -> None:
+        await self._until_rest()
+        now, began = self._clock.now(), self._stopwatch()
+        asked = ask(self._snapshot(), self._settings, now)
+        took = self._stopwatch() - began
+        steps = planned(asked, now)
+        plan: ConsolidationPlan | None = None
+        while plan is None:
+            await self._until_rest()
+            began = self._stopwatch()
+            plan = self._slice(steps, began)
+            took += self._stopwatch() - began
+        if asked.waits is None:  # Else the last one may still be of use in a moment.
+            self._observations.planned(plan)
+            self._made(plan, took)
+        self._ended(asked, plan, now)
+
+    def _slice(
+        self, steps: Iterator[ConsolidationPlan | None], began: float
+    ) -> ConsolidationPlan | None:
+        for plan in steps:
+            if plan is not None or self._stopwatch() - began >= SLICE:
+                return plan
+        raise AssertionError("the last step is the plan")
+
+    def _ended(self, asked: Asked, plan: ConsolidationPlan, now: datetime) -> None:
+        at = asked.changes_at
+        wait = (at - now).total_seconds() if at is not None else None
+        self._triggers.ended(
+            changes_at=None if wait is None else self._clock.monotonic() + wait,
+            busy=bool(plan.moves),
+            again=asked.waits is not None,
+        )
+
+    async def _until_rest(self) -> None:
+        """Others go first, and the loop above all."""
+        await asyncio.sleep(0)
+        until = self._clock.monotonic() + PATIENCE
+        while not self._heartbeat.resting and self._clock.monotonic() < until:
+            await asyncio.sleep(PAUSE)

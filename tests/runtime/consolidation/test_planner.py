@@ -1,0 +1,169 @@
+"""Plans are made beside the loop: in slices, while it rests, and the same in every run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
+from tenure.model.settings import Settings
+from tenure.model.snapshot.consolidation import ConsolidationPlan
+from tenure.model.snapshot.observations import Observations
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.runtime.clock.heartbeat import Heartbeat
+from tenure.runtime.clock.wakeup import Waker
+from tenure.runtime.consolidation.planner import PATIENCE, ConsolidationPlanner
+from tenure.runtime.observe.store import ObservationStore
+from tenure.sim.virtual.loop import VirtualClock, VirtualLoop
+from tests.core.build import NOW, SETTINGS, a_claim, a_class, a_node, a_pod, a_pool, types
+from tests.snapshots import snapshot_with
+
+SOLD = {INSTANCE_TYPE: "small", ZONE: "zone-a", CAPACITY_TYPE: "on-demand"}
+
+
+def two_nodes() -> Snapshot:
+    """Their pods fit on one."""
+    each = [
+        one
+        for name in "ab"
+        for one in (
+            a_claim(name),
+            a_node(f"node-{name}", claim=name, labels=SOLD),
+            a_pod(f"web-{name}", node=f"node-{name}"),
+        )
+    ]
+    observations = Observations(instance_types=types())
+    return snapshot_with(a_class(), a_pool(), *each, observations=observations)
+
+
+class Bench:
+    def __init__(self, settings: Settings = SETTINGS, *, broken: bool = False) -> None:
+        self.loop = VirtualLoop()
+        self.clock = VirtualClock(self.loop, datetime(2026, 3, 2, 12, tzinfo=UTC))
+        self.waker = Waker(self.clock, settings.turn_gap)
+        self.heartbeat = Heartbeat(self.clock, self.waker)
+        self.store = ObservationStore()
+        self.slices = 0
+        self.times: list[float] = []
+        self.errors: list[Exception] = []
+        self._broken = broken
+        self.planner = ConsolidationPlanner(
+            clock=self.clock,
+            heartbeat=self.heartbeat,
+            observations=self.store.consolidation,
+            snapshot=self._snapshot,
+            settings=settings,
+            stopwatch=self._stopwatch,
+            made=self._made,
+            failed=self.errors.append,
+        )
+
+    def _snapshot(self) -> Snapshot:
+        if self._broken:
+            raise KeyError("metadata")
+        return two_nodes()
+
+    def _stopwatch(self) -> float:
+        """Each look takes as long as a slice may: so there is a slice for each try."""
+        self.slices += 1
+        return float(self.slices)
+
+    def _made(self, plan: ConsolidationPlan, took: float) -> None:
+        self.times.append(took)
+
+    def run(self, work: Coroutine[Any, Any, None] | None = None, seconds: float = 5.0) -> None:
+        async def both() -> None:
+            task = asyncio.ensure_future(self.planner.run())
+            if work is not None:
+                await work
+            await asyncio.sleep(seconds)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+        try:
+            self.loop.run_until_complete(both())
+        finally:
+            self.loop.close()
+
+    @property
+    def plan(self) -> ConsolidationPlan | None:
+        return self.store.consolidation.plan
+
+
+def test_a_plan_is_an_observation() -> None:
+    bench = Bench()
+    bench.run()
+    assert bench.plan is not None
+    assert bench.plan.at == NOW
+    (move,) = bench.plan.moves
+    assert (len(move.nodes), move.launches, move.saves, move.pods) == (1, (), 100_000, 1)
+    (subject,) = bench.store.take_observed()
+    assert subject.kind == "ConsolidationPlan"
+    assert len(bench.times) == 1
+
+
+def test_the_search_waits_while_a_turn_is_due() -> None:
+    bench = Bench()
+
+    async def busy() -> None:
+        bench.heartbeat.beat()
+        await asyncio.sleep(PATIENCE / 2)
+        assert bench.slices == 0
+        bench.heartbeat.rests(None)
+        bench.waker.wake()
+        await asyncio.sleep(PATIENCE / 4)
+        assert bench.slices == 0
+        await bench.waker.wait(None)
+
+    bench.run(busy())
+    assert bench.plan is not None
+
+
+def test_a_loop_that_never_rests_does_not_stop_it() -> None:
+    bench = Bench()
+    bench.heartbeat.beat()
+    bench.run(seconds=20 * PATIENCE)
+    assert bench.plan is not None
+
+
+def test_it_is_suspended_between_two_tries() -> None:
+    """Another task runs between the slices of one plan."""
+    bench = Bench()
+    seen: list[int] = []
+
+    async def other() -> None:
+        while bench.plan is None:
+            seen.append(bench.slices)
+            await asyncio.sleep(0)
+
+    bench.run(other())
+    assert len(set(seen)) > 2
+
+
+def test_a_plan_that_cannot_be_made_is_reported_and_dropped() -> None:
+    bench = Bench(broken=True)
+    bench.store.consolidation.planned(ConsolidationPlan(at=NOW))
+    bench.run()
+    assert bench.plan is None
+    (error,) = bench.errors
+    assert isinstance(error, KeyError)
+
+
+def test_without_voluntary_disruption_nothing_is_planned() -> None:
+    bench = Bench(Settings(voluntary_disruption=False))
+    bench.run()
+    assert (bench.plan, bench.slices) == (None, 0)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_the_same_plan_again_is_no_news(same: bool) -> None:
+    store = ObservationStore()
+    store.consolidation.planned(ConsolidationPlan(at=NOW))
+    store.take_observed()
+    price = 0 if same else 1
+    store.consolidation.planned(ConsolidationPlan(at=NOW.replace(hour=13), price=price))
+    assert bool(store.take_observed()) != same
