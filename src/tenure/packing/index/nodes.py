@@ -11,6 +11,7 @@ from typing import Final
 
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.queue import Waiting
+from tenure.packing.demand.terms import Group
 from tenure.packing.index.bins import Bins
 from tenure.packing.index.domains import NO_END, Domains, Values
 
@@ -40,7 +41,7 @@ class Nodes:
 
     def with_pod_of(self, group: Group) -> tuple[str, ...]:
         """Names of the nodes that have a pod of a group over the hostname."""
-        return tuple(sorted(self._open[number].name for number in self.bins.having(group)))
+        return tuple(sorted(self._names[number] for number in self.bins.having(group)))
 
     # -- placing ---------------------------------------------------------------------------------
 
