@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from tenure.errors import ProviderError, TenureError, Unavailable
+from tenure.sim.world import WorldOptions
 from tests.builders import SECOND
 from tests.runtime.taps import Tap
 from tests.runtime.worlds import Tapped
@@ -61,8 +62,9 @@ class FaultyStory(Tapped):
         fatal: int,
         do: Callable[[FaultyStory, Tap, bool], object] | None,
         *manifests: dict[str, Any],
+        options: WorldOptions | None = None,
     ) -> None:
-        super().__init__(*manifests)
+        super().__init__(*manifests, options=options)
         self.count_of_calls = 0
         self.happened = ""
         self.ways: dict[Tap, Way] = {}
