@@ -12,10 +12,10 @@ from itertools import chain
 
 import msgspec
 
-from tenure.core.disrupt.method import Candidate, Method, Methods, Watch
+from tenure.core.disrupt.method import Candidate, Method, Methods, UnderWay, Watch
 from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.gates.fleet import PoolFleet, fleet_of
-from tenure.core.marks.command import is_replaced, reason_of, replacements_by_uid
+from tenure.core.marks.command import is_replaced, reason_of, replacements_by_uid, still_replaced
 from tenure.core.marks.interruption import is_interrupted
 from tenure.core.marks.ownership import room_of
 from tenure.core.terminate.drain import drain_until
@@ -29,12 +29,30 @@ from tenure.model.snapshot.observations import WriteRefusal
 from tenure.model.snapshot.snapshot import Snapshot
 
 
+class Launched(msgspec.Struct, frozen=True):
+    """A claim that was launched as a replacement."""
+
+    claim: NodeClaim
+    #: The name by which packing knows it.
+    room: str
+    #: Names of the claims that it replaces, of those that are there and do not terminate.
+    replaces: frozenset[str]
+
+
 class NodeFacts(msgspec.Struct, frozen=True):
     """What the disruption of one node depends on."""
 
     drain: DrainView
-    #: Claims that were launched to replace it, and the names by which packing knows them.
-    replacements: tuple[tuple[NodeClaim, str], ...] = ()
+    #: Claims that were launched to replace it.
+    replacements: tuple[Launched, ...] = ()
+
+
+class Unfinished(msgspec.Struct, frozen=True):
+    """A claim whose group is committed in part, and it is not."""
+
+    claim: NodeClaim
+    #: As if it were committed; None: something in the way cannot be read.
+    under_way: UnderWay | None
 
 
 class PoolCandidates(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +70,7 @@ class PoolCandidates(msgspec.Struct, frozen=True, kw_only=True):
     pauses: tuple[tuple[datetime, str], ...] = ()
     #: By UID: of its claims, their Nodes and itself, whose last write for a disruption was refused.
     refused: Mapping[str, WriteRefusal] = {}
+    unfinished: tuple[Unfinished, ...] = ()
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -82,7 +101,11 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def candidates_in(
-    methods: Methods, snapshot: Snapshot, *, without: Collection[str] = ()
+    methods: Methods,
+    snapshot: Snapshot,
+    *,
+    without: Collection[str] = (),
+    unfinished: Iterable[Unfinished] = (),
 ) -> Iterable[PoolCandidates]:
     """``without``: claims that something else is decided about."""
     watched: dict[str, list[tuple[Method, Watch]]] = {}
@@ -96,19 +119,29 @@ def candidates_in(
             if nodes:
                 free = msgspec.structs.replace(watch, nodes=nodes)
                 watched.setdefault(watch.pool, []).append((method, free))
-    for name in sorted(watched.keys() & snapshot.pools.keys()):
-        by_name = {pair[0].name: pair for _, watch in watched[name] for pair in watch.nodes}
+    begun: dict[str, list[Unfinished]] = {}
+    for one in unfinished:
+        begun.setdefault(one.claim.pool_name, []).append(one)
+    for name in sorted((watched.keys() | begun.keys()) & snapshot.pools.keys()):
+        pairs = [pair for _, watch in watched.get(name, ()) for pair in watch.nodes]
+        pairs += [(one.claim, node) for one in begun.get(name, ()) if (node := _node_of(one))]
+        by_name = {pair[0].name: pair for pair in pairs}
         yield PoolCandidates(
             pool=snapshot.pools[name],
             fleet=fleet_of(name, snapshot),
             nodes={key: facts_of(*by_name[key], snapshot) for key in sorted(by_name)},
-            watches=tuple((method.traits.reason, watch) for method, watch in watched[name]),
+            watches=tuple((method.traits.reason, watch) for method, watch in watched.get(name, ())),
             windows=windows_for_commands(frozenset(ACTIONS), snapshot),
             pauses=tuple(pauses_of(snapshot.claims_of_pool(name))),
             refused=snapshot.observations.refusals_of(
                 (snapshot.pools[name], *chain.from_iterable(by_name.values()))
             ),
+            unfinished=tuple(begun.get(name, ())),
         )
+
+
+def _node_of(unfinished: Unfinished) -> Node | None:
+    return unfinished.under_way.command.node if unfinished.under_way is not None else None
 
 
 def _may_begin(claim: NodeClaim, method: Method, watch: Watch) -> bool:
@@ -122,5 +155,12 @@ def _may_begin(claim: NodeClaim, method: Method, watch: Watch) -> bool:
 
 def facts_of(claim: NodeClaim, node: Node, snapshot: Snapshot) -> NodeFacts:
     came = snapshot.once(replacements_by_uid).get(claim.uid, ())
-    replacements = tuple((one, room_of(one, snapshot)) for one in came)
+    replacements = tuple(
+        Launched(
+            one,
+            room_of(one, snapshot),
+            frozenset(other.name for other in still_replaced(one, snapshot)),
+        )
+        for one in came
+    )
     return NodeFacts(drain_until(node, None, snapshot), replacements)

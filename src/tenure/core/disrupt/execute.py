@@ -16,293 +16,209 @@ replacements are all initialized and whose marks are all written, the first of t
                and only if the Node is still as it was evaluated, and so are the pods there: those are
                listed right before the deletion, because a watch may be late.
 
+Commands of one group are carried out together: one plan for all, and where one of them waits, all do;
+where one is rolled back, all are. Once the first of them terminates, the method is not asked again: the
+others follow, or stay, each by its gates.
+
 A stamp that was not written just now for this is taken off, or written anew: it would cut the
 drain short.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
 import msgspec
 
-from tenure.core.decision import (
-    CommandCount,
-    Concern,
-    Decision,
-    Delete,
-    Ground,
-    Patch,
-    Verdict,
-)
-from tenure.core.disrupt.emptiness import occupies
+from tenure.core.decision import Concern, Verdict
+from tenure.core.disrupt.execution.member import Member
 from tenure.core.disrupt.facts.candidates import NoCapacityInTime, ReservedCapacityTaken
-from tenure.core.disrupt.facts.commands import (
-    MoreReplacements,
-    PodsCame,
-    ReplacementsInitialized,
-    RolledBack,
-    TerminatingWithin,
-    ToleratedAgain,
-)
-from tenure.core.disrupt.facts.planning import NoReschedulablePods, PlannedLater
+from tenure.core.disrupt.facts.groups import NotReplacedTogether, WaitsTogether
+from tenure.core.disrupt.facts.planning import PlannedLater
 from tenure.core.disrupt.passes import Pass, launched, with_plan
 from tenure.core.disrupt.ready import Ready, ReadyPool
-from tenure.core.disrupt.replacements import (
-    comes_up,
-    fail_instants,
-    failure_of,
-    failures_of,
-    roll_back_failed,
-)
-from tenure.core.disrupt.simulate import LeavingNode, Plan, leaving_node
+from tenure.core.disrupt.simulate import LeavingNode, Plan
 from tenure.core.facts import Fact
 from tenure.core.gates.gatefacts import GateFacts
-from tenure.core.gates.gates import changes_at, first_blocked
 from tenure.core.gates.operations import LAST, PLAN_ONLY, Gate
-from tenure.core.marks.command import (
-    Command,
-    add_replacements,
-    disrupted_since,
-    mark_next,
-    roll_back,
-)
-from tenure.core.marks.deadline import grace_period, written_between
-from tenure.core.marks.stamp import stamp_claim, take_off_stamp
-from tenure.core.provision.demand import is_reschedulable
+from tenure.core.marks.command import replaced_uids
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, no_later, say
-from tenure.core.writes import as_evaluated, delete_unless_pods_came
 from tenure.model.api.meta import later
-from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 
 _say = partial(say, Concern.DISRUPTION)
 
-#: How old a stamp may be that the claim is deleted with: a turn or two, and a slow API server. An
-#: older one would cut the drain short: it is a user's, or of a leader that died in between.
-STAMPED: Final = timedelta(minutes=1)
-
 #: From so long after it began, or its last replacement was initialized, a command is rolled back
-#: whose pods need capacity that is not there. A new node registers by then, or never.
+#: whose pods need capacity that is not there, or whose nodes cannot go together within a budget. A
+#: new node registers by then, or never.
 CAPACITY_WITHIN: Final = timedelta(minutes=15)
 
 
-def _ready_since(command: Command) -> datetime | None:
-    """When it began, or its last replacement was initialized: that may have taken an hour."""
-    began = disrupted_since(command.claim)
-    found = (one.condition("Initialized") for _, one in command.replacements if one is not None)
-    came = (one.last_transition_time for one in found if one is not None)
-    return began and max((began, *(at for at in came if at is not None)))
-
-
 class Execution:
-    """One of them, at one instant."""
+    """The commands of one group, or one alone, at one instant."""
 
-    def __init__(self, ready: Ready, pools: Mapping[str, ReadyPool], shared: Pass) -> None:
-        self._shared = shared
-        self._command, self._facts = ready.under_way.command, ready.node
-        self._windows = ready.under_way.windows
-        self._claim = self._command.claim
-        self._pool = pools.get(self._claim.pool_name)
-        self._settings, self._now = shared.settings, shared.now
-        self._validation = shared.methods.validate(ready.under_way, self._settings, self._now)
-        instants = (*fail_instants(self._command), *shared.methods.instants(ready.under_way))
-        self._instants = [at for at in instants if at > self._now]
+    def __init__(
+        self, group: Sequence[Ready], pools: Mapping[str, ReadyPool], shared: Pass
+    ) -> None:
+        self._shared, self._settings, self._now = shared, shared.settings, shared.now
+        self._members = tuple(Member(one, pools, shared) for one in group)
 
     def verdicts(self) -> Iterator[Verdict]:
-        node = self._command.node
-        # ``orchestrate`` rolls it back or marks it, and nothing may be done meanwhile.
-        off = self._validation.unwanted or failure_of(self._command, self._now)
-        if node is None or off or mark_next(self._command) is not None:
-            return
-        facts = self._gates()
-        verdict = self._tolerated() or self._occupied(node) or self._blocked(facts)
-        if verdict is None:
-            leaving = self._leaving(node)
-            plan = msgspec.structs.replace(self._plan(leaving), came=tuple(self._came()))
-            verdict = self._rejected(leaving, plan)
-            if verdict is None:
-                yield from launched(plan, self._claim.name, self._command.reason)
-                verdict = self._missing(plan, facts) or self._terminating(node, plan.counts_on)
-            verdict = no_later(verdict, plan.changes_at)
-        gates_change = changes_at(self._validation.operation, facts, self._now)
-        verdict = no_later(verdict, gates_change, *self._instants)
-        yield from (self._without_stamp(verdict), also_of(node, verdict))
+        if any(one.off for one in self._members):
+            return  # ``orchestrate`` says so.
+        facts = dict(self._gates())
+        blocked = {one.claim.name: one.blocked(facts[one.claim.name]) for one in self._members}
+        changes: datetime | None = None
+        if (found := self._together(blocked)) is None:
+            leaving = self._leaving()
+            plan = self._plan(leaving)
+            found = self._rejected(leaving, plan)
+            if found is None:
+                reason = self._members[0].command.reason
+                yield from launched(plan, [one.claim.name for one in self._members], reason)
+                found = self._missing(plan, facts) or self._terminating(plan.counts_on)
+            changes = plan.changes_at
+        instants = [at for one in self._members for at in one.instants(facts[one.claim.name])]
+        for one, verdict in zip(self._members, found, strict=True):
+            told = no_later(verdict, changes, *instants)
+            yield from (one.without_stamp(told), also_of(one.node, told))
 
     def waits(self, until: datetime) -> Iterator[Verdict]:
         """For its turn, where there are very many."""
-        facts = (self._initialized(), PlannedLater(until))
-        verdict = _say(self._claim, Reason.DISRUPTION_WAITS, *facts, recheck_at=until)
-        node, told = self._command.node, self._without_stamp(verdict)
-        yield from (told, also_of(node, verdict)) if node is not None else (told,)
+        for one in self._members:
+            facts = (*one.said(), PlannedLater(until))
+            verdict = _say(one.claim, Reason.DISRUPTION_WAITS, *facts, recheck_at=until)
+            yield one.without_stamp(verdict)
+            if one.command.node is not None:
+                yield also_of(one.command.node, verdict)
 
-    def _without_stamp(self, verdict: Verdict) -> Verdict:
-        """It stays for now, so it has no deadline."""
-        if verdict.action is not None or self._claim.termination_stamp is None:
+    # -- one for all -------------------------------------------------------------------
+
+    def _together(self, found: Mapping[str, Verdict | None]) -> list[Verdict] | None:
+        """What is said of each where something is to be said of one; None: there is nothing."""
+        said_of = [(one, it) for one in self._members if (it := found[one.claim.name]) is not None]
+        if not said_of:
+            return None
+        off = [pair for pair in said_of if pair[1].reason is Reason.DISRUPTION_CANCELLED]
+        first, verdict = (*off, *said_of)[0]
+        if len(self._members) > 1:
+            verdict = self._within_budgets(first, verdict)
+        said = []
+        for one in self._members:
+            own = verdict if one is first else found[one.claim.name]
+            if verdict.reason is Reason.DISRUPTION_CANCELLED:
+                why = NotReplacedTogether(first.claim.name, verdict.facts[:-1])
+                own = verdict if one is first else one.rolled_back(why)
+            elif own is None:
+                own = self._waits_for(one, first, verdict)
+            said.append(own)
+        return said
+
+    def _waits_for(self, one: Member, other: Member, verdict: Verdict) -> Verdict:
+        facts = verdict.facts[len(other.said()) :] if verdict.gate else verdict.facts
+        why = WaitsTogether(other.claim.name, facts)
+        at = verdict.recheck_at
+        return _say(one.claim, Reason.DISRUPTION_WAITS, *one.said(), why, recheck_at=at)
+
+    def _within_budgets(self, first: Member, verdict: Verdict) -> Verdict:
+        """A budget that was lowered may never let all of them go in the same turn."""
+        if verdict.gate != Gate.BUDGET or (by := self._by()) is None:
             return verdict
-        return msgspec.structs.replace(verdict, action=take_off_stamp(self._claim))
+        if self._now < by:
+            return no_later(verdict, by)
+        return first.rolled_back(*verdict.facts[len(first.said()) :])
 
-    def _tolerated(self) -> Verdict | None:
-        at = self._validation.due_at
-        if at is None:
-            return None
-        return _say(self._claim, Reason.DISRUPTION_WAITS, ToleratedAgain(at), recheck_at=at)
+    def _by(self) -> datetime | None:
+        """When they have waited for long enough; None: since when is not known."""
+        since = [one.ready_since() for one in self._members]
+        known = [at for at in since if at is not None]
+        return later(max(known), CAPACITY_WITHIN) if len(known) == len(since) else None
 
-    def _occupied(self, node: Node) -> Verdict | None:
-        if not self._shared.methods.named(self._command.reason).traits.only_empty:
-            return None
-        pods = (item.pod for item in self._facts.drain.pods)
-        there = tuple(sorted(pod.key for pod in pods if occupies(pod)))
-        return self._rolled_back(PodsCame(node.name, there)) if there else None
+    # -- the gates and the plan --------------------------------------------------------
 
-    def _rolled_back(self, *why: Fact) -> Verdict:
-        assert self._command.node is not None, "else it is rolled back already"
-        facts = (*why, RolledBack(self._command.node.name))
-        return _say(self._claim, Reason.DISRUPTION_CANCELLED, *facts, action=roll_back(self._claim))
+    def _gates(self) -> Iterator[tuple[str, GateFacts]]:
+        """By claim. Each counts for the budgets of the next."""
+        before: Counter[str] = Counter()
+        for one in self._members:
+            yield one.claim.name, one.gates(before[one.claim.pool_name])
+            before[one.claim.pool_name] += one.claim.initialized
 
-    # -- the gates, for the second time ------------------------------------------------
+    def _came(self) -> dict[str, NodeClaim]:
+        return {room: new for one in self._members for room, new in sorted(one.came.items())}
 
-    def _gates(self) -> GateFacts:
-        method, node = self._shared.methods.named(self._command.reason), self._command.node
-        assert node is not None, "else it is rolled back"
-        assert self._pool is not None, "there is one for every known reason"
-        pool_facts = self._pool.facts[self._command.reason]
-        found = method.gates(self._command, pool_facts, self._settings, self._now)
-        return msgspec.structs.replace(
-            found,
-            pool=self._pool.pool,
-            windows=self._windows,
-            traits=method.traits,
-            fleet=self._pool.fleet.before_terminating(node.name),
-            started=self._shared.started.get(self._claim.pool_name, 0),
-            drain=self._facts.drain,
-            bound=self._validation.bound,
-        )
+    def _leaving(self) -> tuple[LeavingNode, ...]:
+        came = self._came()
+        return tuple(one.leaving(came) for one in self._members)
 
-    def _blocked(self, facts: GateFacts) -> Verdict | None:
-        return self._first_blocked(facts, frozenset(Gate) - PLAN_ONLY - LAST)
-
-    def _first_blocked(self, facts: GateFacts, only: frozenset[Gate]) -> Verdict | None:
-        operation = self._validation.operation
-        found = first_blocked(operation, facts, self._settings, self._now, only=only)
-        if found is None:
-            return None
-        return _say(
-            self._claim,
-            found.reason,
-            self._initialized(),
-            *found.facts,
-            blockers=found.blockers,
-            recheck_at=found.recheck_at,
-            gate=found.gate,
-        )
-
-    def _leaving(self, node: Node) -> LeavingNode:
-        return leaving_node(
-            self._claim,
-            node,
-            (item.pod for item in self._facts.drain.pods),
-            (room for _, room in self._facts.replacements),
-        )
-
-    def _plan(self, leaving: LeavingNode) -> Plan:
-        if not self._shared.methods.named(self._command.reason).traits.needs_replacement:
+    def _plan(self, leaving: Sequence[LeavingNode]) -> Plan:
+        if not self._members[0].method.traits.needs_replacement:
             return Plan()
-        simulation, reservations = self._shared.simulation, self._shared.reservations
-        plan = simulation.plan(
-            (leaving,), self._settings, self._now, credit=False, reservations=reservations
+        simulation, came = self._shared.simulation, tuple(self._came().values())
+        plan_for = partial(
+            simulation.plan,
+            leaving,
+            self._settings,
+            self._now,
+            reservations=self._shared.reservations,
         )
+        plan = plan_for(credit=False)
         if plan.claims:
-            return Plan(why=ReservedCapacityTaken(), passing=True, changes_at=plan.changes_at)
+            return Plan(
+                why=ReservedCapacityTaken(), passing=True, changes_at=plan.changes_at, came=came
+            )
         if plan.why is not None and not plan.passing:
-            return simulation.plan((leaving,), self._settings, self._now, reservations=reservations)
-        return plan
+            plan = plan_for()
+        return msgspec.structs.replace(plan, came=came)
 
-    def _rejected(self, leaving: LeavingNode, plan: Plan) -> Verdict | None:
-        method, simulation = self._shared.methods.of(self._command), self._shared.simulation
-        assert method is not None, "else it is rolled back"
-        if plan.why is not None:
-            return None  # A gate says so.
-        why = method.rejects((leaving,), plan, simulation, self._settings, self._now)
-        return None if why is None else self._rolled_back(why)
+    def _rejected(self, leaving: Sequence[LeavingNode], plan: Plan) -> list[Verdict] | None:
+        if plan.why is not None or self._has_begun():
+            return None  # A gate says so; or there is no way back.
+        method, simulation = self._members[0].method, self._shared.simulation
+        why = method.rejects(leaving, plan, simulation, self._settings, self._now)
+        return None if why is None else [one.rolled_back(why) for one in self._members]
 
-    def _missing(self, plan: Plan, facts: GateFacts) -> Verdict | None:
+    def _has_begun(self) -> bool:
+        """Whether a claim of the group terminates already, or is gone."""
+        return any(len(replaced_uids(new)) > len(self._members) for new in self._came().values())
+
+    def _missing(self, plan: Plan, facts: Mapping[str, GateFacts]) -> list[Verdict] | None:
         if plan.claims:
             taken = ReservedCapacityTaken(tuple(new.name for new in plan.claims))
-            return _say(self._claim, Reason.REPLACING, taken)
-        blocked = self._first_blocked(with_plan(facts, plan), LAST - PLAN_ONLY)
-        if blocked is not None:
+            return [_say(one.claim, Reason.REPLACING, taken) for one in self._members]
+        only = LAST - PLAN_ONLY
+        blocked = {
+            one.claim.name: one.first_blocked(with_plan(facts[one.claim.name], plan), only)
+            for one in self._members
+        }
+        if any(blocked.values()):
             return self._without_capacity(plan, blocked)
-        known = self._command.names
-        came = [one.name for one in self._came() if one.name not in known]
-        if not came:
-            return None
-        more, action = MoreReplacements(tuple(came)), add_replacements(self._command, came)
-        return _say(self._claim, Reason.REPLACING, more, action=action)
+        came = self._came()
+        return self._together({one.claim.name: one.more(came) for one in self._members})
 
-    def _without_capacity(self, plan: Plan, blocked: Verdict) -> Verdict:
+    def _without_capacity(
+        self, plan: Plan, blocked: Mapping[str, Verdict | None]
+    ) -> list[Verdict] | None:
         """What provisioning launches is no replacement that could fail: so time bounds the wait."""
-        node, since = self._command.node, _ready_since(self._command)
+        by, found = self._by(), self._together(blocked)
         coming = plan.passing and not isinstance(plan.why, ReservedCapacityTaken)
-        if node is None or since is None or coming:
-            return blocked
-        by = later(since, CAPACITY_WITHIN)
+        if by is None or coming or found is None:
+            return found
         if self._now < by:
-            return no_later(blocked, by)
-        facts = (NoCapacityInTime(node.name, since, by), RolledBack(node.name, retried=True))
-        action = roll_back_failed(self._claim, self._now)
-        forgotten = failures_of(self._claim).forgotten_at
-        recheck_at = forgotten if forgotten is not None and self._now < forgotten else None
-        verdict = _say(
-            self._claim,
-            Reason.REPLACEMENT_FAILED,
-            *facts,
-            action=action,
-            recheck_at=recheck_at,
-        )
-        decision = Decision.REPLACE if self._command.names else Decision.DELETE
-        count = CommandCount(reason=self._command.reason, decision=decision, failed=1)
-        return msgspec.structs.replace(verdict, command=count)
+            return [no_later(verdict, by) for verdict in found]
+        return [
+            one.failed(self._too_late(one, by), counted=one is self._members[0])
+            for one in self._members
+        ]
 
-    def _came(self) -> list[NodeClaim]:
-        found = (one for one, _ in self._facts.replacements)
-        return [one for one in found if comes_up(one, self._now)]
+    def _too_late(self, one: Member, by: datetime) -> Fact:
+        since = max(at for other in self._members if (at := other.ready_since()) is not None)
+        return NoCapacityInTime(one.node.name, since, by)
 
-    def _terminating(self, node: Node, counts_on: frozenset[str]) -> Verdict:
-        bound, claim, started = self._validation.bound, self._claim, self._shared.started
+    def _terminating(self, counts_on: frozenset[str]) -> list[Verdict]:
         self._shared.reservations.counted_on |= counts_on
-        if claim.initialized:
-            started[claim.pool_name] = started.get(claim.pool_name, 0) + 1
-        spans = [one for one in (bound, grace_period(claim)) if one is not None]
-        span = min(spans) if bound is not None else None
-        action: Delete | Patch = delete_unless_pods_came(claim, Ground.REPLACED, node)
-        recheck_at = None
-        if span is None and claim.termination_stamp is not None:
-            action = take_off_stamp(claim)
-        elif span is not None:
-            began, until = written_between(claim, span, STAMPED)
-            recheck_at = next((at for at in (began, until) if at > self._now), None)
-            if not began <= self._now < until:
-                action = stamp_claim(claim, Ground.REPLACED, span)
-        verdict = _say(
-            claim,
-            Reason.REPLACED,
-            self._initialized(),
-            TerminatingWithin(min(spans, default=None)),
-            action=action,
-            recheck_at=recheck_at,
-        )
-        if isinstance(action, Patch):
-            action = msgspec.structs.replace(action, precondition=as_evaluated(node))
-            return msgspec.structs.replace(verdict, action=action)
-        return msgspec.structs.replace(verdict, commits=self._validation.commits)
-
-    def _initialized(self) -> Fact:
-        pods = (item.pod for item in self._facts.drain.pods)
-        if not self._command.names and not any(map(is_reschedulable, pods)):
-            return NoReschedulablePods()
-        return ReplacementsInitialized(tuple(self._command.names))
+        return [one.terminating() for one in self._members]

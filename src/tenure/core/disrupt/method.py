@@ -24,6 +24,7 @@ import msgspec
 
 from tenure.core.decision import Commitment
 from tenure.core.disrupt.facts.commands import NoSingleNode, UnknownReason
+from tenure.core.disrupt.facts.groups import NotReplacedTogether
 from tenure.core.disrupt.simulate import LeavingNode, Plan, Simulation
 from tenure.core.facts import Fact
 from tenure.core.gates.fleet import FleetNode, PoolFleet
@@ -31,7 +32,7 @@ from tenure.core.gates.gatefacts import Blocked, GateFacts
 from tenure.core.gates.gates import changes_at, first_blocked
 from tenure.core.gates.operations import CLOSES, ROLLS_BACK, Gate, Operation
 from tenure.core.gates.traits import Traits
-from tenure.core.marks.command import Command
+from tenure.core.marks.command import Command, command_of, is_replaced
 from tenure.core.marks.taints import is_closed
 from tenure.core.terminate.drain import before_drain
 from tenure.core.terminate.facts.pods import PdbAllowsNoMore
@@ -184,12 +185,17 @@ class UnderWay(msgspec.Struct, frozen=True, kw_only=True):
     drain: DrainView | None = None
     #: By UID: of its claim and its Node, whose last mark was refused.
     refused: Mapping[str, WriteRefusal] = {}
+    #: The commands of the other claims of its group, where they are committed.
+    others: tuple[UnderWay, ...] = ()
 
 
 def is_readable(command: Command, snapshot: Snapshot) -> bool:
-    """Whether it may go on: the claim, its Nodes, their pods and its pool can all be read."""
-    pool = snapshot.pools.get(command.claim.pool_name)
-    return not in_the_way(command.claim, command.nodes, pool, snapshot)
+    """Whether it may go on: all claims of its group, their Nodes, pods and pools can be read."""
+    group = (command, *(command_of(one, snapshot) for one in command.others))
+    return not any(
+        in_the_way(one.claim, one.nodes, snapshot.pools.get(one.claim.pool_name), snapshot)
+        for one in group
+    )
 
 
 class Methods:
@@ -209,6 +215,12 @@ class Methods:
         return self._by_reason.get(command.reason)
 
     def under_way(self, command: Command, snapshot: Snapshot) -> UnderWay:
+        found = self._under_way(command, snapshot)
+        committed = (command_of(one, snapshot) for one in command.others if is_replaced(one))
+        others = tuple(self._under_way(one, snapshot) for one in committed)
+        return msgspec.structs.replace(found, others=others) if others else found
+
+    def _under_way(self, command: Command, snapshot: Snapshot) -> UnderWay:
         method = self.of(command)
         if method is None:
             return UnderWay(command=command)
@@ -227,6 +239,19 @@ class Methods:
         )
 
     def validate(self, one: UnderWay, settings: Settings, now: datetime) -> Validation:
+        """Where one command of a group is rolled back, all are."""
+        found = self._validate(one, settings, now)
+        for other in one.others if not found.unwanted else ():
+            theirs = self._validate(other, settings, now)
+            instants = (found.gates_change_at, theirs.gates_change_at)
+            at = min((at for at in instants if at is not None), default=None)
+            if theirs.unwanted:
+                why = NotReplacedTogether(other.command.claim.name, theirs.unwanted)
+                return Validation(unwanted=(why,), gates_change_at=at)
+            found = msgspec.structs.replace(found, gates_change_at=at)
+        return found
+
+    def _validate(self, one: UnderWay, settings: Settings, now: datetime) -> Validation:
         """For every command: without its one Node or a known reason nothing can be wanted, and some
         gates roll it back."""
         command, method = one.command, self.of(one.command)
@@ -247,9 +272,10 @@ class Methods:
         return msgspec.structs.replace(validate, gates_change_at=at)
 
     def instants(self, one: UnderWay) -> Iterator[datetime]:
-        method = self.of(one.command)
-        if method is not None and one.command.node is not None:
-            yield from method.instants(one.command, one.facts)
+        for member in (one, *one.others):
+            method = self.of(member.command)
+            if method is not None and member.command.node is not None:
+                yield from method.instants(member.command, member.facts)
 
 
 def _gates_of(one: UnderWay, node: Node, traits: Traits, bound: timedelta | None) -> GateFacts:

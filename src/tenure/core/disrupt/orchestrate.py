@@ -12,6 +12,9 @@ Of each claim with a command, the first of these that applies:
 5. waiting      for which replacements, and until when. Once all of them are initialized,
                 ``execute`` asks the gates again and terminates the node.
 
+Claims that are replaced together are rolled back together: what ends the command of one ends that of
+each. Until all of them are committed, none is marked further (``planning``).
+
 A taint or a ``DisruptionReason`` without a command is taken off: so the old node is as it was
 after a roll back.
 """
@@ -25,15 +28,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.decision import (
-    Action,
-    CommandCount,
-    Concern,
-    Decision,
-    Patch,
-    Subject,
-    Verdict,
-)
+from tenure.core.decision import Action, CommandCount, Concern, Decision, Patch, Subject, Verdict
 from tenure.core.disrupt.facts.commands import (
     NodeClosed,
     ReplacementsAwaited,
@@ -42,6 +37,7 @@ from tenure.core.disrupt.facts.commands import (
     RollsBackAt,
     StaysUntilReplaced,
 )
+from tenure.core.disrupt.facts.groups import CommitsAwaited, NotReplacedTogether, ReplacedTogether
 from tenure.core.disrupt.facts.planning import StartRefused
 from tenure.core.disrupt.method import Methods, UnderWay, is_readable
 from tenure.core.disrupt.methods import METHODS
@@ -55,6 +51,7 @@ from tenure.core.disrupt.replacements import (
 from tenure.core.facts import Fact
 from tenure.core.marks.command import (
     command_of,
+    group_names,
     is_marked,
     is_replaced,
     left_over,
@@ -96,6 +93,15 @@ class ReplacementDecider:
         return snapshot.claims
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        found = set(self._touched(change, snapshot))
+        if snapshot.replacing_claims():
+            uids = {snapshot.claims[name].uid for name in found if name in snapshot.claims}
+            if change.resource == NODE_CLAIMS:
+                uids |= {claim.uid for claim in change.versions()}
+            found |= group_names(uids, snapshot)
+        return found
+
+    def _touched(self, change: Change, snapshot: Snapshot) -> Iterator[str]:
         yield from claims_touched(change, snapshot)
         if change.resource == NODE_CLAIMS:
             for claim in change.versions():
@@ -161,13 +167,13 @@ class _Progress:
 
     def __init__(self, view: UnderWay, methods: Methods, settings: Settings, now: datetime) -> None:
         self._command, self._claim = view.command, view.command.claim
-        self._refused, self._now = view.refused, now
+        self._members, self._now = (view, *view.others), now
         self._validated = partial(methods.validate, view, settings)
         self._validation = self._validated(now)
         gates_change_at = self._validation.gates_change_at
-        retried = (one.retry_at for one in view.refused.values())
-        waits = (*fail_instants(self._command), *methods.instants(view))
-        instants = (*waits, *retried, gates_change_at)
+        retried = [one.retry_at for member in self._members for one in member.refused.values()]
+        late = [at for one in self._members for at in fail_instants(one.command)]
+        instants = (*late, *methods.instants(view), *retried, gates_change_at)
         self._recheck_at = min((at for at in instants if at and at > now), default=None)
 
     def next_step(self) -> Verdict:
@@ -175,20 +181,33 @@ class _Progress:
         if unwanted := self._validation.unwanted:
             facts, action = (*unwanted, self._rolled_back()), roll_back(claim)
             return self._say(Reason.DISRUPTION_CANCELLED, *facts, action=action)
-        if (why := failure_of(command, self._now)) is not None:
+        failures = (failure_of(one.command, self._now) for one in self._members)
+        if (why := next(filter(None, failures), None)) is not None:
             return self._failed(why)
-        if claim.termination_stamp is not None and not command.complete:
+        complete = all(one.command.complete for one in self._members)
+        if claim.termination_stamp is not None and not (complete and not command.uncommitted):
             stale, stays = stale_stamp(claim), StaysUntilReplaced()
             return self._say(Reason.STALE_DEADLINE, stale, stays, action=take_off_stamp(claim))
-        mark = mark_next(command)
-        if (refused := self._refusal(mark)) is not None:
+        if (refused := self._refused()) is not None:
             facts, action = (refused, self._rolled_back()), roll_back(claim)
             return self._say(Reason.DISRUPTION_CANCELLED, *facts, action=action)
+        mark = None if command.uncommitted else mark_next(command)
         return self._say(Reason.REPLACING, *self._progress(), action=mark)
 
-    def _refusal(self, mark: Patch | None) -> Fact | None:
+    def _refused(self) -> Fact | None:
+        """A mark that the API server refuses: its own, or that of another command of its group."""
+        for member in self._members:
+            mark = None if member.command.uncommitted else mark_next(member.command)
+            why = self._refusal(mark, member)
+            if why is not None and member.command is self._command:
+                return why
+            if why is not None:
+                return NotReplacedTogether(member.command.claim.name, (why,))
+        return None
+
+    def _refusal(self, mark: Patch | None, member: UnderWay) -> Fact | None:
         """Of a mark without which it cannot go on; the plan waits before it is tried again."""
-        refusal = self._refused.get(mark.uid) if mark is not None else None
+        refusal = member.refused.get(mark.uid) if mark is not None else None
         if mark is None or refusal is None or refusal.retry_at <= self._now:
             return None
         if refusal.subresource != mark.subresource:
@@ -204,13 +223,21 @@ class _Progress:
         )
         instants = (forgotten_at if in_a_row else None, self._validation.gates_change_at)
         recheck_at = min((at for at in instants if at is not None), default=None)
+        if self._claim.name != self._command.group[0]:  # Counted once.
+            return msgspec.structs.replace(verdict, recheck_at=recheck_at)
         up = (one is not None and one.initialized for _, one in self._command.replacements)
         failed = max(sum(not one for one in up), 1)
         count = CommandCount(reason=self._command.reason, decision=Decision.REPLACE, failed=failed)
         return msgspec.structs.replace(verdict, recheck_at=recheck_at, command=count)
 
     def _progress(self) -> Iterator[Fact]:
-        if waiting := awaited(self._command):
+        if len(self._command.group) > 1:
+            yield ReplacedTogether(tuple(one.name for one in self._command.others))
+        if missing := self._command.uncommitted:
+            yield CommitsAwaited(missing)
+            return
+        found = {name: until for one in self._members for name, until in awaited(one.command)}
+        if waiting := tuple(found.items()):
             yield ReplacementsAwaited(waiting, self._command.reason)
             yield from self._rolls_back_at(waiting)
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import msgspec
@@ -28,14 +28,14 @@ class Pass(msgspec.Struct, kw_only=True):
     started: dict[str, int]
 
 
-def launched(plan: Plan, claim: str, reason: str) -> Iterator[Verdict]:
-    """What is said of the claims that a plan creates; ``reason``: why ``claim`` is disrupted."""
+def launched(plan: Plan, claims: Sequence[str], reason: str) -> Iterator[Verdict]:
+    """What is said of the claims that a plan creates; ``reason``: why ``claims`` are disrupted."""
     for new in plan.claims:
         yield Verdict(
             concern=Concern.DISRUPTION,
             subject=new.subject,
             reason=Reason.NEEDED_AS_REPLACEMENT,
-            facts=(LaunchedAsReplacement(claim, new.fit),),
+            facts=(LaunchedAsReplacement(tuple(claims), new.fit),),
             action=msgspec.structs.replace(new.create, disrupts_for=reason),
             recheck_at=plan.changes_at,
         )

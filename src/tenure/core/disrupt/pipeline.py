@@ -18,11 +18,12 @@ from functools import partial
 import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.disrupt.candidates import PoolCandidates, Wanted, candidates_in
+from tenure.core.disrupt.candidates import PoolCandidates, Unfinished, Wanted, candidates_in
 from tenure.core.disrupt.execute import Execution
+from tenure.core.disrupt.facts.groups import CommittedInPart, NotReplacedTogether
 from tenure.core.disrupt.facts.planning import CandidatesWait, NodesWatched
 from tenure.core.disrupt.leftover import LeftOver, left_over_verdict, left_overs
-from tenure.core.disrupt.method import Due, Methods, Watch
+from tenure.core.disrupt.method import Candidate, Due, Methods, Watch
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.passes import Pass
 from tenure.core.disrupt.planning.gating import Gating
@@ -30,8 +31,10 @@ from tenure.core.disrupt.planning.plan import Planner
 from tenure.core.disrupt.planning.quota import PlanningQuota, places_in_quota
 from tenure.core.disrupt.planning.recording import Recording
 from tenure.core.disrupt.planning.takeover import taken_over
+from tenure.core.disrupt.planning.unfinished import UnfinishedGroup, unfinished_groups
 from tenure.core.disrupt.ready import Ready, ReadyPool, pools_of, ready_commands
 from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
+from tenure.core.facts import Fact
 from tenure.core.gates.gates import PAUSE_MAX
 from tenure.core.marks.command import is_replaced
 from tenure.core.marks.starts import record
@@ -49,12 +52,15 @@ _say = partial(say, Concern.DISRUPTION)
 
 class DisruptionView(msgspec.Struct, frozen=True, kw_only=True):
     pools: tuple[PoolCandidates, ...]
-    ready: tuple[Ready, ...]
+    #: Each with those of its group.
+    ready: tuple[tuple[Ready, ...], ...]
     #: The pools of those, by name.
     ready_pools: Mapping[str, ReadyPool]
     simulation: Simulation
     #: Replacements without a command.
     left_over: tuple[LeftOver, ...] = ()
+    #: Commands that are committed on some claims of their group.
+    unfinished: tuple[UnfinishedGroup, ...] = ()
 
 
 class DisruptionDecider:
@@ -77,9 +83,11 @@ class DisruptionDecider:
     def view(self, snapshot: Snapshot, key: str) -> DisruptionView | None:
         left_over = tuple(left_overs(snapshot))
         without = {one.claim.name for one in left_over}
-        pools = tuple(candidates_in(self._methods, snapshot, without=without))
+        unfinished = tuple(unfinished_groups(self._methods, snapshot))
+        missing = [one for group in unfinished for one in group.missing]
+        pools = tuple(candidates_in(self._methods, snapshot, without=without, unfinished=missing))
         ready = tuple(ready_commands(self._methods, snapshot))
-        if not pools and not ready and not left_over:
+        if not pools and not ready and not left_over and not unfinished:
             return None  # The usual case, and it must stay cheap.
         simulation = simulation_in(snapshot, self._protection_clock)
         return DisruptionView(
@@ -88,6 +96,7 @@ class DisruptionDecider:
             ready_pools=pools_of(ready, self._methods, snapshot),
             simulation=simulation,
             left_over=left_over,
+            unfinished=unfinished,
         )
 
     def decide(self, view: DisruptionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
@@ -135,8 +144,9 @@ class _Pass:
         begun = taken_over((one for one in wanted if is_replaced(one.claim)), gating, self._shared)
         yield from (verdict for said in begun.values() for verdict in said)
         yield from self._carried_out(begun.keys())
-        recording = Recording(gating, self._now)
-        planner = Planner(self._shared, gating, recording)
+        recording = Recording(gating.blocked, gating.changes_at, self._now)
+        unwanted = {name: why for pool in self._view.pools for name, why in self._unwanted(pool)}
+        planner = Planner(self._shared, gating, recording, self._view.unfinished, unwanted)
         wanted = [one for one in wanted if not is_replaced(one.claim)]
         waiting: dict[str, list[_Waiting]] = {}
         for one, said in planner.verdicts(wanted):
@@ -144,6 +154,7 @@ class _Pass:
             if one.method.traits.voluntary and _waits(said):
                 waits = (said[0], gating.next_chance(said[0]))
                 waiting.setdefault(one.pool.pool.name, []).append(waits)
+        yield from planner.rolled_back()
         for pool, found in pairs:
             verdict = self._watched(pool, found, waiting.get(pool.pool.name, ()))
             verdict = no_later(verdict, gating.recheck_at.get(pool.pool.name))
@@ -159,6 +170,9 @@ class _Pass:
 
     def _wanted(self, pool: PoolCandidates, found: Mapping[str, Due]) -> Iterator[Wanted]:
         wanted: dict[str, list[Wanted]] = {}
+        for one in pool.unfinished:
+            if (way := self._unfinished(one, pool)) is not None:
+                wanted[one.claim.name] = [way]
         for order, method in enumerate(self._methods):
             due = found.get(method.traits.reason, Due())
             for candidate in due.candidates:
@@ -168,6 +182,32 @@ class _Pass:
                     wanted.setdefault(name, []).append(Wanted(method, candidate, pool, order))
         for first, *others in wanted.values():
             yield msgspec.structs.replace(first, others=tuple(others))
+
+    def _unwanted(self, pool: PoolCandidates) -> Iterator[tuple[str, Fact]]:
+        for one in pool.unfinished:
+            if one.under_way is not None:
+                found = self._methods.validate(one.under_way, self._settings, self._now)
+                if found.unwanted:
+                    yield one.claim.name, NotReplacedTogether(one.claim.name, found.unwanted)
+
+    def _unfinished(self, one: Unfinished, pool: PoolCandidates) -> Wanted | None:
+        """None: its command is not wanted as it is."""
+        if one.under_way is None or (node := one.under_way.command.node) is None:
+            return None
+        command, method = one.under_way.command, self._methods.of(one.under_way.command)
+        found = self._methods.validate(one.under_way, self._settings, self._now)
+        if method is None or found.unwanted or found.due_at is not None:
+            return None
+        candidate = Candidate(
+            claim=one.claim,
+            node=node,
+            why=(CommittedInPart(tuple(other.name for other in command.others)),),
+            bound=found.bound,
+            operation=found.operation,
+            commits=found.commits,
+            group=command.group,
+        )
+        return Wanted(method, candidate, pool, -1)
 
     def _watched(
         self, pool: PoolCandidates, found: Mapping[str, Due], waiting: Sequence[_Waiting]
@@ -180,7 +220,15 @@ class _Pass:
         instants.append(until)
         late = later(self._now, PAUSE_MAX)
         instants += [earlier(until, PAUSE_MAX) for until, _ in pool.pauses if until > late]
-        watched = (self._nodes_watched(*one, found[one[0]]) for one in pool.watches)
+        watched = [self._nodes_watched(*one, found[one[0]]) for one in pool.watches]
+        if pool.unfinished:
+            names = tuple(sorted(one.claim.name for one in pool.unfinished))
+            watched.append(NodesWatched("to be replaced together with others", names))
+            for one in pool.unfinished:
+                if one.under_way is not None:
+                    validation = self._methods.validate(one.under_way, self._settings, self._now)
+                    changes = (validation.gates_change_at, *self._methods.instants(one.under_way))
+                    instants += [at for at in changes if at is not None and at > self._now]
         return _say(
             pool.pool,
             Reason.CANDIDATES_WAIT if waiting else Reason.DISRUPTION_WATCHED,
@@ -219,10 +267,13 @@ class _Pass:
         return NodesWatched(what, tuple(sorted(claims)), reason, candidates)
 
     def _carried_out(self, taken_over: Container[str]) -> Iterator[Verdict]:
-        of = (one for one in self._view.ready if one.under_way.command.claim.name not in taken_over)
-        found = tuple(of)
+        found = [
+            group
+            for group in self._view.ready
+            if not any(one.under_way.command.claim.name in taken_over for one in group)
+        ]
         quota = PlanningQuota(len(found), self._now)
-        places = places_in_quota(one.under_way.command.claim.pool_name for one in found)
-        for place, ready in zip(places, found, strict=True):
-            execution = Execution(ready, self._view.ready_pools, self._shared)
+        places = places_in_quota(group[0].under_way.command.claim.pool_name for group in found)
+        for place, group in zip(places, found, strict=True):
+            execution = Execution(group, self._view.ready_pools, self._shared)
             yield from execution.verdicts() if quota.has(place) else execution.waits(quota.next_at)

@@ -15,6 +15,9 @@ taint ``karpenter.sh/disrupted``          its Node                 no new pods (
 ========================================  =======================  ================================
 
 The first two make the command; rolling it back takes all marks off the claim and its Node.
+
+Claims that are replaced together are a **group**: each of their replacements names all of them. A
+claim belongs to it until it terminates, is gone, or gets a command of its own.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from tenure.core.conditions import Wanted
 from tenure.core.decision import Action, Patch
 from tenure.core.facts import Fact
 from tenure.core.marks.facts import ReasonLeftOver, TaintLeftOver
+from tenure.core.marks.interruption import is_interrupted
 from tenure.core.marks.ownership import claim_status, is_ours, listed
 from tenure.core.marks.repaired import no_repair_mark
 from tenure.core.marks.stamp import no_stamp
@@ -48,6 +52,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[Node, ...] = ()
     #: By the names in the claim's mark; None: there is no such claim any more.
     replacements: tuple[tuple[str, NodeClaim | None], ...] = ()
+    #: The other claims of its group, by name.
+    others: tuple[NodeClaim, ...] = ()
 
     @property
     def node(self) -> Node | None:
@@ -60,6 +66,16 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def names(self) -> list[str]:
         return [name for name, _ in self.replacements]
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """The names of the claims that are replaced together with it, its own included."""
+        return tuple(sorted((self.claim.name, *(one.name for one in self.others))))
+
+    @property
+    def uncommitted(self) -> tuple[str, ...]:
+        """Those of them that do not have the command yet, or no longer."""
+        return tuple(one.name for one in self.others if not is_replaced(one))
 
     @property
     def complete(self) -> bool:
@@ -124,11 +140,46 @@ def command_of(claim: NodeClaim, snapshot: Snapshot) -> Command:
     if len(snapshot.claims_with_provider(claim.provider_id)) > 1:
         nodes = {}  # To which claim they belong cannot be known.
     named = listed(claim.annotations.get(names.REPLACED_BY, ""))
+    replacements = tuple((name, _replacement(name, claim, snapshot)) for name in named)
     return Command(
         claim=claim,
         nodes=tuple(nodes[name] for name in sorted(nodes)),
-        replacements=tuple((name, _replacement(name, claim, snapshot)) for name in named),
+        replacements=replacements,
+        others=_others(claim, (one for _, one in replacements if one is not None), snapshot),
     )
+
+
+def _others(
+    claim: NodeClaim, replacements: Iterable[NodeClaim], snapshot: Snapshot
+) -> tuple[NodeClaim, ...]:
+    found: dict[str, NodeClaim] = {}
+    for new in replacements:
+        for one in still_replaced(new, snapshot):
+            # One that was taken over for another reason waits for no other.
+            same = names_replacement(one, new) and reason_of(one) == reason_of(claim)
+            if one.uid != claim.uid and (same or not is_replaced(one)):
+                found[one.name] = one
+    return tuple(found[name] for name in sorted(found))
+
+
+def still_replaced(replacement: NodeClaim, snapshot: Snapshot) -> tuple[NodeClaim, ...]:
+    """The claims that it replaces, of those that are there and do not terminate."""
+    return tuple(
+        one
+        for uid in replaced_uids(replacement)
+        for one in snapshot.claims_with_uid(uid).values()
+        if not (one.deleting or is_interrupted(one))
+    )
+
+
+def group_names(uids: Iterable[str], snapshot: Snapshot) -> set[str]:
+    """Names of the claims that are replaced together with any of these, or may be."""
+    found: set[str] = set()
+    for uid in uids:
+        for new in snapshot.once(_replacing_by_uid).get(uid, ()):
+            for other in replaced_uids(new):
+                found.update(snapshot.claims_with_uid(other))
+    return found
 
 
 def commands_under_way(snapshot: Snapshot) -> tuple[Command, ...]:
@@ -140,11 +191,16 @@ def commands_under_way(snapshot: Snapshot) -> tuple[Command, ...]:
 
 def replacements_by_uid(snapshot: Snapshot) -> dict[str, tuple[NodeClaim, ...]]:
     """By the UID of the disrupted claim: its replacements, named in its mark or not yet."""
+    found = snapshot.once(_replacing_by_uid)
+    return {uid: tuple(one for one in new if not one.deleting) for uid, new in found.items()}
+
+
+def _replacing_by_uid(snapshot: Snapshot) -> dict[str, tuple[NodeClaim, ...]]:
+    """Those that terminate included."""
     found: dict[str, tuple[NodeClaim, ...]] = {}
     for _, claim in sorted(snapshot.replacing_claims().items()):
-        if not claim.deleting:
-            for uid in replaced_uids(claim):
-                found[uid] = (*found.get(uid, ()), claim)
+        for uid in replaced_uids(claim):
+            found[uid] = (*found.get(uid, ()), claim)
     return found
 
 
@@ -188,6 +244,14 @@ def take_over(claim: NodeClaim, reason: str, beside: Mapping[str, str]) -> Patch
     """Its command goes on for another reason, with the replacements that it has."""
     action = patch(claim, {"annotations": {names.DISRUPTION_REASON: reason, **beside}})
     return msgspec.structs.replace(action, begins=True)
+
+
+def as_committed(claim: NodeClaim, replacements: Iterable[str], reason: str) -> NodeClaim:
+    """The claim as it is once its command is committed."""
+    marks = {names.REPLACED_BY: ",".join(replacements), names.DISRUPTION_REASON: reason}
+    annotations = {**claim.annotations, **marks}
+    metadata = msgspec.structs.replace(claim.metadata, annotations=annotations)
+    return msgspec.structs.replace(claim, metadata=metadata)
 
 
 def add_replacements(command: Command, more: Iterable[str]) -> Patch:

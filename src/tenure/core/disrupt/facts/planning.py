@@ -169,11 +169,12 @@ class NoReschedulablePods(Fact, frozen=True):
 
 
 class LaunchedAsReplacement(Fact, frozen=True):
-    claim: str
+    #: Those that it replaces.
+    claims: tuple[str, ...]
     fit: CheapestFit
 
     def __str__(self) -> str:
-        return f"replacement of NodeClaim {self.claim}; {self.fit}"
+        return f"replacement of {claims_text(self.claims)}; {self.fit}"
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
@@ -198,6 +199,6 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PodsFitElsewhere(),
     NoReschedulablePods(),
     LaunchedAsReplacement(
-        "general-4nv74", CheapestFit("c-4x-amd64-linux", "test-zone-a", "spot", 100_000)
+        ("general-4nv74",), CheapestFit("c-4x-amd64-linux", "test-zone-a", "spot", 100_000)
     ),
 )

@@ -7,7 +7,7 @@ is started is counted here. ``execute`` asks the gates for the second time.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -128,6 +128,20 @@ class Gating:
         if at is not None:
             name = one.pool.pool.name
             self.recheck_at[name] = min(at, self.recheck_at.get(name, at))
+
+    def first_blocked_together(self, ways: Iterable[Wanted]) -> tuple[Wanted, Verdict] | None:
+        """Of candidates that start together: the first that is one too many for a budget."""
+        started, recorded = self._started.copy(), self._started_recorded.copy()
+        try:
+            for one in ways:
+                only = BEFORE_PLAN & COUNTS_STARTED
+                verdict = self.first_blocked(one, self.facts(one), only)
+                if verdict is not None:
+                    return one, verdict
+                self.count(one)
+        finally:
+            self._started, self._started_recorded = started, recorded
+        return None
 
     # -- what was started --------------------------------------------------------------
 

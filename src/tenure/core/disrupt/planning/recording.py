@@ -6,13 +6,13 @@ and after the API server has refused a write for its start.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
 from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.candidates import Wanted
 from tenure.core.disrupt.facts.planning import StartRecorded, StartRefused
-from tenure.core.disrupt.planning.gating import Gating
 from tenure.core.facts import RetriedAt
 from tenure.core.gates.facts import StartsUnreadable
 from tenure.core.gates.gatefacts import Blocked
@@ -29,14 +29,23 @@ _say = partial(say, Concern.DISRUPTION)
 class Recording:
     """Of the starts of one pass."""
 
-    def __init__(self, gating: Gating, now: datetime) -> None:
-        self._gating, self._now = gating, now
+    def __init__(
+        self,
+        blocked: Callable[[Wanted, Blocked], Verdict],
+        changes_at: Callable[[Wanted], datetime | None],
+        now: datetime,
+    ) -> None:
+        """``blocked``: says that a gate blocks it; ``changes_at``: when gates may change (``Gating``)."""
+        self._blocked, self._changes_at, self._now = blocked, changes_at, now
         #: By pool: starts that have to be recorded before they are committed.
         self.starts: dict[str, list[DisruptionStart]] = {}
 
-    def waits(self, one: Wanted) -> Verdict | None:
-        """Why its start cannot be recorded or written now; None: it can, or need not."""
-        return self._refused(one) or self._full(one)
+    def waits(self, one: Wanted, beside: int = 0) -> Verdict | None:
+        """Why its start cannot be recorded or written now; None: it can, or need not.
+
+        ``beside``: starts of its pool that have to be recorded with it.
+        """
+        return self._refused(one) or self._full(one, beside)
 
     def _refused(self, one: Wanted) -> Verdict | None:
         """Waits after a refused write: a mark of its own, or the record of its start."""
@@ -51,12 +60,12 @@ class Recording:
                 return _say(claim, Reason.DISRUPTION_WAITS, *facts, recheck_at=at)
         return None
 
-    def _full(self, one: Wanted) -> Verdict | None:
+    def _full(self, one: Wanted, beside: int) -> Verdict | None:
         pool = one.pool.pool
-        recorded = len(self.starts.get(pool.name, ()))
+        recorded = len(self.starts.get(pool.name, ())) + beside
         if not self._needs_record(one) or recorded < room_for(pool):
             return None
-        at = self._gating.changes_at(one)
+        at = self._changes_at(one)
         blocked = Blocked(
             gate=Gate.BUDGET,
             reason=Reason.DISRUPTION_BLOCKED,
@@ -64,7 +73,7 @@ class Recording:
             until=at,
             recheck_at=at,
         )
-        return self._gating.blocked(one, blocked)
+        return self._blocked(one, blocked)
 
     def _needs_record(self, one: Wanted) -> bool:
         claim, pool = one.claim, one.pool.pool
