@@ -544,13 +544,34 @@ def test_other_reasons_ask_their_own_windows_and_vetoes() -> None:
     assert "budget 1" in str(asked(Ground.REPLACED, a_fleet(**healthy, node_c=unready)))
 
 
+# -- replaced together -----------------------------------------------------------------------
+
+GROUP: list[Any] = [
+    pytest.param(a_claim("c"), "NodeClaim c is replaced together with it", id="not marked"),
+    pytest.param(a_claim("c", annotations=MARKS), "", id="marked"),
+    pytest.param(a_leaving_claim("c"), "", id="terminating"),
+    pytest.param(a_claim("c", annotations={names.INTERRUPTION: "kwok"}), "", id="interrupted"),
+    pytest.param(None, "", id="gone"),
+]
+
+
+@pytest.mark.parametrize(("other", "sentence"), GROUP)
+def test_a_claim_goes_once_all_that_are_replaced_with_it_are_marked(
+    other: NodeClaim | None, sentence: str
+) -> None:
+    new = a_claim("b", annotations={names.REPLACES: "uid-a,uid-c"})
+    pool = a_pool(disruption={"budgets": [{"nodes": "2"}]}, repair={"maxUnhealthy": "100%"})
+    said = asked(Ground.REPLACED, a_fleet(pool=pool, replacement=new, claim_c=other, node_c=None))
+    assert sentence in str(said) if sentence else said is None
+
+
 # -- a replacement that is created -----------------------------------------------------------
 
 
-def created(reason: str = "Unhealthy", **changed: Any) -> str | None:
+def created(reason: str = "Unhealthy", uids: str = "uid-a", **changed: Any) -> str | None:
     """What the guard says of a replacement for ``a``, for which no command has begun."""
     ref = {"group": OURS.group, "kind": OURS.kind, "name": OURS.name}
-    body = {"metadata": {"annotations": {names.REPLACES: "uid-a"}}, "spec": {"nodeClassRef": ref}}
+    body = {"metadata": {"annotations": {names.REPLACES: uids}}, "spec": {"nodeClassRef": ref}}
     create = Create(resource=NODE_CLAIMS, name="n", body=body, disrupts_for=reason)
     usual = {"claim": a_claim(), "node": unhealthy_node(taints=()), "replacement": None}
     observations = Observations(repair_statements=kwok_statements())
@@ -575,6 +596,12 @@ def test_a_replacement_is_created_where_a_command_may_begin() -> None:
 )
 def test_no_replacement_is_created_for_nothing(changed: Objects, sentence: str) -> None:
     assert sentence in str(created(**changed))
+
+
+def test_a_replacement_of_several_needs_a_budget_for_all_of_them() -> None:
+    pool = a_pool(disruption={"budgets": [{"nodes": "2"}]})
+    assert created("Merged", "uid-a,uid-c", pool=pool) is None
+    assert "budget 2 allows" in str(created("Merged", "uid-a,uid-c,uid-d", pool=pool))
 
 
 def test_a_command_under_way_gets_another_replacement() -> None:

@@ -44,11 +44,13 @@ def beyond_budgets(
     now: datetime,
     *,
     planned: bool = False,
+    group: frozenset[str] = frozenset(),
 ) -> str | None:
+    """``group``: UIDs of claims that count as if they were on their way."""
     pool = snapshot.pools.get(claim.pool_name)
     if pool is None or not claim.initialized:
         return None
-    fleet = list(_fleet(pool, reason, snapshot, planned=planned))
+    fleet = list(_fleet(pool, reason, snapshot, planned=planned, group=group))
     for index, budget in enumerate(pool.spec.disruption.budgets):
         try:
             said = _beyond(budget, index, node, reason, fleet, now, claim, pool)
@@ -106,7 +108,9 @@ def _share(nodes: str, total: int) -> int:
     return int(digits) if len(digits) < 10 else total
 
 
-def _fleet(pool: NodePool, reason: str, snapshot: Snapshot, *, planned: bool) -> Iterator[_Counted]:
+def _fleet(
+    pool: NodePool, reason: str, snapshot: Snapshot, *, planned: bool, group: frozenset[str]
+) -> Iterator[_Counted]:
     """Our Nodes of the pool that are initialized or rebooting, until their instance ends."""
     found: dict[str, _Counted] = {}
     for claim in snapshot.claims_of_pool(pool.name).values():
@@ -115,7 +119,7 @@ def _fleet(pool: NodePool, reason: str, snapshot: Snapshot, *, planned: bool) ->
             continue
         for node in snapshot.nodes_with_provider(claim.provider_id).values():
             if claim.initialized or claim.rebooting or _may_be_up(claim, node):
-                taken = _is_taken(claim, node, reason, planned=planned)
+                taken = claim.uid in group or _is_taken(claim, node, reason, planned=planned)
                 known = found.get(node.name)
                 found[node.name] = _Counted(node, taken or (known is not None and known.taken))
     yield from found.values()

@@ -45,6 +45,8 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     #: Its command is only about to begin: nothing is lost yet.
     planned: bool = False
+    #: UIDs of the claims that are to be replaced together.
+    group: frozenset[str] = frozenset()
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -191,7 +193,10 @@ def budgets(d: Departure) -> str | None:
     """It stays within the budgets of its NodePool."""
     if d.node is None:
         return None
-    return beyond_budgets(d.claim, d.node, d.reason, d.snapshot, d.now, planned=d.planned)
+    group = d.group if d.planned else frozenset()
+    return beyond_budgets(
+        d.claim, d.node, d.reason, d.snapshot, d.now, planned=d.planned, group=group
+    )
 
 
 def recorded(d: Departure) -> str | None:
@@ -208,6 +213,18 @@ def replacements(d: Departure) -> str | None:
             return f"its replacement NodeClaim {name} does not exist"
         if found.deleting or not found.initialized:
             return f"its replacement NodeClaim {name} is not Initialized"
+    return None
+
+
+def together(d: Departure) -> str | None:
+    """Every claim that is replaced together with it has a command, terminates or is gone."""
+    for name in filter(None, d.claim.annotations.get(names.REPLACED_BY, "").split(",")):
+        new = d.snapshot.claims.get(name)
+        uids = new.annotations.get(names.REPLACES, "").split(",") if new is not None else ()
+        for other in (one for uid in uids for one in d.snapshot.claims_with_uid(uid).values()):
+            goes = other.deleting or names.INTERRUPTION in other.annotations
+            if not goes and names.REPLACED_BY not in other.annotations:
+                return f"NodeClaim {other.name} is replaced together with it, and is not marked yet"
     return None
 
 
@@ -272,6 +289,7 @@ RULES: Final[Mapping[Ground, tuple[Rule, ...]]] = {
         one_node,
         unreadable,
         replacements,
+        together,
         closed,
         switched_off,
         vetoed,

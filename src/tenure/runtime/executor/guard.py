@@ -124,7 +124,8 @@ def _create(action: Create, snapshot: Snapshot, now: datetime, settings: Setting
     foreign = actions.foreign_class(claim.spec.node_class_ref, snapshot.ours)
     if foreign is not None:
         return foreign
-    for uid in filter(None, claim.annotations.get(names.REPLACES, "").split(",")):
+    uids = frozenset(filter(None, claim.annotations.get(names.REPLACES, "").split(",")))
+    for uid in sorted(uids):
         replaced = _claim(uid, snapshot)
         if replaced is None or replaced.deleting:
             return f"{action.name} would replace a claim that is gone or being deleted"
@@ -136,6 +137,7 @@ def _create(action: Create, snapshot: Snapshot, now: datetime, settings: Setting
             reason=action.disrupts_for,
             # One that is under way needs more replacements.
             planned=names.REPLACED_BY not in replaced.annotations,
+            group=uids,
         )
         if why := forbidden(departure, PLANNED):
             return f"{action.name} would be a replacement for nothing: {why}"

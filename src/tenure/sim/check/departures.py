@@ -114,6 +114,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
         initialized = read.says(self.claim, "Initialized")
         repair = reason == "Unhealthy"
         yield "before its replacements", self._replacements()
+        yield "before its group", self._group()
         yield "open Node", self._open(nodes)
         if initialized:
             yield "beyond budgets", self._beyond_budgets(nodes, reason)
@@ -202,6 +203,19 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
                 return f"its replacement {name} does not exist"
             if read.is_leaving(found) or not read.says(found, "Initialized"):
                 return f"its replacement {name} is not Initialized"
+        return ""
+
+    def _group(self) -> str:
+        """A claim that the same replacements replace, and that neither goes nor has a command."""
+        named = (read.annotation(self.claim, "karpenter.sh/replaced-by") or "").split(",")
+        news = [self.state[r.NODE_CLAIMS][one] for one in named if one in self.state[r.NODE_CLAIMS]]
+        lists = [(read.annotation(new, "karpenter.sh/replaces") or "").split(",") for new in news]
+        for name, other in sorted(self.state[r.NODE_CLAIMS].items()):
+            belongs = any(other["metadata"]["uid"] in uids for uids in lists)
+            goes = read.is_leaving(other) or read.annotation(other, read.INTERRUPTION) is not None
+            marked = read.annotation(other, "karpenter.sh/replaced-by") is not None
+            if belongs and not goes and not marked:
+                return f"{name} is replaced together with it, and is not marked"
         return ""
 
     def _open(self, nodes: Sequence[Obj]) -> str:

@@ -23,6 +23,7 @@ RULES: Final[Mapping[str, str]] = {
     "early force": "a pod deleted before its Node's deadline requires it, or with no grace",
     "unfounded deletion": "a claim deleted although nothing asks for it, or not yet",
     "before its replacements": "a claim deleted before its replacements are Initialized",
+    "before its group": "a claim deleted before all claims that are replaced together are marked",
     "idle replacement": "an empty replacement for an hour, for a claim that never was to be replaced",
     "open Node": "a claim deleted for its replacement while its Node takes new pods",
     "beyond budgets": "a claim replaced, rebooted or deleted beyond the budgets of its NodePool",
