@@ -7,7 +7,12 @@ from typing import Any
 
 from tenure.core.decider import AnyDecider
 from tenure.core.policy.deciders import deciders
-from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
+from tenure.model.api.names import (
+    DISRUPTION_REASON,
+    DO_NOT_DISRUPT,
+    DO_NOT_REPAIR,
+    REPLACED_BY,
+)
 from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.sim.virtual.faults import Faults
@@ -24,8 +29,10 @@ from tests.builders import (
     a_pool,
     apart,
 )
+from tests.core.disrupt.merged import MERGES
 from tests.core.disrupt.retired import BOTH, RETIRE
 from tests.runtime.worlds import Tapped
+from tests.scenarios.halves import half_empty_nodes, merge, scale_down
 
 Scene = Callable[[World], bool]
 
@@ -35,6 +42,13 @@ class TwoMethods(World):
 
     def choose(self, settings: Settings) -> Sequence[AnyDecider]:
         return deciders(settings, BOTH)
+
+
+class Merging(World):
+    """Tenure has one more method: it replaces Nodes together that are half empty."""
+
+    def choose(self, settings: Settings) -> Sequence[AnyDecider]:
+        return deciders(settings, MERGES)
 
 
 def _begin(
@@ -316,6 +330,29 @@ def drain(world: World) -> bool:
     world.apply(a_pdb("web", minAvailable=0))
     world.run(5 * MINUTE)
     return blocked and _is_gone(world, name)
+
+
+def merged(world: World) -> bool:
+    """Three nodes are replaced by two. A user takes the marks off one of them meanwhile."""
+    for manifest in half_empty_nodes():
+        world.apply(manifest)
+    scale_down(world)
+    claims = merge(world)
+    world.run(20 * SECOND)
+    off = {"metadata": {"annotations": {REPLACED_BY: None, DISRUPTION_REASON: None}}}
+    world.store.patch(NODE_CLAIMS, "", claims[1], off)
+    world.run(8 * MINUTE)
+    return all(world.store.find(NODE_CLAIMS, "", name) is None for name in claims)
+
+
+def merged_within_a_budget(world: World) -> bool:
+    """Three nodes stay, because only two may be on their way at once."""
+    for manifest in half_empty_nodes(budgets=[{"nodes": "2"}]):
+        world.apply(manifest)
+    scale_down(world)
+    claims = merge(world)
+    world.run(8 * MINUTE)
+    return sorted(one["metadata"]["name"] for one in world.store.list(NODE_CLAIMS)) == claims
 
 
 def drain_at_once(world: World) -> bool:

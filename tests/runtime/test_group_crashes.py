@@ -123,8 +123,9 @@ def delete_a_node(story: Merging) -> None:
 
 def protect_a_pod(story: Merging) -> None:
     node = the_node(story, story.old[1])
-    for pod in story.store.list(PODS) if node is not None else ():
-        if pod["spec"].get("nodeName") == node["metadata"]["name"]:
+    name = node["metadata"]["name"] if node is not None else None
+    for pod in story.store.list(PODS):
+        if name is not None and pod["spec"].get("nodeName") == name:
             says = {"metadata": {"annotations": {DO_NOT_DISRUPT: "true"}}}
             story.store.patch(PODS, "default", pod["metadata"]["name"], says)
 

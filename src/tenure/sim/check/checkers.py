@@ -177,8 +177,11 @@ class Checkers:
         mark, reason = "karpenter.sh/replaced-by", "karpenter.sh/disruption-reason"
         if annotations.get(mark) is None or read.annotation(claim, mark) is not None:
             return
+        now = self._departure(claim)
         planned = msgspec.structs.replace(
-            self._departure(claim), begins=annotations.get(reason) or "Unhealthy"
+            now,
+            begins=annotations.get(reason) or "Unhealthy",
+            together=frozenset(now.replaced_by(annotations[mark])),
         )
         self._ask_all(planned, "is to be replaced")
 

@@ -57,6 +57,8 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
     differs: Callable[[Obj, State], bool]
     #: Why a command or reboot of it begins now; None: the claim is deleted.
     begins: str | None = None
+    #: UIDs of the claims that its replacements replace: they are to leave at once.
+    together: frozenset[str] = frozenset()
     #: Of its pool, as they were noted.
     starts: tuple[Start, ...] = ()
     #: It is a reboot that drains nothing, and needs no budget.
@@ -207,16 +209,21 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
 
     def _group(self) -> str:
         """A claim that the same replacements replace, and that neither goes nor has a command."""
-        named = (read.annotation(self.claim, "karpenter.sh/replaced-by") or "").split(",")
-        news = [self.state[r.NODE_CLAIMS][one] for one in named if one in self.state[r.NODE_CLAIMS]]
-        lists = [(read.annotation(new, "karpenter.sh/replaces") or "").split(",") for new in news]
+        named = read.annotation(self.claim, "karpenter.sh/replaced-by") or ""
+        uids = self.replaced_by(named)
         for name, other in sorted(self.state[r.NODE_CLAIMS].items()):
-            belongs = any(other["metadata"]["uid"] in uids for uids in lists)
             goes = read.is_leaving(other) or read.annotation(other, read.INTERRUPTION) is not None
             marked = read.annotation(other, "karpenter.sh/replaced-by") is not None
-            if belongs and not goes and not marked:
+            if other["metadata"]["uid"] in uids and not goes and not marked:
                 return f"{name} is replaced together with it, and is not marked"
         return ""
+
+    def replaced_by(self, names: str) -> set[str]:
+        """The UIDs of all claims that these claims replace."""
+        claims = self.state[r.NODE_CLAIMS]
+        news = [claims[name] for name in names.split(",") if name in claims]
+        lists = (read.annotation(new, "karpenter.sh/replaces") or "" for new in news)
+        return {uid for one in lists for uid in one.split(",")}
 
     def _open(self, nodes: Sequence[Obj]) -> str:
         open_ = [n for n in nodes if not read.has_taint(n, "karpenter.sh/disrupted")]
@@ -377,6 +384,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
                 gone = read.is_leaving(claim) or read.is_leaving(node) or rebooting
                 if self.begins is not None:
                     gone = gone or read.annotation(claim, "karpenter.sh/replaced-by") is not None
+                    gone = gone or claim["metadata"]["uid"] in self.together
                 unready = reason != "Unhealthy" and not read.says(node, "Ready")
                 yield node, gone or unready
 
