@@ -8,6 +8,7 @@ from itertools import groupby
 
 import msgspec
 
+from tenure.packing.dealing.dealer import Dealer, LeftOver
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.facts import VolumeFact
 from tenure.packing.demand.problem import Problem
@@ -22,7 +23,6 @@ from tenure.packing.facts import (
 )
 from tenure.packing.finished import finished
 from tenure.packing.index.reading import avoided_by_running, read_nodes
-from tenure.packing.opening.dealing import Dealer, LeftOver
 from tenure.packing.opening.lots import Lot
 from tenure.packing.opening.merging import merged
 from tenure.packing.opening.opener import Opener

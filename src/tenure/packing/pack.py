@@ -9,7 +9,7 @@
    Every other class, by priority and the largest first, is put onto existing nodes: the first that
    takes it, those that are initialized before the others, then by name (``index``);
 3. what is left, but for the pods that may get no claim, is dealt to zones and other domains
-   (``opening.dealing``), and claims are planned in the pools by weight (``opening.opener``);
+   (``dealing.dealer``), and claims are planned in the pools by weight (``opening.opener``);
 4. pods with preferences that found no place are tried again without the first of them
    (``relaxing``); where limits are short, pods of lower priority only see what the others left;
 5. who is left then is told why, pool by pool (``why``).

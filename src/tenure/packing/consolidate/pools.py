@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from tenure.packing.consolidate.question import Question
+from tenure.packing.dealing.dealer import Dealer
 from tenure.packing.demand.classes import PodClass, least_wanted
 from tenure.packing.demand.queue import Waiting
 from tenure.packing.index.whatif import Load, WhatIf
@@ -15,7 +16,6 @@ from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.daemons import DaemonPod
 from tenure.packing.offers.limits import Budget
 from tenure.packing.offers.narrowing import Narrowing
-from tenure.packing.opening.dealing import Dealer
 from tenure.packing.opening.drafts import Draft, listing_of, used_by
 from tenure.packing.opening.lots import Lot
 from tenure.packing.opening.market import Market

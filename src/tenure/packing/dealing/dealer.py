@@ -18,14 +18,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from tenure.packing.dealing.levelling import levelled
+from tenure.packing.dealing.sites import Pins, Sites
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.queue import Waiting
 from tenure.packing.demand.terms import Group, Rules
 from tenure.packing.index.domains import NO_END, Domains
 from tenure.packing.offers.catalogue import Catalogue
-from tenure.packing.opening.levelling import levelled
 from tenure.packing.opening.lots import Lot
-from tenure.packing.opening.sites import Pins, Sites
 
 
 class LeftOver(msgspec.Struct, frozen=True):
