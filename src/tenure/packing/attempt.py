@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import groupby
+from typing import Final
 
 import msgspec
 
 from tenure.packing.dealing.dealer import Dealer, LeftOver
+from tenure.packing.dealing.foreseen import unforeseen
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.facts import VolumeFact
 from tenure.packing.demand.problem import Problem
@@ -22,6 +24,7 @@ from tenure.packing.facts import (
     Why,
 )
 from tenure.packing.finished import finished
+from tenure.packing.index.domains import Foreseen
 from tenure.packing.index.reading import avoided_by_running, read_nodes
 from tenure.packing.opening.lots import Lot
 from tenure.packing.opening.merging import merged
@@ -32,6 +35,8 @@ from tenure.packing.relaxing import relaxed, with_wishes
 from tenure.packing.result import Packing, Unplaced
 from tenure.packing.why import explain
 
+#: More than there are levels in one round (``dealing.following``).
+LEVELS: Final = 1 << 20
 #: By class: how many of its pods are dealt at the most.
 Caps = dict[tuple[str, str, int], int]
 
@@ -39,7 +44,7 @@ Caps = dict[tuple[str, str, int], int]
 class Attempt:
     """One packing, from the first pod to the last."""
 
-    def __init__(self, question: Question, caps: Caps) -> None:
+    def __init__(self, question: Question, caps: Caps, foreseen: Foreseen) -> None:
         self._question, self._problem, self._caps = question, question.problem, caps
         pods = question.pods
         modelled = [question.soft(one) for one in pods.classes if not one.rules.not_modelled]
@@ -48,6 +53,8 @@ class Attempt:
         self._nodes = read_nodes(
             self._problem.nodes, pods=everything, groups=question.groups, daemons=question.daemons
         )
+        domains = self._nodes.domains
+        domains.passes, domains.foreseen = question.sites.passes, foreseen
         self._opener = Opener(
             question.catalogues,
             pods.units,
@@ -56,6 +63,10 @@ class Attempt:
         )
         self._modelled = modelled
         self._asked = {group for one in self._signed for group in one.rules.groups()}
+        #: Groups that pods must be on one node with.
+        self._beside = {
+            group for one in self._signed for group in one.rules.near if group.on_hostname
+        }
         #: Groups that decide by their pods where others may go, so these have to come.
         self._followed = {
             group
@@ -67,8 +78,10 @@ class Attempt:
         #: Pods that found no place: what is left of each class.
         self._left: list[tuple[PodClass, list[str], LeftOver | None]] = []
         self._short: Caps = {}
+        self._rounds = 0
 
-    def packing(self) -> tuple[Packing, Caps]:
+    def packing(self) -> tuple[Packing, Caps, Foreseen]:
+        """The packing; which classes came short, and which domains it did not foresee."""
         problem, question = self._problem, self._question
         self._placed |= self._nodes.keep(self._modelled, problem.nominated)
         classes = self._modelled
@@ -94,7 +107,8 @@ class Attempt:
                 if c.left_out
             },
         )
-        return packing, self._short
+        for_sale = question.sites.for_sale
+        return packing, self._short, unforeseen(self._signed, drafts, self._nodes.domains, for_sale)
 
     def _tiers(self, classes: Sequence[PodClass]) -> Iterable[Iterable[PodClass]]:
         """All at once; where limits may be short, one priority after the other."""
@@ -121,14 +135,19 @@ class Attempt:
     def _round(self, classes: Sequence[PodClass], *, first: bool) -> None:
         """Onto nodes, onto claims planned before, then onto new ones."""
         homes = self._nodes.domains.homes
+        self._rounds += 1
         dealer = Dealer(
-            self._nodes.domains, self._question.catalogues, self._problem.avoid, asked=self._asked
+            self._nodes.domains,
+            self._question.sites,
+            self._problem.avoid,
+            asked=self._asked,
+            level=self._rounds * LEVELS,
         )
         queue = []
         for one in classes:
             waiting = Waiting(with_wishes(one), homes)
             if self._problem.nodes:
-                more = dealer.for_sale(waiting.one) if one.may_be_claimed_for else {}
+                more = self._question.sites.for_sale(waiting.one) if one.may_be_claimed_for else {}
                 self._placed |= self._nodes.place(waiting, more)
             queue.append(waiting)
         open_ = [
@@ -146,6 +165,13 @@ class Attempt:
         if not first or self._opener.drafts:
             self._opener.top_up(dealt.lots)
         self._open(dealt.lots)
+        if self._beside:
+            self._nodes.bins.note_elsewhere(
+                group
+                for lot in dealt.lots
+                if lot.left < len(lot.uids)
+                for group in self._beside & lot.one.member_of
+            )
         self._note_left(classes, queue, open_, before, dealt.lots, dealt.left_over)
 
     def _open(self, lots: list[Lot]) -> None:

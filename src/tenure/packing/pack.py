@@ -25,6 +25,7 @@ from typing import Final
 
 from tenure.packing.attempt import Attempt, Caps
 from tenure.packing.demand.problem import Problem
+from tenure.packing.index.domains import Foreseen
 from tenure.packing.question import Question
 from tenure.packing.result import Packing
 
@@ -37,10 +38,14 @@ def pack(problem: Problem) -> Packing:
     """Find a place for every pod, or say why there is none."""
     question = Question(problem)
     caps: Caps = {}
+    foreseen: Foreseen = {}
     for start in count(1):
-        packing, short = Attempt(question, caps).packing()
-        if not short:
+        packing, short, more = Attempt(question, caps, foreseen).packing()
+        if not short and not more:
             break
         assert all(got < caps.get(one, got + 1) for one, got in short.items()), "it ends"
         caps |= {one: got if start <= _PATIENCE else got // 2 for one, got in short.items()}
+        for key, values in more.items():
+            for value, planned in values.items():
+                foreseen.setdefault(key, {}).setdefault(value, set()).update(planned)
     return packing

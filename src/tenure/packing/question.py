@@ -9,6 +9,7 @@ import msgspec
 from tenure.model.api.meta import controller_of
 from tenure.model.api.pod import Pod
 from tenure.model.values.quantity import add
+from tenure.packing.dealing.sites import Sites
 from tenure.packing.demand.asked import Asked, read_pods
 from tenure.packing.demand.classes import PodClass, least_wanted, sort_pods
 from tenure.packing.demand.groups import Groups
@@ -49,6 +50,7 @@ class Question:
             Catalogue(t, daemons=self.daemons, units=units, dry=problem.dry, least=least)
             for t in sorted(problem.templates, key=lambda t: (t.weight, t.pool), reverse=True)
         ]
+        self.sites = Sites(self.catalogues)
 
     def awaiting(self) -> frozenset[str]:
         """Pods whose own node is still to come: what else comes may have room for them.

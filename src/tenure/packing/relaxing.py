@@ -40,7 +40,7 @@ def with_wishes(one: PodClass) -> PodClass:
     heaviest = next((w.node for w in one.wishes if w.node is not None), None)
     if heaviest is not None:
         narrowed = tuple(wanted.intersect(heaviest) for wanted in signature.alternatives)
-        signature = msgspec.structs.replace(signature, alternatives=narrowed)
+        signature = signature.narrowed(narrowed)
     if NO_SOFT_TAINTS in one.wishes:
         signature = msgspec.structs.replace(signature, soft_taints=True)
     demand = msgspec.structs.replace(one.demand, signature=signature)

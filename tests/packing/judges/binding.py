@@ -157,7 +157,7 @@ class Scheduler:
     def left_pending(self) -> list[str]:
         """What no order of binding gets bound."""
         start = deepcopy((self._counts, self._present, self._owners, self._totals))
-        orders: list[Order] = [self._order(), self._ranks()]
+        orders: list[Order] = [self._order(), self._ranks(), self._spread_first()]
         few = len(self._left) <= FEW
         if few:
             orders += [self._by_chance(seed) for seed in range(CHANCES)]
@@ -192,6 +192,16 @@ class Scheduler:
             ranks[pod.uid] = rank
         return lambda each: (ranks[each[1].uid], each[1].uid)
 
+    def _spread_first(self) -> Order:
+        """Pods that are spread among themselves, then other owners, then the rest."""
+
+        def key(each: tuple[Place, Pod]) -> tuple[int, str]:
+            over = [t for t in self._of(each[1]) if t.kind == "spread" and t.key != HOSTNAME]
+            own = any(term.about(each[1]) for term in over)
+            return 0 if own else 1 if over else 2, each[1].uid
+
+        return key
+
     def _pending(self, order: Order) -> list[str]:
         left = sorted(self._left, key=order)
         step = 1 if len(left) <= FEW else len(left)
@@ -217,7 +227,7 @@ class Scheduler:
         for place, pod in self._left:
             alike = _ENCODE((pod.namespace, pod.labels, pod.spec))
             kinds.setdefault((place.name, alike), []).append((place, pod))
-        todo = list(kinds.values())
+        todo = sorted(kinds.values(), key=lambda alike: self._weight(alike[0][1]))
         seen: set[tuple[int, ...]] = set()
 
         def goes_on(left: tuple[int, ...]) -> bool:
@@ -251,6 +261,12 @@ class Scheduler:
             counts = any(term.kind == "spread" for term in self._about(pod))
             keys[pod.uid] = (counts, not owner, turn[kind], pod.uid)
         return lambda each: keys[each[1].uid]
+
+    def _weight(self, pod: Pod) -> tuple[int, int, int]:
+        """In how many spreads over domains it counts: who counts nowhere may always come first."""
+        over = [t for t in self._about(pod) if t.kind == "spread" and t.key != HOSTNAME]
+        own = self._of(pod)
+        return len(over), -sum(term.kind == "affinity" for term in own), -len(own)
 
     def _of(self, pod: Pod) -> list[Term]:
         terms = self._terms.get(id(pod))

@@ -17,6 +17,7 @@ from tests.packing.judges.selectors import Labels, node_matches, tolerated
 ZONE = "topology.kubernetes.io/zone"
 CAPACITY_TYPE = "karpenter.sh/capacity-type"
 HOSTNAME = "kubernetes.io/hostname"
+ATTACHABLE = "attachable-volumes-csi-"
 Amounts = dict[str, int]
 Port = tuple[int, str, str]
 
@@ -132,6 +133,8 @@ def planned(
     for kind in (by_name[listed] for listed in claim.instance_types):
         for labels in _labels(claim, template, kind, problem):
             room = dict(kind.allocatable)
+            for driver, most in kind.volume_limits.items():
+                room[ATTACHABLE + driver] = most * 10**9
             for daemon in problem.daemons:
                 if daemon.name in left_out:
                     continue

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import InstanceType
 from tenure.packing.demand.problem import Problem
+from tenure.packing.demand.volumes import VolumeNeeds
 from tenure.packing.result import Packing, PlannedClaim
 from tests.packing.judges.binding import Scheduler
 from tests.packing.judges.nodes import Amounts, Place, clash, existing, planned, ports_of, requests
@@ -40,6 +41,7 @@ def verify(problem: Problem, packing: Packing) -> list[str]:
             return [f"{place.name}: nothing that it lists can be had"]
     for place, here in put:
         found += _holds(place, here, frozenset(pods))
+        found += _reaches_volumes(place, here, problem)
     found += _limits(problem, packing)
     return found or Scheduler(places, put, frozenset(pods), problem).left_pending()
 
@@ -82,6 +84,35 @@ def _holds(place: Place, pods: list[Pod], waiting: frozenset[str]) -> list[str]:
         if any(clash(port, other) for port in own for other in taken):
             found.append(f"{place.name}: host port of pod {pod.uid} is taken")
         taken += own
+    return found
+
+
+def _reaches_volumes(place: Place, pods: list[Pod], problem: Problem) -> list[str]:
+    """Every instance reaches all volumes of its pods, and can attach so many of each driver."""
+    found = []
+    attached: Amounts = {}
+    for pod in pods:
+        needs = problem.volumes.get(pod.uid)
+        if needs is None:
+            continue
+        if not isinstance(needs, VolumeNeeds):
+            found.append(f"{place.name}: volumes of pod {pod.uid} cannot be used")
+            continue
+        for name, amount in needs.attached:
+            attached[name] = attached.get(name, 0) + amount
+        for outcome in place.outcomes:
+            reachable = any(
+                all(outcome.labels.get(key) in one.listed for key, one in wanted.items())
+                for wanted in needs.alternatives
+            )
+            if not reachable:
+                found.append(f"{place.name} as {outcome.what}: a volume of {pod.uid} is elsewhere")
+    for outcome in place.outcomes:
+        found += [
+            f"{place.name} as {outcome.what}: too many volumes"
+            for name, amount in attached.items()
+            if amount > outcome.room.get(name, amount)
+        ]
     return found
 
 

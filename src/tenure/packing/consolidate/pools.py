@@ -9,6 +9,7 @@ import msgspec
 
 from tenure.packing.consolidate.question import Question
 from tenure.packing.dealing.dealer import Dealer
+from tenure.packing.dealing.sites import Sites
 from tenure.packing.demand.classes import PodClass, least_wanted
 from tenure.packing.demand.queue import Waiting
 from tenure.packing.index.whatif import Load, WhatIf
@@ -48,6 +49,8 @@ class Pools:
                 question.templates, key=lambda each: (each.weight, each.pool), reverse=True
             )
         ]
+        self._sites = Sites(self._catalogues)
+        index.nodes.domains.passes = self._sites.passes
         self._budgets = {c.template.pool: Budget(c) for c in self._catalogues}
         self._market = Market(self._catalogues, units, question.avoid, question.node_fee_cpus)
         lots = [Lot(one, [pod.uid for pod in one.pods], one.demand.signature) for one in served]
@@ -125,7 +128,7 @@ class Pools:
             Waiting(msgspec.structs.replace(classes[index], pods=tuple(left[index])))
             for index in sorted(left)
         ]
-        dealer = Dealer(nodes.domains, self._catalogues, question.avoid, asked=self._asked)
+        dealer = Dealer(nodes.domains, self._sites, question.avoid, asked=self._asked)
         dealt = dealer.deal(queue, {})
         opener = Opener(
             self._catalogues,

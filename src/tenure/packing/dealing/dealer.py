@@ -7,8 +7,10 @@ by: each domain gets its share of all of them, and the owners stay within their 
 order pods are bound.
 
 - The domain with the fewest pods of the groups gets the next ones, one that is to be avoided last;
-- pods with fewer domains to choose from are dealt first; those that must be near to others after
-  these; the first pods of a group that asks for itself choose the domain that most of them can use;
+- pods with fewer domains to choose from are dealt first; those that must be near to others, be it
+  on one node, after these; pods that are left again, as long as that helps;
+- pods that must be on one node with others go where most of these go, and are kept together;
+- the first pods of a group that asks for itself choose the domain that most of them can use;
 - pods that only have to keep off some values are not pinned to one.
 """
 
@@ -18,13 +20,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from tenure.packing.dealing.following import levels_of
 from tenure.packing.dealing.levelling import levelled
 from tenure.packing.dealing.sites import Pins, Sites
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.queue import Waiting
 from tenure.packing.demand.terms import Group, Rules
 from tenure.packing.index.domains import NO_END, Domains
-from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.opening.lots import Lot
 
 
@@ -49,23 +51,26 @@ class Dealer:
     def __init__(
         self,
         domains: Domains,
-        catalogues: Sequence[Catalogue],
+        sites: Sites,
         avoid: Collection[str] = (),
         *,
         asked: Collection[Group],
+        level: int = 0,
     ) -> None:
-        """``asked``: groups that pods of this round or a later one have a constraint about."""
+        """``asked``: groups that pods of this round or a later one have a constraint about.
+
+        ``level``: that lots of this round begin with.
+        """
         self._domains, self._avoid = domains, avoid
         self._asked = {group for group in asked if not group.on_hostname}
-        self._sites = Sites(catalogues)
+        self._sites = sites
         self._load: dict[Pins, int] = {}
+        self._level = self._first_level = level
         #: For each group that asks for itself: how many waiting pods each of its domains would suit.
         self._suits: dict[Group, dict[Pins, int]] = {}
-
-    def for_sale(self, one: PodClass) -> dict[str, list[str]]:
-        """By key that the class is spread over: the domains in which a new node can be had."""
-        keys = {spread.group.key for spread in one.rules.spreads if not spread.group.on_hostname}
-        return {key: [pins[0][1] for pins in self._sites.options(one, (key,))] for key in keys}
+        #: For each group that pods must be on one node with: how many of its pods are dealt to each
+        #: value of a key.
+        self._beside: dict[Group, dict[tuple[str, str], int]] = {}
 
     def deal(self, queue: Iterable[Waiting], caps: Mapping[int, int]) -> Dealt:
         """Lots of all that wait. ``caps``: by position, the most pods that are dealt."""
@@ -73,9 +78,12 @@ class Dealer:
         queue = list(queue)
         asked = self._asked
         keyed: dict[tuple[Rules, frozenset[Group]], tuple[str, ...]] = {}
-        todo: list[tuple[tuple[bool, int, int], Waiting, tuple[str, ...], list[Pins]]] = []
+        todo: list[tuple[tuple[int, int, bool, int], Waiting, tuple[str, ...], list[Pins]]] = []
+        self._beside = {group: {} for w in queue for group in w.one.rules.near if group.on_hostname}
+        first = self._first_level
+        levels = [first + level for level in levels_of([waiting.one for waiting in queue])]
         for position, waiting in enumerate(queue):
-            one = waiting.one
+            one, self._level = waiting.one, levels[position]
             ordered = keyed.get((one.rules, one.member_of))
             if ordered is None:
                 keys = {group.key for group in one.rules.groups() if not group.on_hostname}
@@ -85,13 +93,13 @@ class Dealer:
                 dealt.lots.append(self._lot(one, waiting.take(waiting.left), ()))
                 continue
             options = self._sites.options(one, ordered)
-            near = any(not group.on_hostname for group in one.rules.near)
-            todo.append(((near, len(options), position), waiting, ordered, options))
-            if near:
-                self._note_suited(waiting, options)
+            order = levels[position], len(options), not one.rules.spreads, position
+            todo.append((order, waiting, ordered, options))
+            self._note_suited(waiting, options)
         todo.sort(key=lambda each: each[0])
         left_to_deal = dict(caps)
-        for (_, _, position), waiting, keys_, options in self._until_stuck(todo):
+        for (level, _, _, position), waiting, keys_, options in self._until_stuck(todo):
+            self._level = level
             most = left_to_deal.get(position, NO_END)
             before = waiting.left
             self._deal(dealt, waiting, keys_, options, most)
@@ -103,12 +111,17 @@ class Dealer:
         return dealt
 
     def _until_stuck(self, todo: list) -> Iterator:  # type: ignore[type-arg]
-        """Each of them; those that must be near to others again, as long as that helps."""
+        """Each of them; those that are left again, as long as that helps."""
         yield from todo
         left = -1
-        later = [each for each in todo if each[0][0]]
-        while left != (left := sum(each[1].left for each in later)) and left:
-            yield from (each for each in later if each[1].left)
+        levels = max((each[0][0] for each in todo), default=0) - self._first_level + 1
+        later = levels
+        while left != (left := sum(each[1].left for each in todo)) and left:
+            # What they need now may have come after what has needed them.
+            for (level, *place), *rest in todo:
+                if rest[0].left:
+                    yield (level + later, *place), *rest
+            later += levels
 
     # -- dealing -------------------------------------------------------------------------------------
 
@@ -122,7 +135,11 @@ class Dealer:
                     allowed, _ = self._domains.allowances(one, key)
                     off += [(key, value) for value, most in sorted(allowed.items()) if not most]
         signature = self._sites.pinned(one.demand.signature, pins, tuple(off))
-        return Lot(one, uids, signature, pins)
+        for group in self._beside.keys() & one.member_of if self._beside else ():
+            beside = self._beside[group]
+            for pin in pins:
+                beside[pin] = beside.get(pin, 0) + len(uids)
+        return Lot(one, uids, signature, pins, self._level)
 
     def _deal(
         self,
@@ -134,7 +151,7 @@ class Dealer:
     ) -> None:
         one, domains = waiting.one, self._domains
         left = min(waiting.left, most)
-        if len(keys) == 1 and left and self._level(dealt, waiting, keys[0], options, left):
+        if len(keys) == 1 and left and self._deal_level(dealt, waiting, keys[0], options, left):
             return
         hands: dict[Pins, list[str]] = {}
         start = waiting.rest()
@@ -167,7 +184,7 @@ class Dealer:
             position += count
         dealt.lots += [self._lot(one, uids, pins) for pins, uids in hands.items()]
 
-    def _level(
+    def _deal_level(
         self, dealt: Dealt, waiting: Waiting, key: str, options: Sequence[Pins], left: int
     ) -> bool:
         """Deal all at once, where nothing but spreads of one group decides: nearly always."""
@@ -176,7 +193,7 @@ class Dealer:
         groups = [group for group in one.member_of if group.key == key]
         if domains.homes or self._avoid or len(groups) > 1:
             return False
-        if any(not g.on_hostname for g in (*rules.near, *rules.far)):
+        if rules.near or any(not group.on_hostname for group in rules.far):
             return False
         own = groups[0] if groups else None
         if own is not None and domains.owners.get(own):
@@ -192,7 +209,10 @@ class Dealer:
                 open_ = {value: pins for value, pins in open_.items() if allowed[value]}
         for spread in spreads:
             if spread.group == own:
-                counts = domains.rule(spread, one.demand.signature).counts
+                rule = domains.rule(spread, one.demand.signature)
+                if rule.perhaps:
+                    return False
+                counts = rule.counts
                 closed = [count for value, count in counts.items() if value not in open_]
                 closed.extend(0 for value in more if value not in open_ and value not in counts)
                 known = len({*counts, *more})
@@ -224,7 +244,9 @@ class Dealer:
         """Where the next pods go, and how many."""
         bounds = [self._domains.allowances(one, k, m) for k, m in zip(keys, more, strict=True)]
         loads = self._loads(one)
-        first_of = [g for g in one.rules.near if g in one.member_of and not self._anywhere(g)]
+        near = [group for group in one.rules.near if not group.on_hostname]
+        first_of = [g for g in near if g in one.member_of and not self._anywhere(g)]
+        together = [self._beside[group] for group in one.rules.near if group.on_hostname]
         found: list[tuple[bool, int, int, int, Pins, int]] = []
         fuller: list[int] = []
         for pins in options:
@@ -238,6 +260,7 @@ class Dealer:
                 continue
             avoided = any(value in self._avoid for _, value in pins)
             suits = -sum(self._suits.get(g, {}).get(pins, 0) for g in first_of) if first_of else 0
+            suits -= sum(beside.get(pin, 0) for beside in together for pin in pins)
             found.append((avoided, suits, here, self._load.get(pins, 0), pins, limit))
         if not found:
             return None
@@ -245,6 +268,8 @@ class Dealer:
         avoided, suits, here, _, pins, limit = found[0]
         if alone or first_of:
             return pins, 1
+        if together:
+            return pins, limit
         # As many as make it equal to the next, or an equal share for all that are the same.
         alike = [other for other in found if other[:3] == (avoided, suits, here)]
         higher = min((other for other in fuller if other > here), default=None)
@@ -271,6 +296,8 @@ class Dealer:
 
     def _note_suited(self, waiting: Waiting, options: Iterable[Pins]) -> None:
         for group in waiting.one.rules.near:
+            if group.on_hostname:
+                continue
             suits = self._suits.setdefault(group, {})
             for pins in options:
                 suits[pins] = suits.get(pins, 0) + waiting.left

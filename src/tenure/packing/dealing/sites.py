@@ -8,16 +8,20 @@ from typing import Final
 
 import msgspec
 
-from tenure.model.api.names import CAPACITY_TYPE, ZONE
+from tenure.model.api.names import ARCH, CAPACITY_TYPE, INSTANCE_TYPE, OS, ZONE
+from tenure.model.api.taints import untolerated
 from tenure.model.matching.requirements import Requirement
 from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.classes import PodClass, Wants
 from tenure.packing.demand.requests import HostPort
+from tenure.packing.index.domains import CERTAINLY, NOT, PERHAPS, Filter
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.narrowing import Narrowing
 
 #: Keys and values that a node must have.
 Pins = tuple[tuple[str, str], ...]
+#: Labels that follow from the offer that is bought.
+OFFERED: Final = (ZONE, CAPACITY_TYPE, ARCH, OS, INSTANCE_TYPE)
 #: Combinations of values of several keys that are looked at, for one class.
 COMBINATIONS_MAX: Final = 256
 
@@ -45,6 +49,11 @@ class Sites:
             fitting = self._fitting[size] = [pins for pins in found if self._fits(one, pins)]
         return fitting
 
+    def for_sale(self, one: PodClass) -> dict[str, list[str]]:
+        """By key that the class is spread over: the domains in which a new node can be had."""
+        keys = {spread.group.key for spread in one.rules.spreads if not spread.group.on_hostname}
+        return {key: [pins[0][1] for pins in self.options(one, (key,))] for key in keys}
+
     def _combinations(self, signature: Signature, keys: tuple[str, ...]) -> Iterator[Pins]:
         seen: set[Pins] = set()
         for catalogue, narrowing in self._entering(signature, ()):
@@ -68,6 +77,16 @@ class Sites:
                 if (narrowing := catalogue.entrance(pinned, wanted)) is not None and narrowing.sold
             ]
         return found
+
+    def passes(self, filter_: Filter, signature: Signature, pins: Pins) -> int:
+        """Whether nodes for such pods, with these labels, pass the filter of a spread."""
+        found = {
+            _passes(filter_, catalogue, narrowing)
+            for catalogue, narrowing in self._entering(signature, pins)
+        }
+        if not found:
+            return NOT
+        return found.pop() if len(found) == 1 else PERHAPS
 
     def _fits(self, one: PodClass, pins: Pins) -> bool:
         """Whether some type that is sold there holds a pod of the class."""
@@ -102,6 +121,27 @@ class Sites:
                 signature, alternatives=possible
             )
         return known
+
+
+def _passes(filter_: Filter, catalogue: Catalogue, narrowing: Narrowing) -> int:
+    tolerations = filter_.tolerations
+    if tolerations is not None and untolerated(catalogue.template.taints, tolerations):
+        return NOT
+    if filter_.alternatives is None:
+        return CERTAINLY
+    found = NOT
+    for wanted in filter_.alternatives:
+        narrowed = catalogue.narrow(narrowing, wanted)
+        if narrowed is None or not narrowed.sold:
+            continue
+        found = PERHAPS
+        undecided = [
+            key for key in wanted if narrowed.requirements[key] != narrowing.requirements.get(key)
+        ]
+        same = narrowed.sold == narrowing.sold and narrowed.places == narrowing.places
+        if not undecided or (same and all(key in OFFERED for key in undecided)):
+            return CERTAINLY
+    return found
 
 
 def values_of(catalogue: Catalogue, narrowing: Narrowing, key: str) -> set[str]:

@@ -30,6 +30,17 @@ class Signature(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     tolerations: tuple[Toleration, ...] = ()
     #: ``PreferNoSchedule`` taints count as ``NoSchedule``: a preference that is still kept.
     soft_taints: bool = False
+    #: Where volumes or preferences narrowed the alternatives: these without them.
+    required: tuple[Requirements, ...] = ()
+
+    @property
+    def counted(self) -> tuple[Requirements, ...]:
+        """Nodes that satisfy one of these count for a spread, wherever volumes are."""
+        return self.required or self.alternatives
+
+    def narrowed(self, alternatives: tuple[Requirements, ...]) -> Signature:
+        """By what does not say which nodes count."""
+        return msgspec.structs.replace(self, alternatives=alternatives, required=self.counted)
 
 
 class Demand(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
@@ -107,7 +118,7 @@ def _with_volumes(asked: Asked, needs: VolumeNeeds) -> Asked:
     demand = msgspec.structs.replace(
         demand,
         requests=tuple(sorted((*demand.requests, *needs.attached))),
-        signature=msgspec.structs.replace(demand.signature, alternatives=kept),
+        signature=demand.signature.narrowed(kept),
         left_out=demand.left_out + len(alternatives) - len(kept),
     )
     return msgspec.structs.replace(asked, demand=demand)

@@ -88,6 +88,8 @@ class Bins:
         self._members: dict[Group, Counted] = {}
         self._present: dict[Group, Counted] = {}
         self._repelling: dict[Group, Counted] = {}
+        #: Groups that have a pod where no pod can come: on a closed node.
+        self._elsewhere: set[Group] = set()
 
     # -- what is there from the start --------------------------------------------------------
 
@@ -115,9 +117,14 @@ class Bins:
             if group.on_hostname:
                 self._repelling.setdefault(group, Counted()).add(number, count)
 
+    def note_elsewhere(self, member_of: Iterable[Group]) -> None:
+        """A pod of these groups runs on a node that is no bin."""
+        self._elsewhere.update(group for group in member_of if group.on_hostname)
+
     def present_groups(self) -> list[Group]:
-        """Groups over the hostname that some bin has a pod of."""
-        return [group for group, counted in self._present.items() if counted.numbers]
+        """Groups over the hostname that some node has a pod of."""
+        there = [group for group, counted in self._present.items() if counted.numbers]
+        return [*there, *self._elsewhere]
 
     def having(self, group: Group) -> list[int]:
         """The bins with a pod of a group over the hostname."""
@@ -167,7 +174,8 @@ class Bins:
         present = self._present.get(group)
         there = present.having(1) if present is not None else 0
         # The first pod of a group that asks for itself may go anywhere; the others follow it.
-        return there if there or group not in one.member_of else -1
+        first = not there and group in one.member_of and group not in self._elsewhere
+        return -1 if first else there
 
     def room(self, number: int, one: PodClass, most: int) -> int:
         """How many pods of the class such a bin takes, ``most`` at the most."""

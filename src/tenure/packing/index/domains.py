@@ -10,9 +10,11 @@ it there as long as it runs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final, NamedTuple
 
+from tenure.model.api.pod import Toleration
+from tenure.model.matching.requirements import Requirements
 from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.terms import Group, Spread
@@ -20,41 +22,72 @@ from tenure.packing.index.shapes import Shape
 
 #: No bound on how many pods may come.
 NO_END: Final = 1 << 40
-#: Of a node that is not there yet: every spread counts it.
+#: Of a node that is not there yet: what it will be like follows from the pods that it is for.
 PLANNED: Final = -1
 #: Values by key.
 Values = Mapping[str, str]
 
 
+class Filter(NamedTuple):
+    """Which nodes count, where not all do: the labels and taints that they may have."""
+
+    alternatives: tuple[Requirements, ...] | None
+    tolerations: tuple[Toleration, ...] | None
+
+
+#: What a node is planned for: pods of a signature, and labels that they are dealt to.
+Planned = tuple[Signature, tuple[tuple[str, str], ...]]
+#: Whether such a node passes a filter: not, perhaps, or certainly.
+Passes = Callable[[Filter, Signature, tuple[tuple[str, str], ...]], int]
+NOT: Final = 0
+PERHAPS: Final = 1
+CERTAINLY: Final = 2
+#: By key and value: what new nodes will be there for.
+Foreseen = dict[str, dict[str, set[Planned]]]
+NO_REQUIREMENTS: Final = (Requirements(),)
+
+
 class Rule:
     """A spread, as the pods of some signatures count it."""
 
-    __slots__ = ("counts", "known", "shapes", "spread")
+    __slots__ = ("counts", "filter", "known", "passing", "perhaps", "shapes", "spread")
 
-    def __init__(self, spread: Spread, shapes: frozenset[int] | None) -> None:
+    def __init__(
+        self, spread: Spread, shapes: frozenset[int] | None, filter_: Filter | None
+    ) -> None:
         self.spread = spread
         #: The shapes that count; None: all.
         self.shapes = shapes
+        #: Of planned nodes, by the number of what they are for: whether they count.
+        self.filter = filter_
+        self.passing: dict[int, int] = {}
+        #: By domain, of ``counts``: pods on planned nodes that may turn out not to count.
+        self.perhaps: dict[str, int] = {}
         self.counts: dict[str, int] = {}
         #: Domains with a node that counts; others only while a new node is planned there.
         self.known: set[str] = set()
 
-    def add(self, value: str, count: int) -> None:
+    def add(self, value: str, count: int, passing: int = CERTAINLY) -> None:
         new = self.counts.get(value, 0) + count
+        if passing == PERHAPS:
+            self.perhaps[value] = self.perhaps.get(value, 0) + count
         if new or value in self.known:
             self.counts[value] = new
         else:
             self.counts.pop(value, None)
 
-    def counts_on(self, shape: int) -> bool:
-        return shape == PLANNED or self.shapes is None or shape in self.shapes
-
     def allowances(self, own: bool, more: Iterable[str] = ()) -> dict[str, int]:
-        """By domain, how many more pods may come now. ``more``: domains without a node yet."""
+        """By domain, how many more pods may come now. ``more``: domains without a node yet.
+
+        Of pods that may turn out not to count, the worse is taken.
+        """
         counts = self.counts
         if more:
             counts = {**dict.fromkeys(more, 0), **counts}
-        ordered = sorted(counts.values())[:2]
+        least = counts
+        if self.perhaps:
+            least = {value: n - self.perhaps.get(value, 0) for value, n in counts.items()}
+        ordered = sorted(least.values())[:2]
         skew = self.spread.skew
         if len(counts) < self.spread.domains_min:
             ordered = [0, 0]
@@ -64,7 +97,7 @@ class Rule:
                 found[value] = NO_END if count - ordered[0] <= skew else 0
                 continue
             # The emptiest of the others: alone, a domain may take any number.
-            others = ordered[1:] if count == ordered[0] else ordered[:1]
+            others = ordered[1:] if least[value] == ordered[0] else ordered[:1]
             found[value] = max(0, others[0] + skew - count) if others else NO_END
         return found
 
@@ -78,7 +111,13 @@ class Domains:
         self._base: dict[Group, dict[tuple[str, int], int]] = {}
         self.present: dict[Group, dict[str, int]] = {}
         self.owners: dict[Group, dict[str, int]] = {}
-        self._rules: dict[tuple[Spread, frozenset[int] | None], Rule] = {}
+        self._rules: dict[tuple[Spread, frozenset[int] | None, Filter | None], Rule] = {}
+        #: What nodes are planned for: signature and labels, by number below zero.
+        self._planned: dict[Planned, int] = {}
+        self._planned_by_number: list[Planned] = []
+        self.passes: Passes = lambda _filter, _signature, _values: CERTAINLY
+        #: Domains that will have a new node: they count before they have a pod.
+        self.foreseen: Foreseen = {}
         self._rules_of: dict[Group, list[Rule]] = {}
         self._known: dict[tuple[Spread, Signature], Rule] = {}
         #: By the UID of a pod that is to move: where it counts until then.
@@ -109,8 +148,8 @@ class Domains:
                 base = self._base.setdefault(group, {})
                 base[value, shape] = base.get((value, shape), 0) + count
                 for rule in self._rules_of.get(group, ()):
-                    if rule.counts_on(shape):
-                        rule.add(value, count)
+                    if passing := self._counts_on(rule, shape):
+                        rule.add(value, count, passing)
         for group in far:
             value = values.get(group.key)
             if value is not None:
@@ -118,7 +157,31 @@ class Domains:
                 owners[value] = owners.get(value, 0) + count
 
     def put(self, one: PodClass, values: Values, shape: int = PLANNED, count: int = 1) -> None:
+        if shape == PLANNED and one.member_of:
+            shape = self._shape_of((one.demand.signature, tuple(values.items())))
         self.add(one.member_of, one.repels, values, shape, count)
+
+    def _shape_of(self, planned: Planned) -> int:
+        known = self._planned.get(planned)
+        if known is None:
+            self._planned_by_number.append(planned)
+            known = self._planned[planned] = -len(self._planned_by_number)
+        return known
+
+    def any_counts(self, rule: Rule, planned: Iterable[Planned]) -> bool:
+        """Whether the rule counts a node that is planned for one of these."""
+        return any(self._counts_on(rule, self._shape_of(each)) for each in planned)
+
+    def _counts_on(self, rule: Rule, shape: int) -> int:
+        if shape >= 0:
+            return CERTAINLY if rule.shapes is None or shape in rule.shapes else NOT
+        if rule.filter is None:
+            return CERTAINLY
+        passing = rule.passing.get(shape)
+        if passing is None:
+            planned = self._planned_by_number[-shape - 1]
+            passing = rule.passing[shape] = self.passes(rule.filter, *planned)
+        return passing
 
     def leave(self, one: PodClass, uid: str) -> bool:
         """A pod that counted on its node does not count there any more."""
@@ -138,17 +201,22 @@ class Domains:
 
     def _rule(self, spread: Spread, signature: Signature) -> Rule:
         shapes = self._counted(spread, signature)
-        rule = self._rules.get((spread, shapes))
+        filter_ = _filter(spread, signature)
+        rule = self._rules.get((spread, shapes, filter_))
         if rule is None:
-            rule = self._rules[spread, shapes] = Rule(spread, shapes)
+            rule = self._rules[spread, shapes, filter_] = Rule(spread, shapes, filter_)
             group = spread.group
             for value, shape in self._nodes.get(group.key, ()):
-                if rule.counts_on(shape):
+                if self._counts_on(rule, shape):
+                    rule.known.add(value)
+                    rule.counts[value] = 0
+            for value, planned in self.foreseen.get(group.key, {}).items():
+                if value not in rule.known and self.any_counts(rule, planned):
                     rule.known.add(value)
                     rule.counts[value] = 0
             for (value, shape), count in self._base.get(group, {}).items():
-                if rule.counts_on(shape):
-                    rule.add(value, count)
+                if passing := self._counts_on(rule, shape):
+                    rule.add(value, count, passing)
             self._rules_of.setdefault(group, []).append(rule)
         return rule
 
@@ -216,6 +284,16 @@ class Domains:
             return dict.fromkeys(present, NO_END)
         # The first pod of a group that asks for itself may go anywhere; the others follow it.
         return dict.fromkeys((*self._values(key), *more), 1) if own else {}
+
+
+def _filter(spread: Spread, signature: Signature) -> Filter | None:
+    labels = signature.counted if spread.honor_affinity else NO_REQUIREMENTS
+    if labels == NO_REQUIREMENTS and not spread.honor_taints:
+        return None
+    return Filter(
+        None if labels == NO_REQUIREMENTS else labels,
+        signature.tolerations if spread.honor_taints else None,
+    )
 
 
 def _least(found: Iterable[Mapping[str, int]]) -> dict[str, int]:

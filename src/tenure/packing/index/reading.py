@@ -59,7 +59,7 @@ def read_nodes(
         shapes.append(shape)
         free.append([nano // size for nano, size in zip(there, units.sizes, strict=True)])
     keys = keys_of(groups.all())
-    closed = [(node, known.of(node)) for node in ordered if node.closed] if keys else []
+    closed = [(node, known.of(node)) for node in ordered if node.closed and groups]
     amounts: list[set[int]] = [set() for _ in units.names]
     for one in pods.classes:
         for index, amount in one.wants:
@@ -67,7 +67,7 @@ def read_nodes(
     found = Nodes(Bins(free, shapes=shapes, looks=known.all, amounts=amounts), Domains(known.all))
     for node in open_:
         found.add(node.name, domains_of(node, keys))
-    reader = _Reader(found, groups, _moving(pods, keys) if moving else frozenset())
+    reader = _Reader(found, groups, _moving(pods) if moving and groups else frozenset())
     for number, node in enumerate(open_):
         if node.host_ports:
             found.bins.note_ports(number, node.host_ports)
@@ -105,6 +105,8 @@ class _Reader:
             active = pod.active
             if number >= 0:
                 bins.note_pod(number, member_of, far, active=active)
+            elif active and pod.uid not in self._moving:
+                bins.note_elsewhere(member_of)
             if values:
                 domains.add(member_of, far, values, shape, active=active)
                 if active and pod.uid in self._moving:
@@ -133,10 +135,8 @@ def groups_avoided(pod: Pod) -> tuple[Group, ...]:
         return ()
 
 
-def _moving(pods: Sorted, keys: Sequence[str]) -> frozenset[str]:
+def _moving(pods: Sorted) -> frozenset[str]:
     """Pods that are on a node already and count there as long as they have not moved."""
-    if not keys:
-        return frozenset()
     return frozenset(
         pod.uid
         for one in pods.classes

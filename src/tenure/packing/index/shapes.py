@@ -32,16 +32,21 @@ class Shape(NamedTuple):
     undecided: tuple[str, ...] = ()
 
     def accepts(self, signature: Signature) -> bool:
-        return self.tolerated(signature) and self.matches(signature)
+        effects = SOFT_EFFECTS if signature.soft_taints else HARD_EFFECTS
+        tolerated = untolerated(self.taints, signature.tolerations, effects) is None
+        return tolerated and self._matches(signature.alternatives)
 
     def tolerated(self, signature: Signature) -> bool:
-        effects = SOFT_EFFECTS if signature.soft_taints else HARD_EFFECTS
-        return untolerated(self.taints, signature.tolerations, effects) is None
+        """Whether a spread of such pods that asks about taints counts these nodes."""
+        return untolerated(self.taints, signature.tolerations, HARD_EFFECTS) is None
 
     def matches(self, signature: Signature) -> bool:
+        """Whether a spread of such pods that asks about labels counts these nodes."""
+        return self._matches(signature.counted)
+
+    def _matches(self, alternatives: Iterable[Requirements]) -> bool:
         return any(
-            self.labels.is_compatible(wanted) and self._whichever(wanted)
-            for wanted in signature.alternatives
+            self.labels.is_compatible(wanted) and self._whichever(wanted) for wanted in alternatives
         )
 
     def _whichever(self, wanted: Requirements) -> bool:

@@ -63,7 +63,18 @@ class Joiner:
 class BinState:
     """What is on a planned node, and what that excludes."""
 
-    __slots__ = ("caps", "counts", "free", "locked", "lots", "mask", "narrowing", "parts", "worth")
+    __slots__ = (
+        "caps",
+        "counts",
+        "free",
+        "locked",
+        "lots",
+        "lowest",
+        "mask",
+        "narrowing",
+        "parts",
+        "worth",
+    )
 
     def __init__(self, lots: Lots, free: list[int], mask: int, narrowing: Narrowing) -> None:
         self.lots = lots
@@ -74,6 +85,8 @@ class BinState:
         self.locked = lots.locked
         self.narrowing = narrowing
         self.counts: dict[int, int] = {}
+        #: By group, the lowest level of its pods that are here.
+        self.lowest: dict[int, int] = {}
         self.caps: dict[int, int] = {}
         self.parts: Parts = []
         self.worth = 0.0
@@ -135,10 +148,19 @@ class BinState:
                 mask &= ~lots.members[group]
         self.mask = mask
         if self.locked:
-            self.locked = 0
-            for group, near in enumerate(lots.near):
-                if near and not counts.get(group, 0):
-                    self.locked |= near
+            self._unlock(lot)
+
+    def _unlock(self, lot: Lot) -> None:
+        lots, lowest = self.lots, self.lowest
+        for group in lot.members:
+            # The first of those that ask for each other is followed by the others of its level.
+            level = lot.level - (group in lot.near)
+            lowest[group] = min(level, lowest.get(group, level))
+        self.locked = 0
+        for group, near in enumerate(lots.near):
+            if near:
+                level_ = lowest.get(group)
+                self.locked |= near if level_ is None else near & ~lots.near_above(group, level_)
 
 
 class Filler:

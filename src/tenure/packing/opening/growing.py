@@ -14,7 +14,7 @@ def join(draft: Draft, lot: Lot, budget: Budget, *, grow: bool) -> int:
     """How many pods of the lot have come to the claim. ``grow``: also where that makes it dearer."""
     there = [(other.one, count) for other, count in draft.parts]
     most = allowed_beside(there, lot.one, lot.left)
-    if not most:
+    if not most or not _came_before(draft, lot):
         return 0
     count = 0
     budget.give_back(draft.charge)
@@ -28,6 +28,15 @@ def join(draft: Draft, lot: Lot, budget: Budget, *, grow: bool) -> int:
             break
     budget.take(draft.charge)
     return count
+
+
+def _came_before(draft: Draft, lot: Lot) -> bool:
+    """Whether the pods that it must be on one node with do not wait for it in turn."""
+    return all(
+        any(group in other.one.member_of and other.level < lot.level for other, _ in draft.parts)
+        for group in lot.one.rules.near
+        if group.on_hostname
+    )
 
 
 def _larger(

@@ -46,6 +46,7 @@ class Lot:
         "far",
         "forced",
         "left",
+        "level",
         "members",
         "most",
         "near",
@@ -67,12 +68,15 @@ class Lot:
         uids: list[str],
         signature: Signature,
         pins: tuple[tuple[str, str], ...] = (),
+        level: int = 0,
     ) -> None:
         self.one = one
         self.uids = uids
         #: The class's signature, narrowed to its domains.
         self.signature = signature
         self.pins = pins
+        #: Pods that these must be near to are of a lower one (``following``).
+        self.level = level
         self.wants = one.wants
         self.left = len(uids)
         self.worth = 0.0
@@ -182,6 +186,18 @@ class Lots:
 
     # -- what may not be together ----------------------------------------------------------------
 
+    def below(self, level: int) -> int:
+        """The lots of a lower level."""
+        return bits([lot.number for lot in self.all if lot.level < level])
+
+    def near_above(self, group: int, level: int) -> int:
+        """The lots of a higher level that must be near to the group."""
+        mask = 0
+        for its, lots in self._near_by_level[group].items():
+            if its > level:
+                mask |= lots
+        return mask
+
     def beside(self, lot: Lot) -> int:
         """The lots of which a pod may be on one node with a pod of this one."""
         mask = ~lot.ports
@@ -212,6 +228,7 @@ class Lots:
         self.members = [0] * len(index)
         self.near = [0] * len(index)
         members: list[list[int]] = [[] for _ in index]
+        near_by_level: list[dict[int, int]] = [{} for _ in index]
         marks: dict[tuple[Rules, frozenset[Group], tuple[Group, ...]], Marks] = {}
         for lot in self.all if index else ():
             key = lot.one.rules, lot.one.member_of, lot.one.repels
@@ -223,7 +240,10 @@ class Lots:
                 members[number].append(lot.number)
             for number in lot.near:
                 self.near[number] |= lot.bit
+                by_level = near_by_level[number]
+                by_level[lot.level] = by_level.get(lot.level, 0) | lot.bit
         self.members = [bits(numbers) for numbers in members]
+        self._near_by_level = near_by_level
         self.locked = 0
         for mask in self.near:
             self.locked |= mask

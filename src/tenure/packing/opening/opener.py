@@ -227,11 +227,13 @@ class Opener:
         lots = self._lots
         first: list[tuple[Lot, int]] = []
         prefer = 0
+        below = lots.below(lead.level) if lead.near else 0
         for group in lead.near:
-            if group in lead.members and lots.groups[group] not in self._present:
+            before = lots.members[group] & below
+            if not before and group in lead.members and lots.groups[group] not in self._present:
                 prefer |= lots.near[group] | lead.bit
                 continue
-            starters = lots.members[group] & lots.alive & ~lots.locked
+            starters = before & lots.alive & ~lots.locked
             for lot, _ in first:
                 starters &= lots.beside(lot)
             starters &= lots.beside(lead)

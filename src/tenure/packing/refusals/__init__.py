@@ -1,5 +1,5 @@
 """Why instance types do not take a pod: each type counted once, and which topology rule is in the way.
 
-May import: packing.demand, packing.index, packing.offers, packing.opening, model.
+May import: packing.dealing, packing.demand, packing.index, packing.offers, model.
 Start reading: tally.py.
 """

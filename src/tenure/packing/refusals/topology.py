@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tenure.packing.dealing.sites import Sites
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.terms import NAMESPACE_NAME, Group
 from tenure.packing.index.nodes import Nodes
 from tenure.packing.offers.catalogue import Catalogue
-from tenure.packing.opening.sites import Sites
 from tenure.packing.refusals.facts import (
     AffinityElsewhere,
     AffinityNowhere,

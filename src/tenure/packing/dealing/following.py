@@ -1,0 +1,54 @@
+"""Who must come before whom: pods that must be near to others come after these.
+
+Each class gets a level. What a class must be near to has a lower one, as far as that is possible:
+where classes need each other, one that finds some of the pods that it needs at a lower level comes
+first, and then one that needs none but its own. In the order of levels each pod can be bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tenure.packing.demand.classes import PodClass
+from tenure.packing.demand.terms import Group
+
+#: The groups that classes must be near to: those with the same ones have one level.
+Needs = frozenset[Group]
+
+
+def levels_of(classes: Sequence[PodClass]) -> list[int]:
+    """By position; zero where nothing has to be near."""
+    needs = [frozenset(one.rules.near) if one.rules.near else None for one in classes]
+    waiting = dict.fromkeys(each for each in needs if each is not None)
+    if not waiting:
+        return [0] * len(classes)
+    needed = frozenset[Group]().union(*waiting)
+    by_group: dict[Group, set[Needs | None]] = {group: set() for group in needed}
+    for one, each in zip(classes, needs, strict=True):
+        for group in needed & one.member_of:
+            by_group[group].add(each)
+    found: dict[Needs | None, int] = {None: 0}
+    while waiting:
+        level = len(found)
+        ready = [each for each in waiting if _all_came(each, by_group, found)]
+        for each in ready or [_next(list(waiting), by_group, found)]:
+            found[each] = level
+            del waiting[each]
+    return [found[each] for each in needs]
+
+
+Members = dict[Group, set[Needs | None]]
+
+
+def _all_came(needs: Needs, by_group: Members, found: dict[Needs | None, int]) -> bool:
+    return all(each in found or each == needs for group in needs for each in by_group[group])
+
+
+def _next(waiting: list[Needs], by_group: Members, found: dict[Needs | None, int]) -> Needs:
+    """Of those that need each other."""
+
+    def missing(needs: Needs) -> tuple[int, int]:
+        without = [group for group in needs if by_group[group].isdisjoint(found)]
+        return len(without), sum(needs not in by_group[group] for group in without)
+
+    return min(waiting, key=missing)
