@@ -16,8 +16,8 @@ from tenure.packing.demand.facts import VolumeFact
 from tenure.packing.demand.problem import Problem
 from tenure.packing.demand.queue import Waiting
 from tenure.packing.facts import (
-    ConstraintNotSupported,
     KeptOff,
+    NamespacesUnknown,
     NoZoneWithinSkew,
     PodUnreadable,
     TopologyFact,
@@ -226,7 +226,7 @@ class Attempt:
                 unplaced[uid] = Unplaced(why=Why.VOLUME_UNUSABLE, facts=(fact,))
         for one in question.pods.classes:
             if one.rules.not_modelled:
-                why = _alone(ConstraintNotSupported(one.rules.not_modelled))
+                why = _alone(NamespacesUnknown(one.rules.not_modelled))
                 unplaced |= dict.fromkeys((pod.uid for pod in one.pods), why)
         pools = [(c, self._opener.budgets[c.template.pool]) for c in question.catalogues]
         topology = Topology(self._nodes, question.pods.classes, question.catalogues)
@@ -267,7 +267,7 @@ def _kept_off(one: PodClass, problem: Problem) -> list[KeptOff]:
     return [found[each] for each in sorted(found)]
 
 
-def _alone(fact: PodUnreadable | ConstraintNotSupported) -> Unplaced:
+def _alone(fact: PodUnreadable | NamespacesUnknown) -> Unplaced:
     """Of the pod alone: no pool could take it."""
     return Unplaced(why=fact.why, facts=(fact,))
 

@@ -33,12 +33,15 @@ class PodUnreadable(Fact, frozen=True):
         return f"the pod cannot be scheduled: {self.problem}"
 
 
-class ConstraintNotSupported(Fact, frozen=True):
+class NamespacesUnknown(Fact, frozen=True):
+    """Which pods a term of affinity is about depends on labels of namespaces that are not known."""
+
     why: ClassVar[Why] = Why.CONSTRAINT_NOT_MODELLED
-    constraint: str
+    selector: str
 
     def __str__(self) -> str:
-        return f"{self.constraint} is not supported yet, so no node is launched for the pod"
+        term = f"namespaceSelector {self.selector} of the pod's affinity"
+        return f"labels of Namespaces are not known, so what {term} selects is unknown"
 
 
 class NoZoneWithinSkew(Fact, frozen=True):
@@ -423,7 +426,7 @@ _CAUSES: Final[tuple[Cause, ...]] = (
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
     PodUnreadable("spec.containers[0].resources.requests.cpu: got 'one', expected a quantity"),
-    ConstraintNotSupported("persistent volume claim data"),
+    NamespacesUnknown("team In [red]"),
     NoZoneWithinSkew(1, (("zone-a", 2), ("zone-b", 1))),
     NoZoneWithinSkew(1, (("r1", 2), ("r2", 1)), "example.com/rack"),
     NoNodeFits(1),

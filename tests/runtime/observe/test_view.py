@@ -7,13 +7,20 @@ from contextlib import suppress
 from random import Random
 
 from tenure.kube.client.client import Client
-from tenure.model.api.resource import DAEMON_SETS, LIMIT_RANGES, PODS, Resource
+from tenure.model.api.resource import (
+    DAEMON_SETS,
+    EVENTS,
+    LIMIT_RANGES,
+    NAMESPACES,
+    PODS,
+    Resource,
+)
 from tenure.ports.transport import Request, Response, Stream, Transport
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.runtime.controller import Controller
 from tenure.runtime.observe.view import View
 from tenure.sim.scenario.dsl import Story
-from tests.builders import MINUTE, a_cluster, a_deployment
+from tests.builders import MINUTE, a_cluster, a_deployment, a_pod
 
 
 class StandBy:
@@ -116,3 +123,21 @@ def test_nothing_is_decided_without_a_kind_that_is_needed() -> None:
     with story_without_right_to(DAEMON_SETS) as story:
         story.run(3 * MINUTE)
         assert story.running("web") == 0
+
+
+def test_without_namespaces_only_pods_that_select_them_wait_and_are_told() -> None:
+    """A role of an older release lacks the right."""
+    term = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {},
+        "namespaceSelector": {"matchLabels": {"team": "red"}},
+    }
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    shy = a_pod("shy", affinity={"podAntiAffinity": required})
+    with story_without_right_to(NAMESPACES) as story:
+        story.apply(shy)
+        story.run(3 * MINUTE)
+        assert story.running("web") == 3
+        assert "FailedScheduling" in story.reasons("Pod/default/shy")
+        messages = [event["message"] for event in story.all(EVENTS)]
+    assert any("Namespaces cannot be listed" in message for message in messages)

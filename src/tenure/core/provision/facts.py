@@ -115,6 +115,13 @@ class TypesAwaited(Fact, frozen=True):
         return f"waiting for the cloud's instance types for {pools} {', '.join(self.pools)}"
 
 
+class NamespacesUnlisted(Fact, frozen=True):
+    problem: str
+
+    def __str__(self) -> str:
+        return f"Namespaces cannot be listed ({self.problem}); give Tenure the right to list and watch them"
+
+
 class NamedPoolsMissing(Fact, frozen=True):
     """The pod names NodePools that do not exist."""
 
@@ -322,6 +329,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     CapacityTaken(Target("NodeClaim", "general-4nv74"), None),
     ClaimRefused("general-4nv74", 'admission webhook "example.com" denied the request'),
     TypesAwaited(("general", "gpu")),
+    NamespacesUnlisted("forbidden"),
     NamedPoolsMissing(("genral",), similar="general"),
     NamedPoolsMissing(("db", "gpu", "spot"), 2),
     Batched(AT),

@@ -26,6 +26,7 @@ from tenure.core.provision.facts import (
     CheapestFit,
     ClaimRefused,
     Closed,
+    NamespacesUnlisted,
     PoolClosed,
     Target,
     TypesAwaited,
@@ -43,6 +44,7 @@ from tenure.core.terminate.pdb import changes_what_it_bars
 from tenure.core.volumes.limits import drivers_asked, with_attachable
 from tenure.core.volumes.needs import volume_needs
 from tenure.core.volumes.storage import Storage, storage_in
+from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import REPLACES
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
@@ -50,6 +52,7 @@ from tenure.model.api.resource import (
     CSI_NODES,
     DAEMON_SETS,
     LIMIT_RANGES,
+    NAMESPACES,
     NODE_CLAIMS,
     NODE_POOLS,
     NODES,
@@ -92,7 +95,13 @@ def affects_capacity(change: Change, snapshot: Snapshot) -> bool:
     kind = (change.resource.group, change.resource.kind)
     if change.resource == POD_DISRUPTION_BUDGETS:
         return changes_what_it_bars(change.old, change.new)
+    if change.resource == NAMESPACES:
+        return _labels(change.old) != _labels(change.new)
     return change.resource in _WATCHED or kind in snapshot.ours
+
+
+def _labels(item: ApiObject | None) -> Mapping[str, str] | None:
+    return item.labels if item is not None else None
 
 
 def observes_capacity(subject: Subject) -> bool:
@@ -151,6 +160,10 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     zones: Domains = NOTHING
     #: What persistent volumes depend on.
     storage: Storage = Storage()
+    #: Labels of namespaces by name; None: they cannot be listed.
+    namespaces: Mapping[str, Mapping[str, str]] | None = None
+    #: Why they cannot be listed.
+    namespaces_unlisted: str = ""
     #: What was read of the pods: it does not change the result.
     derived: Derived = NOTHING_KEPT
 
@@ -196,6 +209,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
             volumes=volumes,
             node_fee_cpus=fee_times * settings.node_fee_cpus,
             preferences=settings.preference_policy == "Respect",
+            namespaces=self.namespaces,
             derived=self.derived,
         )
 
@@ -211,6 +225,8 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
 
     def why(self, unplaced: Unplaced, now: datetime) -> tuple[Fact, ...]:
         """Why the pod fits nowhere, with the pools that launch nothing and those that do not exist."""
+        if unplaced.why is Why.CONSTRAINT_NOT_MODELLED and self.namespaces_unlisted:
+            return (*unplaced.facts, NamespacesUnlisted(self.namespaces_unlisted))
         if unplaced.why in NO_POOL_MATTERS:
             return unplaced.facts
         closed = self.closed_at(now)
@@ -305,8 +321,16 @@ def capacity_in(snapshot: Snapshot, demands: Iterable[Demand]) -> Capacity:
         refused=dict(snapshot.observations.refused_claims),
         zones=domains_in(snapshot).zones(),
         storage=storage_in(snapshot),
+        namespaces=_namespaces(snapshot),
+        namespaces_unlisted=snapshot.unlisted(NAMESPACES),
         derived=snapshot.derived,
     )
+
+
+def _namespaces(snapshot: Snapshot) -> dict[str, Mapping[str, str]] | None:
+    if snapshot.unlisted(NAMESPACES):
+        return None
+    return {name: namespace.labels for name, namespace in snapshot.namespaces.items()}
 
 
 def _back_offs(templates: Iterable[PoolTemplate], snapshot: Snapshot) -> dict[str, BackOff]:

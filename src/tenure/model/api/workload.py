@@ -151,6 +151,10 @@ class TopologySelectorTerm(Wire, frozen=True, kw_only=True):
     match_label_expressions: tuple[TopologySelectorLabelRequirement, ...] = ()
 
 
+class Namespace(ApiObject, frozen=True, kw_only=True):
+    """Only its labels matter: namespace selectors of pod affinity ask for them."""
+
+
 class StorageClass(ApiObject, frozen=True, kw_only=True):
     provisioner: str = ""
     volume_binding_mode: str = "Immediate"

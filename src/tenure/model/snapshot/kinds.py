@@ -22,6 +22,7 @@ from tenure.model.api.workload import (
     Event,
     Lease,
     LimitRange,
+    Namespace,
     PersistentVolume,
     PersistentVolumeClaim,
     PodDisruptionBudget,
@@ -42,6 +43,7 @@ from tenure.parse.jsontext import DECODE_ERRORS
 TYPES: Final[dict[r.Resource, type[ApiObject]]] = {
     r.PODS: Pod,
     r.NODES: Node,
+    r.NAMESPACES: Namespace,
     r.DAEMON_SETS: DaemonSet,
     r.LIMIT_RANGES: LimitRange,
     r.POD_DISRUPTION_BUDGETS: PodDisruptionBudget,

@@ -38,6 +38,7 @@ from tenure.model.api.workload import (
     CsiNode,
     DaemonSet,
     LimitRange,
+    Namespace,
     PersistentVolume,
     PersistentVolumeClaim,
     PodDisruptionBudget,
@@ -422,6 +423,10 @@ class Snapshot:
     @property
     def windows(self) -> Mapping[str, MaintenanceWindow]:
         return self.objects(r.MAINTENANCE_WINDOWS)
+
+    @property
+    def namespaces(self) -> Mapping[str, Namespace]:
+        return self.objects(r.NAMESPACES)
 
     @property
     def daemon_sets(self) -> Mapping[str, DaemonSet]:

@@ -158,7 +158,7 @@ def _modelled(rules: Rules, groups: Groups) -> Rules:
     """Without the labels of namespaces, a term that asks for them cannot be modelled."""
     for group in rules.groups():
         if groups.unknown(group):
-            return Rules(not_modelled=f"namespaceSelector {group.namespaces_by}")
+            return Rules(not_modelled=str(group.namespaces_by))
     return rules
 
 

@@ -69,7 +69,7 @@ class Rules(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     near: tuple[Group, ...] = ()
     #: Required anti-affinity: none is.
     far: tuple[Group, ...] = ()
-    #: Names the constraint that keeps the pod from being placed.
+    #: A namespace selector that cannot be answered: it keeps the pod from being placed.
     not_modelled: str = ""
 
     def groups(self) -> Iterable[Group]:

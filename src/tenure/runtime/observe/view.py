@@ -35,6 +35,7 @@ WATCHED: Final = (
     r.PERSISTENT_VOLUME_CLAIMS,
     r.STORAGE_CLASSES,
     r.CSI_NODES,
+    r.NAMESPACES,
 )
 
 #: What only makes an answer better. Where it cannot be listed, say because a role of an older
@@ -43,9 +44,10 @@ HELPFUL: Final = frozenset({r.LIMIT_RANGES, r.CSI_NODES})
 
 #: Where these cannot be listed, deciders are told, and what they might forbid does not start: a role
 #: or a set of CRDs of Karpenter has no maintenance windows, and launches and drains go on. Without
-#: volume claims or storage classes no node is launched for pods with volumes, for all others it is.
+#: volume claims or storage classes no node is launched for pods with volumes, for all others it is; without
+#: namespaces, none for pods whose affinity selects namespaces by their labels.
 FORBIDDING: Final = frozenset(
-    {r.MAINTENANCE_WINDOWS, r.PERSISTENT_VOLUME_CLAIMS, r.STORAGE_CLASSES}
+    {r.MAINTENANCE_WINDOWS, r.PERSISTENT_VOLUME_CLAIMS, r.STORAGE_CLASSES, r.NAMESPACES}
 )
 
 #: Where the API server refuses to list these, everything else goes on.
