@@ -14,7 +14,7 @@ from random import Random
 from typing import Final
 
 from tenure.errors import Gone
-from tenure.model.api.resource import Resource
+from tenure.model.api.resource import NAMESPACES, Resource
 from tenure.ports.clock import Clock
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.store.kindstore import Shelf, Subscriber
@@ -33,6 +33,7 @@ class Feed:
     def __init__(self, clock: Clock, random: Random, schedule: Schedule, post: Post) -> None:
         self._clock = clock
         self._random = random
+        self._own_random = Random("namespaces")
         self._schedule = schedule
         self._post = post
         self.version = 0
@@ -124,7 +125,9 @@ class Feed:
         """Arrange for the bookmarks and the end of this watch."""
         now = self._clock.now()
         if timeout is None:
-            timeout = timedelta(seconds=WATCH_SECONDS_MIN * (1 + self._random.random()))
+            # Drawn apart, so that this watch moves no name in a story.
+            random = self._own_random if resource == NAMESPACES else self._random
+            timeout = timedelta(seconds=WATCH_SECONDS_MIN * (1 + random.random()))
         if watch.bookmarks:
             if not self._bookmarked:
                 self._schedule(now + BOOKMARK_EVERY, self._bookmark_all)
