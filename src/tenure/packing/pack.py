@@ -14,6 +14,9 @@
    (``relaxing``); where limits are short, pods of lower priority only see what the others left;
 5. who is left then is told why, pool by pool (``why``).
 
+Where an index of the nodes is kept and all pods fit on these, it says where, and the rest is not
+done (``existing``): the answer is the same.
+
 Same problem, same answer, whatever the order of its parts. Pods are not bound here, and the cloud
 chooses among the types of a claim; this module only promises that each of them will do.
 """
@@ -25,6 +28,7 @@ from typing import Final
 
 from tenure.packing.attempt import Attempt, Caps
 from tenure.packing.demand.problem import Problem
+from tenure.packing.existing import placed_on_existing
 from tenure.packing.index.domains import Foreseen
 from tenure.packing.question import Question
 from tenure.packing.result import Packing
@@ -36,6 +40,9 @@ _PATIENCE: Final = 4
 
 def pack(problem: Problem) -> Packing:
     """Find a place for every pod, or say why there is none."""
+    on_nodes = placed_on_existing(problem)
+    if on_nodes is not None:
+        return Packing(placed=on_nodes, claims=(), unplaced={})
     question = Question(problem)
     caps: Caps = {}
     foreseen: Foreseen = {}

@@ -29,7 +29,7 @@ class Question:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         asked, unreadable = read_pods(problem.pods, problem.derived, problem.volumes)
-        self._soft = problem.preferences and _any_soft_taint(problem)
+        self._soft = problem.preferences and any_soft_taint(problem)
         self.groups = _groups(problem, asked)
         self.pods = sort_pods(
             asked,
@@ -82,7 +82,8 @@ def _groups(problem: Problem, asked: Iterable[Asked]) -> Groups:
     return groups
 
 
-def _any_soft_taint(problem: Problem) -> bool:
+def any_soft_taint(problem: Problem) -> bool:
+    """Whether some new node would have a taint that pods prefer to avoid."""
     return any(
         taint.effect == "PreferNoSchedule" for one in problem.templates for taint in one.taints
     )

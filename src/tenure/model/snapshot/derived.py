@@ -6,7 +6,9 @@ Objects never change, they are replaced: what follows from one object alone is d
    comes, and drops it with everything derived from it when it is replaced or deleted.
 2. A version that differs from the former in nothing that we read (a heartbeat) takes over what was
    derived from it.
-3. This spares work and nothing else: verdicts are the same without it. For an object that is not in
+3. What follows from many objects and is kept up by those who ask for it is ``lasting``: it compares what
+   it was made of with what is there, by identity, each time that it is asked.
+4. This spares work and nothing else: verdicts are the same without it. For an object that is not in
    the tables, everything is derived anew each time.
 
 It may be asked beside the loop: what is derived from an object that has just been dropped is lost.
@@ -46,11 +48,13 @@ _Kept = tuple[tuple[Any, ...], Any]
 class Derived:
     """An empty one keeps nothing: nothing was admitted."""
 
-    __slots__ = ("_rows", "of_all")
+    __slots__ = ("_rows", "lasting", "of_all")
 
     def __init__(self) -> None:
         #: What follows from all objects together, until any of them changes: ``Snapshot.once``.
         self.of_all: dict[Any, Any] = {}
+        #: What is kept up over changes, by its kind.
+        self.lasting: dict[type, Any] = {}
         # By identity. A row holds its object, so that no other object can have the same identity.
         self._rows: dict[int, tuple[ApiObject, dict[Derivation[Any, Any, *tuple[Any, ...]], _Kept]]]
         self._rows = {}

@@ -37,8 +37,6 @@ class Groups:
         return frozenset(self._all)
 
     def add(self, groups: Iterable[Group]) -> None:
-        """All of them before the first question."""
-        assert not self._memberships
         for group in groups:
             if group in self._all:
                 continue
@@ -48,6 +46,10 @@ class Groups:
                 self._others.append(group)
             else:
                 self._by_label.setdefault(label, []).append(group)
+            for (namespace, items), known in self._memberships.items():
+                suits = label is None or label in items
+                if suits and self._has(group, namespace, dict(items)):
+                    self._memberships[namespace, items] = known | {group}
 
     def unknown(self, group: Group) -> bool:
         """Whether labels of namespaces would have to be known."""

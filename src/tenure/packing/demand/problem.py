@@ -135,6 +135,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
     pods: tuple[Pod, ...] = ()
     nodes: tuple[ExistingNode, ...] = ()
+    #: These are all nodes that there are: an index of them is kept in ``derived``.
+    all_nodes: bool = False
     templates: tuple[PoolTemplate, ...] = ()
     daemons: tuple[Daemon, ...] = ()
     #: Offerings that were sold out lately: not counted on.

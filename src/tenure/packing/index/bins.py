@@ -15,7 +15,8 @@ nodes first, then by name, so the first fit is the lowest bit. For each class th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.classes import PodClass, how_many
@@ -64,7 +65,7 @@ class Bins:
         self,
         free: list[list[int]],
         *,
-        shapes: Sequence[int],
+        shapes: list[int],
         looks: Sequence[Shape],
         amounts: Sequence[Iterable[int]],
     ) -> None:
@@ -83,6 +84,8 @@ class Bins:
             Levels(asked, [there[column] for there in free]) for column, asked in enumerate(amounts)
         ]
         self._accept: dict[Signature, int] = {}
+        #: By signature: which of the first shapes accept it, as far as they were asked.
+        self._suits: dict[Signature, list[bool]] = {}
         self._ports: dict[tuple[int, str], dict[str, Counted]] = {}
         #: Of groups over the hostname: members that count for a spread, all members, pods that avoid.
         self._members: dict[Group, Counted] = {}
@@ -137,9 +140,11 @@ class Bins:
         """The bins whose labels and taints suit."""
         mask = self._accept.get(signature)
         if mask is None:
+            suits = self._suits.setdefault(signature, [])
+            suits += [shape.accepts(signature) for shape in self._looks[len(suits) :]]
             mask = 0
             for shape, bins in self._shape_masks.items():
-                if self._looks[shape].accepts(signature):
+                if suits[shape]:
                     mask |= bins
             self._accept[signature] = mask
         return mask
@@ -154,9 +159,9 @@ class Bins:
         for port in one.demand.ports:
             mask &= ~self._taken(port)
         rules = one.rules
-        if one.member_of:
-            for group, repelling in self._repelling.items():
-                if group in one.member_of:
+        if self._repelling:
+            for group in one.member_of:
+                if (repelling := self._repelling.get(group)) is not None:
                     mask &= ~repelling.having(1)
         for group in rules.far:
             if group.on_hostname and (present := self._present.get(group)) is not None:
@@ -172,7 +177,8 @@ class Bins:
 
     def _near(self, group: Group, one: PodClass) -> int:
         present = self._present.get(group)
-        there = present.having(1) if present is not None else 0
+        # Where a node takes no pods, its own do not count here.
+        there = present.having(1) & self.alive if present is not None else 0
         # The first pod of a group that asks for itself may go anywhere; the others follow it.
         first = not there and group in one.member_of and group not in self._elsewhere
         return -1 if first else there
@@ -218,11 +224,54 @@ class Bins:
         if one.member_of or one.repels:
             self.note_pod(number, one.member_of, one.repels, count)
 
-    def state(self) -> Mapping[str, object]:
-        """Everything that ``shift`` changes, for comparisons."""
+    # -- bins that come, change and go -------------------------------------------------------------
+
+    def add(self) -> int:
+        """One bin more, with nothing in it: it takes no pods yet."""
+        self.free.append([0] * len(self._fit))
+        self.shapes.append(-1)
+        return len(self.free) - 1
+
+    def have(self, number: int, free: list[int]) -> None:
+        """The bin has as much left."""
+        bit = 1 << number
+        for levels, before, after in zip(self._fit, self.free[number], free, strict=True):
+            if before != after:
+                levels.change(bit, before, after)
+        self.free[number] = free
+
+    def reshape(self, number: int, shape: int) -> None:
+        """The bin has such a shape; -1: none."""
+        bit, old = 1 << number, self.shapes[number]
+        if shape != old:
+            self.shapes[number] = shape
+            self._accept.clear()
+            if old >= 0:
+                self._shape_masks[old] &= ~bit
+            if shape >= 0:
+                self._shape_masks[shape] = self._shape_masks.get(shape, 0) | bit
+
+    def add_resource(self) -> None:
+        """One resource more, of which no bin has anything yet."""
+        self._fit.append(Levels((), ()))
+        for free in self.free:
+            free.append(0)
+
+    def learn(self, index: int, amount: int) -> None:
+        """Some pod asks for as much of a resource."""
+        self._fit[index].learn(amount, (there[index] for there in self.free))
+
+    def accepted(self) -> Collection[Signature]:
+        """The signatures that were asked for."""
+        return self._suits
+
+    def state(self) -> Mapping[str, Any]:
+        """Everything that changes, for comparisons."""
         return {
             "free": [list(row) for row in self.free],
-            "fit": [list(levels.masks) for levels in self._fit],
+            "fit": [dict(zip(levels.amounts, levels.masks, strict=True)) for levels in self._fit],
+            "shapes": list(self.shapes),
+            "shape masks": {shape: mask for shape, mask in self._shape_masks.items() if mask},
             "ports": {
                 (key, address): dict(counted.numbers)
                 for key, by_address in self._ports.items()

@@ -11,7 +11,7 @@ it there as long as it runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from tenure.model.api.pod import Toleration
 from tenure.model.matching.requirements import Requirements
@@ -26,6 +26,8 @@ NO_END: Final = 1 << 40
 PLANNED: Final = -1
 #: Values by key.
 Values = Mapping[str, str]
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Filter(NamedTuple):
@@ -107,7 +109,8 @@ class Domains:
 
     def __init__(self, shapes: list[Shape]) -> None:
         self._shapes = shapes
-        self._nodes: dict[str, set[tuple[str, int]]] = {}
+        #: By key: how many nodes of each shape each domain has.
+        self._nodes: dict[str, dict[tuple[str, int], int]] = {}
         self._base: dict[Group, dict[tuple[str, int], int]] = {}
         self.present: dict[Group, dict[str, int]] = {}
         self.owners: dict[Group, dict[str, int]] = {}
@@ -123,9 +126,23 @@ class Domains:
         #: By the UID of a pod that is to move: where it counts until then.
         self.homes: dict[str, tuple[Values, int]] = {}
 
-    def add_node(self, values: Values, shape: int) -> None:
+    def add_node(self, values: Values, shape: int, count: int = 1) -> None:
+        """A node of the shape comes; or goes."""
         for key, value in values.items():
-            self._nodes.setdefault(key, set()).add((value, shape))
+            nodes = self._nodes.setdefault(key, {})
+            old = nodes.get((value, shape), 0)
+            if old + count:
+                nodes[value, shape] = old + count
+            else:
+                del nodes[value, shape]
+            if self._rules and not (old and old + count):
+                self.forget_rules()
+
+    def forget_rules(self) -> None:
+        """What counts has changed: each rule is worked out again when it is asked for."""
+        self._rules.clear()
+        self._rules_of.clear()
+        self._known.clear()
 
     def add(
         self,
@@ -229,6 +246,10 @@ class Domains:
         ]
         return None if len(counted) == len(self._shapes) else frozenset(counted)
 
+    def rules(self) -> Mapping[tuple[Spread, Signature], Rule]:
+        """Those that were asked for."""
+        return self._known
+
     def keys(self, one: PodClass) -> tuple[str, ...]:
         """The keys over which something decides where pods of the class may go."""
         keys = {group.key for group in one.rules.groups() if not group.on_hostname}
@@ -267,11 +288,13 @@ class Domains:
         within += [{v: n for v, n in each.items() if v in values} for each in open_]
         return _least(within), True
 
-    def state(self) -> Mapping[str, object]:
+    def state(self) -> Mapping[str, Any]:
         """Everything that changes, for comparisons."""
         return {
-            "present": {g: {v: n for v, n in t.items() if n} for g, t in self.present.items()},
-            "owners": {g: {v: n for v, n in t.items() if n} for g, t in self.owners.items()},
+            "present": _counted(self.present),
+            "owners": _counted(self.owners),
+            "counts": _counted(self._base),
+            "nodes": _counted(self._nodes),
             "rules": {key: dict(rule.counts) for key, rule in self._rules.items()},
         }
 
@@ -294,6 +317,12 @@ def _filter(spread: Spread, signature: Signature) -> Filter | None:
         None if labels == NO_REQUIREMENTS else labels,
         signature.tolerations if spread.honor_taints else None,
     )
+
+
+def _counted(tables: Mapping[K, Mapping[V, int]]) -> dict[K, dict[V, int]]:
+    """Without what there is none of."""
+    found = {key: {v: n for v, n in table.items() if n} for key, table in tables.items()}
+    return {key: table for key, table in found.items() if table}
 
 
 def _least(found: Iterable[Mapping[str, int]]) -> dict[str, int]:

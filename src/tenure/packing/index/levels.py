@@ -6,7 +6,7 @@ bins that are too small by a little are among it, and the caller divides anyway.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -39,6 +39,14 @@ class Levels:
         """The bins that have as much, and perhaps some that have a little less; -1 is all."""
         level = bisect_right(self.amounts, amount) - 1
         return self.masks[level] if level >= 0 else -1
+
+    def learn(self, amount: int, free: Iterable[int]) -> None:
+        """One more amount is asked for. ``free``: of each bin."""
+        level = bisect_left(self.amounts, amount)
+        known = level < len(self.amounts) and self.amounts[level] == amount
+        if not known and amount > 0 and len(self.amounts) < LEVELS_MAX:
+            self.amounts.insert(level, amount)
+            self.masks.insert(level, bits([n for n, there in enumerate(free) if there >= amount]))
 
     def change(self, bit: int, old: int, new: int) -> None:
         """A bin has ``new`` left instead of ``old``."""

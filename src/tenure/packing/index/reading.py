@@ -19,7 +19,7 @@ from tenure.packing.index.bins import Bins
 from tenure.packing.index.domains import Domains
 from tenure.packing.index.levels import bits
 from tenure.packing.index.nodes import Nodes
-from tenure.packing.index.shapes import Shapes, free_of
+from tenure.packing.index.shapes import Shapes, free_of, keys_asked, that_differ
 from tenure.packing.offers.daemons import DaemonPod
 
 
@@ -49,7 +49,8 @@ def read_nodes(
     ordered = sorted(
         nodes, key=lambda node: (late.get(node.name, 0), not node.initialized, node.name)
     )
-    known = Shapes(ordered, {one.demand.signature for one in pods.classes}, daemons)
+    asked = keys_asked({one.demand.signature for one in pods.classes}, daemons)
+    known = Shapes(that_differ(asked, ordered), daemons)
     open_, units = [node for node in ordered if not node.closed], pods.units
     shapes: list[int] = []
     free: list[list[int]] = []

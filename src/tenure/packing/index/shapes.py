@@ -5,7 +5,7 @@ Most nodes of a pool look alike, so pods are compared with a few shapes and not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from tenure.model.api.node import Taint
@@ -19,7 +19,7 @@ from tenure.packing.offers.catalogue import SOFT_EFFECTS
 from tenure.packing.offers.daemons import DaemonPod, load_on_node
 
 #: Ordinary pods ask for fewer label keys than this, all of them together.
-_MANY_KEYS: Final = 32
+KEYS_MAX: Final = 32
 
 
 class Shape(NamedTuple):
@@ -61,19 +61,10 @@ class Shape(NamedTuple):
 class Shapes:
     """All shapes there are."""
 
-    def __init__(
-        self,
-        nodes: Sequence[ExistingNode],
-        signatures: Iterable[Signature],
-        daemons: Sequence[DaemonPod],
-    ) -> None:
-        wanted = [a for signature in signatures for a in signature.alternatives]
-        wanted += [a for daemon in daemons for a in daemon.alternatives]
-        keys = {key for requirements in wanted for key in requirements}
+    def __init__(self, keys: Collection[str], daemons: Sequence[DaemonPod]) -> None:
+        """``keys``: of the labels that count."""
         self._by_name = NODE_NAME in keys
-        if len(keys) > _MANY_KEYS:
-            keys.intersection_update(_label_keys(nodes))
-        self.keys = sorted(keys - {NODE_NAME})
+        self.keys = sorted(frozenset(keys) - {NODE_NAME})
         self._daemons = daemons
         self._known: dict[object, int] = {}
         self.all: list[Shape] = []
@@ -101,6 +92,20 @@ class Shapes:
     def daemon_requests(self, shape: int) -> Resources:
         """What all daemons take of a node of this shape."""
         return self._loads[shape]
+
+
+def keys_asked(signatures: Iterable[Signature], daemons: Iterable[DaemonPod]) -> set[str]:
+    """The keys of all labels that these ask for."""
+    wanted = [a for signature in signatures for a in signature.alternatives]
+    wanted += [a for daemon in daemons for a in daemon.alternatives]
+    return {key for requirements in wanted for key in requirements}
+
+
+def that_differ(keys: set[str], nodes: Iterable[ExistingNode]) -> set[str]:
+    """Without those that no node has, where there are many."""
+    if len(keys) <= KEYS_MAX:
+        return keys
+    return keys & (_label_keys(nodes) | {NODE_NAME})
 
 
 def _label_keys(nodes: Iterable[ExistingNode]) -> set[str]:

@@ -1,0 +1,263 @@
+"""Whether all pods of a problem fit on existing nodes, and where: asked of the index that is kept.
+
+The answer is the one that a whole packing would give. Where something else decides, there is none, and
+the packing is made: a pod that is nominated to a node, or may get no claim, or must have one by itself; a
+spread over domains that a new node could add to; volumes that have to be attached; DaemonSets
+that may be left out of new nodes. Preferences are asked as they are at first, all of them kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from tenure.model.api.names import CAPACITY_TYPE, ZONE
+from tenure.model.api.node import Taint
+from tenure.model.api.pod import Pod, PodSpec
+from tenure.model.cloud.offering import InstanceType
+from tenure.model.matching.requirements import NODE_NAME, Requirements
+from tenure.model.values.quantity import maximum
+from tenure.model.values.same import Same
+from tenure.packing.demand.asked import Asked, read_pods
+from tenure.packing.demand.classes import PodClass, Units, sort_pods
+from tenure.packing.demand.groups import Groups
+from tenure.packing.demand.problem import Daemon, PoolTemplate, Problem
+from tenure.packing.demand.queue import Waiting
+from tenure.packing.demand.requests import Resources
+from tenure.packing.demand.terms import NO_SOFT_TAINTS, Group
+from tenure.packing.demand.volumes import VolumeNeeds
+from tenure.packing.index.domains import Values
+from tenure.packing.index.keeper import Keeper
+from tenure.packing.index.kept import KeptIndex
+from tenure.packing.index.reading import keys_of
+from tenure.packing.index.shapes import KEYS_MAX, keys_asked
+from tenure.packing.offers.catalogue import Catalogue
+from tenure.packing.offers.daemons import HEADROOM, DaemonPod, read_daemons, that_fit
+from tenure.packing.question import any_soft_taint
+from tenure.packing.relaxing import groups_of, with_wishes
+
+#: With more pods there is mostly no room on nodes for all of them, and a packing is no slower.
+PODS_MAX: Final = 500
+
+
+def keeper_of(problem: Problem) -> Keeper | None:
+    """Who keeps the index of the problem's nodes."""
+    if not problem.all_nodes:
+        return None
+    keeper: Keeper = problem.derived.lasting.setdefault(Keeper, Keeper())
+    return keeper
+
+
+def placed_on_existing(problem: Problem) -> dict[str, str] | None:
+    """By UID, the node of each pod; None where not all fit, or a whole packing has to say."""
+    keeper = keeper_of(problem)
+    if keeper is None or not 0 < len(problem.pods) <= PODS_MAX or _is_special(problem):
+        return None
+    daemons = _daemons(problem)
+    asked, unreadable = read_pods(problem.pods, problem.derived, problem.volumes)
+    if daemons is None or unreadable or sum(map(len, asked.values())) < len(problem.pods):
+        return None
+    question = _Asking(problem, asked)
+    keys = question.keys(daemons)
+    if len(keys) > KEYS_MAX or NODE_NAME in keys:
+        return None
+    try:
+        index = keeper.take(problem.nodes, keys, daemons, problem.namespaces)
+        placed = question.placed(index)
+    except Exception:  # noqa: BLE001  # a cache may cost time, and nothing else: it is counted
+        return None
+    if len(index) < len(problem.nodes):
+        return None  # Two of the same name.
+    keeper.give_back(index)
+    return placed
+
+
+def _is_special(problem: Problem) -> bool:
+    """Whether something is said of single pods that only a packing knows how to respect."""
+    if not (problem.nominated or problem.no_claim or problem.apart or problem.volumes):
+        return False
+    for pod in problem.pods:
+        uid = pod.uid
+        if uid in problem.nominated or uid in problem.no_claim or uid in problem.apart:
+            return True
+        volumes = problem.volumes.get(uid)
+        if volumes is not None and (not isinstance(volumes, VolumeNeeds) or volumes.attached):
+            return True
+    return False
+
+
+class _Asking:
+    """One problem, asked of the index."""
+
+    def __init__(self, problem: Problem, asked: Mapping[Asked, Sequence[Pod]]) -> None:
+        self._problem, self._asked = problem, asked
+        self._soft = problem.preferences and any_soft_taint(problem)
+        own = {group for one in asked for group in one.rules.groups()}
+        if problem.preferences:
+            own |= {group for one in asked for group in groups_of(one.wishes)}
+        #: The groups that these pods' constraints are about.
+        self._own = own
+
+    def keys(self, daemons: tuple[DaemonPod, ...]) -> frozenset[str]:
+        """Of the labels that these pods, and daemons, ask for."""
+        keys = keys_asked({one.demand.signature for one in self._asked}, daemons)
+        wishes = (wish.node for one in self._asked for wish in one.wishes if wish.node is not None)
+        return frozenset(keys.union(*wishes) if self._problem.preferences else keys)
+
+    def placed(self, index: KeptIndex) -> dict[str, str] | None:
+        """The index is as it was before, but for what it has learned."""
+        index.learn(self._own)
+        groups = _Relevant(index, self._own)
+        pods = sort_pods(self._asked, groups, with_wishes=self._problem.preferences)
+        nodes, domains = index.nodes, index.nodes.domains
+        homes = self._homes(index, pods.classes)
+        placed: dict[str, str] = {}
+        moved: list[tuple[PodClass, str]] = []
+        mark = nodes.mark()
+        domains.homes = dict(homes)
+        for one in pods.classes:
+            ready = self._ready(one, index)
+            if ready is None:
+                break
+            waiting = Waiting(ready, homes)
+            placed |= nodes.place(waiting)
+            moved += [(ready, pod.uid) for pod in one.pods if pod.uid in homes]
+            if waiting.left:
+                break
+        nodes.undo(mark)
+        for one, uid in moved:
+            if uid not in domains.homes:
+                domains.put(one, *homes[uid])
+        domains.homes = {}
+        return placed if len(placed) == len(self._problem.pods) else None
+
+    def _ready(self, one: PodClass, index: KeptIndex) -> PodClass | None:
+        """The class in the index's amounts; None where a packing has to say."""
+        if one.rules.not_modelled:
+            return None
+        if self._soft:
+            one = msgspec.structs.replace(one, wishes=(*one.wishes, NO_SOFT_TAINTS))
+        ready = with_wishes(one)
+        wants = []
+        for name, nano in one.demand.requests:
+            column = index.column(name)
+            if column is None:
+                return None
+            index.nodes.bins.learn(column, nano)
+            wants.append((column, nano))
+        if _new_nodes_count(ready, index, self._problem.templates):
+            return None
+        return msgspec.structs.replace(ready, wants=tuple(wants))
+
+    def _homes(
+        self, index: KeptIndex, classes: Sequence[PodClass]
+    ) -> dict[str, tuple[Values, int]]:
+        """By UID, of pods that run on a node: where they count until they have moved."""
+        keys = set(keys_of((*self._own, *index.running.avoided)))
+        found: dict[str, tuple[Values, int]] = {}
+        if not keys:
+            return found
+        seats = index.seats()
+        there: dict[str, frozenset[str]] = {}
+        for one in classes:
+            for pod in one.pods if one.member_of or one.rules.far else ():
+                name = pod.spec.node_name
+                seat = seats.get(name)
+                if seat is None or keys.isdisjoint(seat.values):
+                    continue
+                if name not in there:
+                    there[name] = frozenset(each.uid for each in seat.node.pods if each.active)
+                if pod.uid in there[name]:
+                    found[pod.uid] = seat.values, index.nodes.bins.shapes[seat.number]
+        return found
+
+
+class _Relevant(Groups):
+    """Of all groups that the index knows: those that matter to these pods.
+
+    Pods are told apart by no others, so their classes are those of a packing.
+    """
+
+    def __init__(self, index: KeptIndex, own: set[Group]) -> None:
+        super().__init__(index.namespaces)
+        self._known_groups, self._own, self._avoided = index.groups, own, index.running.avoided
+
+    def of(self, namespace: str, items: frozenset[tuple[str, str]]) -> frozenset[Group]:
+        own, avoided = self._own, self._avoided
+        found = self._known_groups.of(namespace, items)
+        return frozenset(group for group in found if group in own or group in avoided)
+
+
+# -- new nodes -------------------------------------------------------------------------------------
+
+
+def _new_nodes_count(one: PodClass, index: KeptIndex, templates: Sequence[PoolTemplate]) -> bool:
+    """Whether a domain in which there is no node yet, and could be one, may count as empty."""
+    signature = one.demand.signature
+    for spread in one.rules.spreads:
+        key = spread.group.key
+        if spread.group.on_hostname or not templates:
+            continue
+        if key not in (ZONE, CAPACITY_TYPE):
+            return True
+        counts = index.nodes.domains.rule(spread, signature).counts
+        sold = (_sold(Same(each.instance_types))[key] for each in templates)
+        for value in frozenset().union(*sold) - counts.keys():
+            if any(wanted.allowed(key).has(value) for wanted in signature.alternatives):
+                return True
+    return False
+
+
+@lru_cache(maxsize=32)
+def _sold(types: Same[tuple[InstanceType, ...]]) -> Mapping[str, frozenset[str]]:
+    offerings = [each for kind in types.value for each in kind.offerings]
+    return {
+        ZONE: frozenset(each.zone for each in offerings),
+        CAPACITY_TYPE: frozenset(each.capacity_type for each in offerings),
+    }
+
+
+def _daemons(problem: Problem) -> tuple[DaemonPod, ...] | None:
+    """Those that come to nodes; None where some may be left out of new ones, which is told."""
+    types = tuple(Same(each.instance_types) for each in problem.templates)
+    if not any(each.value for each in types):
+        return None
+    found = _that_fit(tuple((one.name, Same(one.spec)) for one in problem.daemons), types)
+    for each in problem.templates if found else ():
+        given = Same(each.instance_types), each.requirements, each.taints
+        if not _all_come(*given, Same(found)):
+            return None
+    return found
+
+
+@lru_cache(maxsize=16)
+def _that_fit(
+    daemons: tuple[tuple[str, Same[PodSpec]], ...],
+    types: tuple[Same[tuple[InstanceType, ...]], ...],
+) -> tuple[DaemonPod, ...]:
+    read = read_daemons(Daemon(name=name, spec=spec.value) for name, spec in daemons)
+    return that_fit(read, [kind.allocatable for each in types for kind in each.value])
+
+
+@lru_cache(maxsize=64)
+def _all_come(
+    types: Same[tuple[InstanceType, ...]],
+    requirements: Requirements,
+    taints: tuple[Taint, ...],
+    daemons: Same[tuple[DaemonPod, ...]],
+) -> bool:
+    """Whether no daemon is left out of new nodes of the pool, whatever their pods ask for."""
+    largest: Resources = {}
+    for kind in types.value:
+        largest = maximum(largest, kind.allocatable)
+    template = PoolTemplate(
+        pool="", requirements=requirements, taints=taints, instance_types=types.value
+    )
+    least = {name: nano // HEADROOM for name, nano in largest.items()}
+    catalogue = Catalogue(
+        template, daemons=daemons.value, units=Units(), dry=frozenset(), least=least
+    )
+    return not catalogue.left_out

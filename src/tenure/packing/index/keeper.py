@@ -1,0 +1,113 @@
+"""Who keeps the index over turns, and when it is built anew.
+
+It is a cache: what is asked names all nodes, and the index follows them before it answers. So an answer
+depends on nothing but the question. It is built anew where it cannot follow: other DaemonSets or
+namespaces, a label that no pod asked for before, too many nodes out of order, too much learned that
+may not be needed any more; and after a failure, or where a comparison found a difference.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from tenure.packing.demand.problem import ExistingNode
+from tenure.packing.index.comparing import difference, parts, teach
+from tenure.packing.index.kept import KeptIndex, Namespaces
+from tenure.packing.index.order import rank_of
+from tenure.packing.index.shapes import KEYS_MAX
+from tenure.packing.offers.daemons import DaemonPod
+
+#: Nodes out of order: one of so many, and never fewer than this.
+DISORDER_SHARE: Final = 16
+DISORDER_MIN: Final = 64
+#: Groups, signatures and shapes that are learned. Rollouts bring new ones, and none is forgotten.
+LEARNED_MAX: Final = 4096
+#: Nodes that are read in one step of a comparison: some 10 ms.
+STEP: Final = 128
+
+
+class Keeper:
+    """At most one index."""
+
+    def __init__(self) -> None:
+        self.index: KeptIndex | None = None
+        self._keys: frozenset[str] = frozenset()
+        #: How often it was built anew, by reason.
+        self.rebuilds: Final[Counter[str]] = Counter()
+        #: How many nodes came, changed or went, as far as questions have said so.
+        self.changes = 0
+        #: How often a comparison found a difference.
+        self.disagreements = 0
+
+    def take(
+        self,
+        nodes: Sequence[ExistingNode],
+        keys: frozenset[str],
+        daemons: tuple[DaemonPod, ...],
+        namespaces: Namespaces | None = None,
+    ) -> KeptIndex:
+        """The index of these nodes, until it is given back. ``keys``: of labels that are asked for.
+
+        If it is not given back, because something failed, the next one is built anew.
+        """
+        index, self.index = self.index, None
+        why = self._why_not(index, keys, daemons, namespaces)
+        if index is None or why:
+            self.rebuilds[why] += 1
+            self._keys = self._keys | keys if len(self._keys | keys) <= KEYS_MAX else keys
+            index = KeptIndex(keys=self._keys, daemons=daemons, namespaces=namespaces)
+        before = index.changes
+        index.apply(nodes)
+        self.changes += index.changes - before
+        return index
+
+    def give_back(self, index: KeptIndex) -> None:
+        """As it was taken."""
+        self.index = index
+
+    def _why_not(
+        self,
+        index: KeptIndex | None,
+        keys: frozenset[str],
+        daemons: tuple[DaemonPod, ...],
+        namespaces: Namespaces | None,
+    ) -> str:
+        if index is None:
+            return "Failure" if self.rebuilds else "Start"
+        if not keys <= index.keys:
+            return "Labels"
+        if daemons is not index.daemons and daemons != index.daemons:
+            return "DaemonSets"
+        if namespaces is not index.namespaces and namespaces != index.namespaces:
+            return "Namespaces"
+        if index.nodes.disorder > max(DISORDER_MIN, len(index) // DISORDER_SHARE):
+            return "Order"
+        return "Learned" if index.learned > LEARNED_MAX else ""
+
+    def compare(self) -> Iterator[str]:
+        """Build a second index, step by step; what differs at first, or the empty string.
+
+        The last that it gives is the answer. Where they differ, the new one is kept.
+        """
+        first = self.index
+        if first is None:
+            return
+        fresh = KeptIndex(keys=first.keys, daemons=first.daemons, namespaces=first.namespaces)
+        nodes = sorted((seat.node for seat in first.seats().values()), key=rank_of)
+        for end in range(STEP, len(nodes), STEP):
+            fresh.apply(nodes[:end])
+            yield ""
+        kept = self.index
+        if kept is not first:
+            return  # Built anew meanwhile.
+        fresh.apply(first.given)
+        teach(fresh, first)
+        others = list(parts(fresh))
+        found = next(filter(None, difference(parts(first), others)), "")
+        if found:
+            self.disagreements += 1
+            self.rebuilds["Disagreement"] += 1
+            self.index = fresh
+        yield found

@@ -1,0 +1,254 @@
+"""The index of all nodes that is kept: nodes come, change and go, and the bitsets follow.
+
+``apply`` is told all nodes that there are, and looks at those that are other objects than before. Every
+node has a bin, one that takes no pods a bin that is not alive: to close it, and to open it again,
+is one bit. Amounts are in nano-units, so every request can be said.
+
+What questions are about is learned when it is first asked for: the pods of a group, the values of a
+key, the bins that have so much left, the shapes that accept a signature. Labels that no question
+was about before need other shapes: ``covers`` says so, and the index is built anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from tenure.packing.demand.asked import Signature
+from tenure.packing.demand.groups import Groups
+from tenure.packing.demand.problem import ExistingNode
+from tenure.packing.demand.terms import Group
+from tenure.packing.demand.volumes import is_attachable
+from tenure.packing.index.bins import Bins
+from tenure.packing.index.domains import Domains, Values
+from tenure.packing.index.order import OrderedNodes, rank_of
+from tenure.packing.index.reading import domains_of, keys_of
+from tenure.packing.index.running import Kind, Running
+from tenure.packing.index.shapes import Shapes, free_of
+from tenure.packing.offers.daemons import DaemonPod
+
+Namespaces = Mapping[str, Mapping[str, str]]
+
+
+class Seat(msgspec.Struct):
+    """A node in the index, as it was read."""
+
+    node: ExistingNode
+    number: int
+    values: Values
+    kinds: dict[Kind, int]
+
+
+class KeptIndex:
+    """All nodes, and the pods on them."""
+
+    def __init__(
+        self,
+        *,
+        keys: Collection[str] = (),
+        daemons: Sequence[DaemonPod] = (),
+        namespaces: Namespaces | None = None,
+    ) -> None:
+        """``keys``: of the labels that questions ask for."""
+        self.daemons: Final = tuple(daemons)
+        self.namespaces: Final = namespaces
+        self.keys: Final = frozenset(keys)
+        self.shapes: Final = Shapes(self.keys, daemons)
+        self.resources: Final[list[str]] = []
+        self._column: Final[dict[str, int]] = {}
+        bins = Bins([], shapes=[], looks=self.shapes.all, amounts=())
+        self.nodes: Final = OrderedNodes(bins, Domains(self.shapes.all))
+        self.groups: Final = Groups(namespaces)
+        self.running: Final = Running()
+        #: Whose values are domains.
+        self._keys: tuple[str, ...] = ()
+        self._seats: dict[str, Seat] = {}
+        #: As they were given the last time.
+        self.given: tuple[ExistingNode, ...] = ()
+        #: How many nodes came, changed or went since it was built.
+        self.changes = 0
+
+    def __len__(self) -> int:
+        return len(self._seats)
+
+    @property
+    def learned(self) -> int:
+        """How much was learned of what questions are about."""
+        return len(self.groups) + len(self.nodes.bins.accepted()) + len(self.shapes.all)
+
+    def seats(self) -> Mapping[str, Seat]:
+        return self._seats
+
+    # -- nodes ---------------------------------------------------------------------------------------
+
+    def apply(self, nodes: Sequence[ExistingNode]) -> None:
+        """These are all nodes now. No two have the same name."""
+        nodes = tuple(nodes)
+        if nodes is self.given:
+            return
+        changed = self._changed(nodes)
+        self.given = nodes
+        for node in sorted(changed, key=rank_of):
+            self._change(node)
+        if len(nodes) != len(self._seats):
+            there = {node.name for node in nodes}
+            for name in [name for name in self._seats if name not in there]:
+                self._go(self._seats.pop(name))
+
+    def _changed(self, nodes: tuple[ExistingNode, ...]) -> list[ExistingNode]:
+        """The nodes that are other objects than before."""
+        if len(nodes) == len(self.given):  # Mostly the same, in the same order.
+            pairs = zip(self.given, nodes, strict=True)
+            changed = [(old, new) for old, new in pairs if old is not new]
+            if all(old.name == new.name for old, new in changed):
+                return [new for _, new in changed]
+        seats = self._seats
+        return [
+            node
+            for node in nodes
+            if (seat := seats.get(node.name)) is None or seat.node is not node
+        ]
+
+    def _change(self, node: ExistingNode) -> None:
+        seat = self._seats.get(node.name)
+        if seat is None:
+            self._come(node)
+            return
+        old = seat.node
+        if old.initialized is not node.initialized:
+            self._go(seat)
+            self._come(node)
+            return
+        self.changes += 1
+        seat.node = node
+        self._open(seat)
+        if not _same(old, node):
+            self._read(seat)
+        if old.host_ports != node.host_ports:
+            self.nodes.bins.note_ports(seat.number, old.host_ports, -1)
+            self.nodes.bins.note_ports(seat.number, node.host_ports)
+
+    def _come(self, node: ExistingNode) -> None:
+        self.changes += 1
+        seat = Seat(node, self.nodes.come(node), {}, {})
+        self._seats[node.name] = seat
+        self._open(seat)
+        self.nodes.bins.note_ports(seat.number, node.host_ports)
+        self._read(seat)
+
+    def _go(self, seat: Seat) -> None:
+        self.changes += 1
+        bins, number = self.nodes.bins, seat.number
+        bins.alive &= ~(1 << number)
+        bins.note_ports(number, seat.node.host_ports, -1)
+        self._count(seat, {})
+        self._settle(seat, -1, {})
+        bins.have(number, [0] * len(self.resources))
+        self.nodes.go(number)
+
+    def _open(self, seat: Seat) -> None:
+        bins, bit = self.nodes.bins, 1 << seat.number
+        bins.alive = bins.alive & ~bit if seat.node.closed else bins.alive | bit
+
+    def _read(self, seat: Seat) -> None:
+        node, bins = seat.node, self.nodes.bins
+        kinds = self.running.kinds(node.pods)
+        self.learn(group for kind in kinds for group in kind.far)
+        shape, values = self.shapes.of(node), domains_of(node, self._keys)
+        if shape != bins.shapes[seat.number] or values != seat.values:
+            self._count(seat, {})
+            self._settle(seat, shape, values)
+        self._count(seat, kinds)
+        for name in node.available:
+            if name not in self._column and not is_attachable(name):
+                self._column[name] = len(self.resources)
+                self.resources.append(name)
+                bins.add_resource()
+        bins.have(seat.number, free_of(node, self.shapes.daemon_requests(shape), self.resources))
+
+    def _settle(self, seat: Seat, shape: int, values: Values) -> None:
+        """The node has such a shape, and is in these domains. No pod counts there yet."""
+        nodes, bit = self.nodes, 1 << seat.number
+        nodes.domains.add_node(seat.values, nodes.bins.shapes[seat.number], -1)
+        for key, value in seat.values.items():
+            nodes.masks[key][value] &= ~bit
+        nodes.bins.reshape(seat.number, shape)
+        nodes.values[seat.number] = seat.values = values
+        nodes.domains.add_node(values, shape)
+        for key, value in values.items():
+            by_value = nodes.masks.setdefault(key, {})
+            by_value[value] = by_value.get(value, 0) | bit
+
+    def _count(self, seat: Seat, kinds: dict[Kind, int]) -> None:
+        """The node has these pods now."""
+        old, seat.kinds = seat.kinds, kinds
+        for kind in {**old, **kinds}:
+            more = kinds.get(kind, 0) - old.get(kind, 0)
+            if more:
+                self.running.add(kind, seat.number, more)
+                member_of = self.groups.of(kind.namespace, kind.labels)
+                if member_of or kind.far:
+                    self._note(seat.number, member_of, kind.far, more, active=kind.active)
+
+    def _note(
+        self,
+        number: int,
+        member_of: Iterable[Group],
+        far: Iterable[Group],
+        count: int,
+        *,
+        active: bool,
+    ) -> None:
+        bins, domains, values = self.nodes.bins, self.nodes.domains, self.nodes.values[number]
+        bins.note_pod(number, member_of, far, count, active=active)
+        domains.add(member_of, far, values, bins.shapes[number], count, active=active)
+
+    # -- what is asked for -----------------------------------------------------------------------------
+
+    def column(self, resource: str) -> int | None:
+        """None: no node has it."""
+        return self._column.get(resource)
+
+    def covers(self, signature: Signature) -> bool:
+        """Whether nodes are told apart by all labels that it asks for."""
+        return all(key in self.keys for wanted in signature.alternatives for key in wanted)
+
+    def learn(self, groups: Iterable[Group]) -> None:
+        """Pods of these groups count from now on."""
+        new = frozenset(group for group in groups if group not in self.groups)
+        if not new:
+            return
+        for key in keys_of(new):
+            if key not in self._keys:
+                self._learn_key(key)
+        self.groups.add(new)
+        for kind, bins in self.running.everywhere():
+            member_of = self.groups.of(kind.namespace, kind.labels) & new
+            if member_of:
+                for number, count in bins.items():
+                    self._note(number, member_of, (), count, active=kind.active)
+
+    def _learn_key(self, key: str) -> None:
+        self._keys = (*self._keys, key)
+        for seat in self._seats.values():
+            found = domains_of(seat.node, (key,))
+            if found:
+                kinds = seat.kinds
+                self._count(seat, {})
+                shape = self.nodes.bins.shapes[seat.number]
+                self._settle(seat, shape, {**seat.values, **found})
+                self._count(seat, kinds)
+
+
+def _same(old: ExistingNode, new: ExistingNode) -> bool:
+    """Whether they differ in nothing but what is a bit."""
+    return (
+        old.pods is new.pods
+        and old.available is new.available
+        and old.labels is new.labels
+        and old.taints is new.taints
+        and old.daemon_requests is new.daemon_requests
+        and old.undecided is new.undecided
+    )

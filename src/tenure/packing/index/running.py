@@ -1,0 +1,82 @@
+"""Pods that run on nodes, by what constraints can tell of them.
+
+Groups are learned when a constraint first names them: then their pods are found by kind, and not by
+looking at every pod again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from tenure.model.api.pod import Pod
+from tenure.packing.demand.terms import Group
+from tenure.packing.index.reading import groups_avoided
+
+
+class Kind(NamedTuple):
+    """Pods of one kind belong to the same groups, and avoid the same."""
+
+    namespace: str
+    labels: frozenset[tuple[str, str]]
+    active: bool
+    #: The groups of required anti-affinity.
+    far: tuple[Group, ...]
+
+
+class Running:
+    """How many pods of each kind each bin has."""
+
+    def __init__(self) -> None:
+        self._bins: dict[Kind, dict[int, int]] = {}
+        self._far: dict[tuple[bytes, str, frozenset[tuple[str, str]]], tuple[Group, ...]] = {}
+        self._encode = msgspec.msgpack.Encoder().encode
+        #: How many pods avoid each group.
+        self.avoided: Counter[Group] = Counter()
+
+    def kinds(self, pods: Iterable[Pod]) -> dict[Kind, int]:
+        """The pods of one node."""
+        found: dict[Kind, int] = {}
+        for pod in pods:
+            metadata = pod.metadata
+            labels = frozenset(metadata.labels.items())
+            far = () if pod.spec.affinity is None else self._avoided_by(pod, labels)
+            kind = Kind(metadata.namespace, labels, pod.active, far)
+            found[kind] = found.get(kind, 0) + 1
+        return found
+
+    def _avoided_by(self, pod: Pod, labels: frozenset[tuple[str, str]]) -> tuple[Group, ...]:
+        """Read once for all replicas."""
+        key = self._encode(pod.spec.affinity), pod.namespace, labels
+        far = self._far.get(key)
+        if far is None:
+            far = self._far[key] = groups_avoided(pod)
+        return far
+
+    def add(self, kind: Kind, number: int, count: int) -> None:
+        """Pods come to the bin, or leave it."""
+        bins = self._bins.setdefault(kind, {})
+        new = bins.get(number, 0) + count
+        if new:
+            bins[number] = new
+        else:
+            del bins[number]
+            if not bins:
+                del self._bins[kind]
+        for group in kind.far:
+            self.avoided[group] += count
+            if not self.avoided[group]:
+                del self.avoided[group]
+
+    def everywhere(self) -> Iterator[tuple[Kind, dict[int, int]]]:
+        """Each kind, and the bins that have pods of it."""
+        return iter(self._bins.items())
+
+    def __len__(self) -> int:
+        return len(self._bins)
+
+    def state(self) -> dict[Kind, dict[int, int]]:
+        return {kind: dict(bins) for kind, bins in self._bins.items()}

@@ -1,0 +1,1 @@
+"""The index of nodes that is kept."""

@@ -1,0 +1,172 @@
+"""The index that is kept: whatever happens, it equals one that is built anew."""
+
+from __future__ import annotations
+
+from random import Random
+
+import msgspec
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from tenure.model.api.names import HOSTNAME
+from tenure.packing.demand.problem import Problem
+from tenure.packing.existing import placed_on_existing
+from tenure.packing.index import keeper as keeper_module
+from tenure.packing.index.comparing import state, teach
+from tenure.packing.index.keeper import Keeper
+from tenure.packing.index.kept import KeptIndex
+from tenure.packing.pack import pack
+from tests.packing.build import a_daemon, a_node, a_pod
+from tests.packing.demand.test_topology import WEB, avoiding, spread
+from tests.packing.index.clusters import Cluster
+
+seeds = st.integers(0, 2**48)
+STEPS = ("node_comes", "node_goes", "node_changes", "pod_comes", "pod_goes", "pod_terminates")
+
+
+def keeper_of(cluster: Cluster) -> Keeper:
+    keeper: Keeper = cluster.derived.lasting[Keeper]
+    return keeper
+
+
+def kept_in(cluster: Cluster) -> KeptIndex:
+    index = keeper_of(cluster).index
+    assert index is not None
+    return index
+
+
+def rebuilt(index: KeptIndex) -> KeptIndex:
+    fresh = KeptIndex(keys=index.keys, daemons=index.daemons, namespaces=index.namespaces)
+    fresh.apply(index.given)
+    teach(fresh, index)
+    return fresh
+
+
+def assert_as_a_whole_packing_says(problem: Problem) -> bool:
+    """Whether the index had an answer: then it is that of the packing."""
+    found = placed_on_existing(problem)
+    if found is None:
+        return False
+    whole = pack(msgspec.structs.replace(problem, all_nodes=False))
+    assert found == whole.placed
+    assert not whole.claims
+    assert not whole.unplaced
+    return True
+
+
+class KeptOverTurns(RuleBasedStateMachine):
+    """Changes and questions in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cluster = Cluster(0)
+
+    @initialize(seed=seeds, preferences=st.booleans(), daemon=st.booleans())
+    def begin(self, seed: int, preferences: bool, daemon: bool) -> None:
+        self.cluster = Cluster(seed, preferences=preferences)
+        self.cluster.daemons = (a_daemon("agent", "100m", "64Mi"),) if daemon else ()
+
+    @rule(steps=st.lists(st.sampled_from(STEPS), min_size=1, max_size=6))
+    def change(self, steps: list[str]) -> None:
+        for step in steps:
+            getattr(self.cluster, step)()
+
+    @rule(moving=st.booleans())
+    def ask(self, moving: bool) -> None:
+        cluster = self.cluster
+        assert_as_a_whole_packing_says(
+            cluster.where_its_pods_go() if moving else cluster.where_new_pods_go()
+        )
+
+    @rule(cpu=st.sampled_from(["100m", "200m"]))
+    def daemon_changes(self, cpu: str) -> None:
+        self.cluster.daemons = (a_daemon("agent", cpu, "64Mi"),)
+
+    @precondition(lambda self: Keeper in self.cluster.derived.lasting)
+    @invariant()
+    def equals_one_that_is_built_anew(self) -> None:
+        """Also after questions: what they put onto nodes was taken back."""
+        keeper = keeper_of(self.cluster)
+        assert not keeper.rebuilds["Failure"]
+        if keeper.index is not None:
+            assert state(keeper.index) == state(rebuilt(keeper.index))
+
+
+KeptOverTurns.TestCase.settings = settings(max_examples=25, stateful_step_count=15, deadline=None)
+TestKeptOverTurns = KeptOverTurns.TestCase
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_index_answers_what_a_packing_would(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And most of what can be answered at all."""
+    monkeypatch.setattr(keeper_module, "DISORDER_MIN", 6)
+    random, cluster = Random(seed), Cluster(seed, nodes=8, preferences=bool(seed % 2))
+    answered = 0
+    for _ in range(30):
+        getattr(cluster, random.choice(STEPS))()
+        answered += assert_as_a_whole_packing_says(cluster.where_its_pods_go())
+    assert answered >= 6
+    assert state(kept_in(cluster)) == state(rebuilt(kept_in(cluster)))
+
+
+def test_a_question_leaves_nothing_behind() -> None:
+    cluster = Cluster(7, nodes=10)
+    for _ in range(2):
+        problems = [cluster.where_its_pods_go() for _ in range(20)]
+    for problem in problems:
+        placed_on_existing(problem)  # What it is about is learned.
+        before = state(kept_in(cluster))
+        placed_on_existing(problem)
+        assert state(kept_in(cluster)) == before
+
+
+def test_only_nodes_that_are_other_objects_are_read() -> None:
+    cluster = Cluster(3, nodes=12)
+    pod = a_pod("new")
+    placed_on_existing(cluster.problem((pod,)))
+    index = kept_in(cluster)
+    before = index.changes
+    cluster.pod_comes()
+    placed_on_existing(cluster.problem((pod,)))
+    assert kept_in(cluster) is index
+    assert index.changes - before == 1
+
+
+def test_a_node_that_comes_late_has_its_place_in_the_order() -> None:
+    """First fit is by name, whichever node came first."""
+    index = KeptIndex()
+    late, first, last = a_node("b"), a_node("a"), a_node("c", initialized=False)
+    index.apply((first, last))
+    index.apply((first, last, late))
+    assert index.nodes.in_order() == ["a", "b", "c"]
+    assert index.nodes.disorder == 1
+    index.apply((late, last))
+    assert index.nodes.in_order() == ["b", "c"]
+
+
+def test_groups_are_counted_when_a_question_is_first_about_them() -> None:
+    nodes = [
+        a_node(f"n-{n}", holding=[a_pod(f"w{n}", labels=WEB)], labels={HOSTNAME: f"n-{n}"})
+        for n in range(3)
+    ]
+    cluster = Cluster(0, nodes=0)
+    cluster.nodes = {node.name: node for node in (*nodes, a_node("n-9"))}
+    assert placed_on_existing(cluster.problem((a_pod("plain"),))) == {"plain": "n-0"}
+    alone = a_pod("alone", labels=WEB, **avoiding())
+    assert placed_on_existing(cluster.problem((alone,))) == {"alone": "n-9"}
+    level = a_pod("level", labels=WEB, **spread(HOSTNAME))
+    assert placed_on_existing(cluster.problem((level,))) == {"level": "n-9"}
+
+
+def test_after_a_failure_it_is_built_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(5)
+    placed_on_existing(cluster.where_new_pods_go())
+    cluster.pod_comes()
+    with monkeypatch.context() as broken:
+        broken.delattr(KeptIndex, "_read")
+        assert placed_on_existing(cluster.where_new_pods_go()) is None
+    assert_as_a_whole_packing_says(cluster.where_new_pods_go())
+    assert keeper_of(cluster).rebuilds["Failure"] == 1
+    assert state(kept_in(cluster)) == state(rebuilt(kept_in(cluster)))
