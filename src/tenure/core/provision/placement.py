@@ -198,7 +198,8 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
         nodes = self.nodes if nodes is None else nodes
         return Problem(
             pods=pods,
-            nodes=with_attachable(nodes, drivers, self.storage),
+            nodes=(given := with_attachable(nodes, drivers, self.storage)),
+            all_nodes=len(given) == len(self.nodes) and not drivers,
             templates=self.templates_at(now) if templates is None else tuple(templates),
             daemons=self.daemons,
             dry=frozenset(key for key, until in self.dry.items() if until > now),

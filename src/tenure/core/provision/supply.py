@@ -90,7 +90,7 @@ def _existing_nodes(
     for name, node in sorted(snapshot.nodes.items()):
         claim, pods = snapshot.claim_of(node), snapshot.pods_on(name).values()
         if _takes_none(node, claim, snapshot):
-            closed.append(_closed(node, pods, derived))
+            closed.append(derived.of(_CLOSED, node, tuple(pods), derived))
         else:
             accept.append(derived.of(_EXISTING, node, claim, tuple(pods), derived))
     return tuple(accept), tuple(closed)
@@ -105,6 +105,9 @@ def _closed(node: Node, pods: Iterable[Pod], derived: Derived) -> ExistingNode:
         taints=node.spec.taints,
         closed=True,
     )
+
+
+_CLOSED: Final = Derivation("existing node that takes no pods", _closed)
 
 
 def in_service_since(snapshot: Snapshot) -> dict[str, datetime]:

@@ -22,8 +22,8 @@ from tenure.packing.offers.daemons import DaemonPod
 #: Nodes out of order: one of so many, and never fewer than this.
 DISORDER_SHARE: Final = 16
 DISORDER_MIN: Final = 64
-#: Groups, signatures and shapes that are learned. Rollouts bring new ones, and none is forgotten.
-LEARNED_MAX: Final = 4096
+#: What is learned beyond twice as much as at first. Rollouts bring new groups, and none is forgotten.
+LEARNED_MAX: Final = 1024
 #: Nodes that are read in one step of a comparison: some 10 ms.
 STEP: Final = 128
 
@@ -34,6 +34,8 @@ class Keeper:
     def __init__(self) -> None:
         self.index: KeptIndex | None = None
         self._keys: frozenset[str] = frozenset()
+        #: How much it had learned after its first question.
+        self._learned = -1
         #: How often it was built anew, by reason.
         self.rebuilds: Final[Counter[str]] = Counter()
         #: How many nodes came, changed or went, as far as questions have said so.
@@ -57,6 +59,7 @@ class Keeper:
         if index is None or why:
             self.rebuilds[why] += 1
             self._keys = self._keys | keys if len(self._keys | keys) <= KEYS_MAX else keys
+            self._learned = -1
             index = KeptIndex(keys=self._keys, daemons=daemons, namespaces=namespaces)
         before = index.changes
         index.apply(nodes)
@@ -65,6 +68,8 @@ class Keeper:
 
     def give_back(self, index: KeptIndex) -> None:
         """As it was taken."""
+        if self._learned < 0:
+            self._learned = index.learned
         self.index = index
 
     def _why_not(
@@ -84,7 +89,7 @@ class Keeper:
             return "Namespaces"
         if index.nodes.disorder > max(DISORDER_MIN, len(index) // DISORDER_SHARE):
             return "Order"
-        return "Learned" if index.learned > LEARNED_MAX else ""
+        return "Learned" if index.learned > 2 * self._learned + LEARNED_MAX else ""
 
     def compare(self) -> Iterator[str]:
         """Build a second index, step by step; what differs at first, or the empty string.

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from tenure.packing.demand.asked import Signature
-from tenure.packing.demand.groups import Groups
+from tenure.packing.demand.groups import NO_GROUPS, Groups
 from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.demand.terms import Group
 from tenure.packing.demand.volumes import is_attachable
@@ -25,7 +25,7 @@ from tenure.packing.index.bins import Bins
 from tenure.packing.index.domains import Domains, Values
 from tenure.packing.index.order import OrderedNodes, rank_of
 from tenure.packing.index.reading import domains_of, keys_of
-from tenure.packing.index.running import Kind, Running
+from tenure.packing.index.running import Running
 from tenure.packing.index.shapes import Shapes, free_of
 from tenure.packing.offers.daemons import DaemonPod
 
@@ -38,7 +38,8 @@ class Seat(msgspec.Struct):
     node: ExistingNode
     number: int
     values: Values
-    kinds: dict[Kind, int]
+    #: How many pods of each kind are on it.
+    kinds: dict[int, int]
 
 
 class KeptIndex:
@@ -76,7 +77,8 @@ class KeptIndex:
     @property
     def learned(self) -> int:
         """How much was learned of what questions are about."""
-        return len(self.groups) + len(self.nodes.bins.accepted()) + len(self.shapes.all)
+        learned = len(self.groups) + len(self.nodes.bins.accepted()) + len(self.shapes.all)
+        return learned + self.running.gone
 
     def seats(self) -> Mapping[str, Seat]:
         return self._seats
@@ -155,7 +157,7 @@ class KeptIndex:
     def _read(self, seat: Seat) -> None:
         node, bins = seat.node, self.nodes.bins
         kinds = self.running.kinds(node.pods)
-        self.learn(group for kind in kinds for group in kind.far)
+        self.learn(group for kind in kinds for group in self.running[kind].far)
         shape, values = self.shapes.of(node), domains_of(node, self._keys)
         if shape != bins.shapes[seat.number] or values != seat.values:
             self._count(seat, {})
@@ -181,16 +183,18 @@ class KeptIndex:
             by_value = nodes.masks.setdefault(key, {})
             by_value[value] = by_value.get(value, 0) | bit
 
-    def _count(self, seat: Seat, kinds: dict[Kind, int]) -> None:
+    def _count(self, seat: Seat, kinds: dict[int, int]) -> None:
         """The node has these pods now."""
         old, seat.kinds = seat.kinds, kinds
+        running, groups = self.running, self.groups
         for kind in {**old, **kinds}:
             more = kinds.get(kind, 0) - old.get(kind, 0)
             if more:
-                self.running.add(kind, seat.number, more)
-                member_of = self.groups.of(kind.namespace, kind.labels)
-                if member_of or kind.far:
-                    self._note(seat.number, member_of, kind.far, more, active=kind.active)
+                running.add(kind, seat.number, more)
+                namespace, labels, active, far = running[kind]
+                member_of = groups.of(namespace, labels) if groups else NO_GROUPS
+                if member_of or far:
+                    self._note(seat.number, member_of, far, more, active=active)
 
     def _note(
         self,

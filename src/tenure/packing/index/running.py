@@ -28,25 +28,44 @@ class Kind(NamedTuple):
 
 
 class Running:
-    """How many pods of each kind each bin has."""
+    """How many pods of each kind each bin has. Kinds are numbered."""
 
     def __init__(self) -> None:
-        self._bins: dict[Kind, dict[int, int]] = {}
+        self._ids: dict[Kind, int] = {}
+        self._kinds: list[Kind] = []
+        #: By kind: how many pods each bin has.
+        self._bins: list[dict[int, int]] = []
         self._far: dict[tuple[bytes, str, frozenset[tuple[str, str]]], tuple[Group, ...]] = {}
         self._encode = msgspec.msgpack.Encoder().encode
+        #: How many kinds there are no pods of.
+        self.gone = 0
         #: How many pods avoid each group.
         self.avoided: Counter[Group] = Counter()
 
-    def kinds(self, pods: Iterable[Pod]) -> dict[Kind, int]:
-        """The pods of one node."""
-        found: dict[Kind, int] = {}
+    def __getitem__(self, kind: int) -> Kind:
+        return self._kinds[kind]
+
+    def kinds(self, pods: Iterable[Pod]) -> dict[int, int]:
+        """How many pods of each kind these are."""
+        found: dict[int, int] = {}
+        ids = self._ids
         for pod in pods:
             metadata = pod.metadata
             labels = frozenset(metadata.labels.items())
             far = () if pod.spec.affinity is None else self._avoided_by(pod, labels)
-            kind = Kind(metadata.namespace, labels, pod.active, far)
+            key = metadata.namespace, labels, pod.active, far
+            kind = ids.get(key)  # type: ignore[call-overload]  # a Kind equals its fields
+            if kind is None:
+                kind = self._numbered(Kind(*key))
             found[kind] = found.get(kind, 0) + 1
         return found
+
+    def _numbered(self, kind: Kind) -> int:
+        number = self._ids[kind] = len(self._kinds)
+        self._kinds.append(kind)
+        self._bins.append({})
+        self.gone += 1
+        return number
 
     def _avoided_by(self, pod: Pod, labels: frozenset[tuple[str, str]]) -> tuple[Group, ...]:
         """Read once for all replicas."""
@@ -56,27 +75,26 @@ class Running:
             far = self._far[key] = groups_avoided(pod)
         return far
 
-    def add(self, kind: Kind, number: int, count: int) -> None:
+    def add(self, kind: int, number: int, count: int) -> None:
         """Pods come to the bin, or leave it."""
-        bins = self._bins.setdefault(kind, {})
+        bins = self._bins[kind]
+        if not bins:
+            self.gone -= 1
         new = bins.get(number, 0) + count
         if new:
             bins[number] = new
         else:
             del bins[number]
             if not bins:
-                del self._bins[kind]
-        for group in kind.far:
+                self.gone += 1
+        for group in self._kinds[kind].far:
             self.avoided[group] += count
             if not self.avoided[group]:
                 del self.avoided[group]
 
     def everywhere(self) -> Iterator[tuple[Kind, dict[int, int]]]:
         """Each kind, and the bins that have pods of it."""
-        return iter(self._bins.items())
-
-    def __len__(self) -> int:
-        return len(self._bins)
+        return zip(self._kinds, self._bins, strict=True)
 
     def state(self) -> dict[Kind, dict[int, int]]:
-        return {kind: dict(bins) for kind, bins in self._bins.items()}
+        return {kind: dict(bins) for kind, bins in self.everywhere() if bins}
