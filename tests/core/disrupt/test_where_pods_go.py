@@ -56,7 +56,7 @@ def test_the_index_gives_the_plans_that_packings_give(
     found = plans_of(half_empty)
     fit = [plan for plan in found if not plan.claims and plan.why is None]
     assert len(half_empty.all(NODES)) == len(found)
-    assert 0 < len(fit), "pods of some nodes have room on others"
+    assert len(fit) > 0, "pods of some nodes have room on others"
     assert len(asked) == len(found) - len(fit), "a packing is made for new nodes only"
     monkeypatch.setattr(existing, "PODS_MAX", 0)
     assert plans_of(half_empty) == found
