@@ -39,6 +39,7 @@ from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.executor.executor import Executor
 from tenure.runtime.executor.handlers import Verbs
 from tenure.runtime.executor.instances import Instances
+from tenure.runtime.indexcheck import IndexCheck
 from tenure.runtime.learn import Learner
 from tenure.runtime.loop import Loop
 from tenure.runtime.observe.store import ObservationStore
@@ -296,4 +297,5 @@ class Controller:
             ),
             reporter=self.reporter,
             consolidation=self.consolidation,
+            index_check=IndexCheck(self.cache.tables.derived, self.metrics, self.reporter.warn),
         )

@@ -29,6 +29,7 @@ from tenure.runtime.consolidation.planner import ConsolidationPlanner
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.executor.executor import Executor, place_of, precondition_of
 from tenure.runtime.executor.instances import Instances
+from tenure.runtime.indexcheck import IndexCheck
 from tenure.runtime.learn import Learner
 from tenure.runtime.observe.store import ObservationStore
 from tenure.runtime.report import Reporter
@@ -57,6 +58,7 @@ class Loop:
         learner: Learner,
         reporter: Reporter,
         consolidation: ConsolidationPlanner,
+        index_check: IndexCheck,
     ) -> None:
         self._clock = clock
         self._waker = waker
@@ -71,6 +73,7 @@ class Loop:
         self._learner = learner
         self._reporter = reporter
         self._consolidation = consolidation
+        self._index_check = index_check
         self._tidy_at: float | None = None
 
     async def run(self) -> None:
@@ -100,6 +103,7 @@ class Loop:
         self._observations.forget(changes)
         wake_ups = self._submit(leave_out) if not self._evaluator.starts_over else []
         self._tidy(self._clock.monotonic())
+        self._reporter.safely(partial(self._index_check.step, self._clock.monotonic()))
         self._metrics.turns.inc()
         self._metrics.in_flight.set(self._executor.in_flight)
         if (recheck_at := self._evaluator.next_recheck()) is not None:

@@ -6,7 +6,7 @@ differ, so none of them is compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tenure.packing.index.kept import KeptIndex
@@ -99,13 +99,12 @@ def _names(index: KeptIndex, masks: Mapping[Any, int]) -> dict[Any, list[str]]:
     }
 
 
-def difference(kept: Iterable[Part], fresh: Iterable[Part]) -> Iterator[str]:
-    """What differs first; the empty string after each table that is the same."""
-    others = dict(fresh)
-    for table, there in kept:
+def difference(kept: KeptIndex, fresh: KeptIndex) -> str:
+    """The first table and key that differ; empty where none does."""
+    others = state(fresh)
+    for table, there in parts(kept):
         other = others.get(table, {})
-        if there == other:
-            yield ""
-            continue
-        keys = [key for key in {**there, **other} if there.get(key) != other.get(key)]
-        yield f"{table}: {min(map(str, keys))}"
+        if there != other:
+            keys = [key for key in {**there, **other} if there.get(key) != other.get(key)]
+            return f"{table}: {min(map(str, keys))}"
+    return ""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tenure.packing.demand.problem import ExistingNode
-from tenure.packing.index.comparing import difference, parts, teach
+from tenure.packing.index.comparing import difference, teach
 from tenure.packing.index.kept import KeptIndex, Namespaces
 from tenure.packing.index.order import rank_of
 from tenure.packing.index.shapes import KEYS_MAX
@@ -36,6 +36,7 @@ class Keeper:
         self._keys: frozenset[str] = frozenset()
         #: How much it had learned after its first question.
         self._learned = -1
+        self._started = False
         #: How often it was built anew, by reason.
         self.rebuilds: Final[Counter[str]] = Counter()
         #: How many nodes came, changed or went, as far as questions have said so.
@@ -57,7 +58,9 @@ class Keeper:
         index, self.index = self.index, None
         why = self._why_not(index, keys, daemons, namespaces)
         if index is None or why:
-            self.rebuilds[why] += 1
+            if self._started:
+                self.rebuilds[why] += 1
+            self._started = True
             self._keys = self._keys | keys if len(self._keys | keys) <= KEYS_MAX else keys
             self._learned = -1
             index = KeptIndex(keys=self._keys, daemons=daemons, namespaces=namespaces)
@@ -80,7 +83,7 @@ class Keeper:
         namespaces: Namespaces | None,
     ) -> str:
         if index is None:
-            return "Failure" if self.rebuilds else "Start"
+            return "Failure"
         if not keys <= index.keys:
             return "Labels"
         if daemons is not index.daemons and daemons != index.daemons:
@@ -92,9 +95,9 @@ class Keeper:
         return "Learned" if index.learned > 2 * self._learned + LEARNED_MAX else ""
 
     def compare(self) -> Iterator[str]:
-        """Build a second index, step by step; what differs at first, or the empty string.
+        """Build a second index, step by step; at last, what differs first, or the empty string.
 
-        The last that it gives is the answer. Where they differ, the new one is kept.
+        Where they differ, the new one is kept.
         """
         first = self.index
         if first is None:
@@ -104,13 +107,11 @@ class Keeper:
         for end in range(STEP, len(nodes), STEP):
             fresh.apply(nodes[:end])
             yield ""
-        kept = self.index
-        if kept is not first:
+        if self.index is not first:
             return  # Built anew meanwhile.
         fresh.apply(first.given)
         teach(fresh, first)
-        others = list(parts(fresh))
-        found = next(filter(None, difference(parts(first), others)), "")
+        found = difference(first, fresh)
         if found:
             self.disagreements += 1
             self.rebuilds["Disagreement"] += 1

@@ -276,6 +276,18 @@ PLAN_MOVES: Final = Named(
     (),
     "How many moves the last plan of consolidation has.",
 )
+INDEX_REBUILDS: Final = Named(
+    "tenure_packing_index_rebuilds_total",
+    _C,
+    ("reason",),
+    "How often the index of nodes that packing keeps was built anew.",
+)
+INDEX_DISAGREEMENTS: Final = Named(
+    "tenure_packing_index_disagreements_total",
+    _C,
+    (),
+    "Comparisons in which the index that packing keeps differed from one built anew. Never expected.",
+)
 EVALUATION: Final = Named(
     "tenure_evaluation_duration_seconds",
     _H,

@@ -89,6 +89,8 @@ class Metrics:
         self.plan_duration = self._histogram(names.PLAN)
         self.plan_savings = self._gauge(names.PLAN_SAVINGS)
         self.plan_moves = self._gauge(names.PLAN_MOVES)
+        self.index_rebuilds = self._counter(names.INDEX_REBUILDS)
+        self.index_disagreements = self._counter(names.INDEX_DISAGREEMENTS)
         self.evaluation = self._histogram(names.EVALUATION)
         self.over_budget = self._counter(names.OVER_BUDGET)
         self.clock_steps = self._counter(names.CLOCK_STEPS)
