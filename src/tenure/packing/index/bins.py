@@ -269,21 +269,36 @@ class Bins:
         """Everything that changes, for comparisons."""
         return {
             "free": [list(row) for row in self.free],
-            "fit": [dict(zip(levels.amounts, levels.masks, strict=True)) for levels in self._fit],
+            "fit": [self.levels(index) for index in range(len(self._fit))],
             "shapes": list(self.shapes),
             "shape masks": {shape: mask for shape, mask in self._shape_masks.items() if mask},
-            "ports": {
-                (key, address): dict(counted.numbers)
-                for key, by_address in self._ports.items()
-                for address, counted in by_address.items()
-                if counted.numbers
-            },
-            "groups": [
-                {
-                    group: (dict(c.numbers), [m for m in c.at_least if m])
-                    for group, c in table.items()
-                    if c.numbers
-                }
-                for table in (self._members, self._present, self._repelling)
-            ],
+            "ports": self.ports(),
+            "groups": [self.counted(kind) for kind in ("members", "present", "repelling")],
+        }
+
+    def levels(self, index: int) -> dict[int, int]:
+        """By amount of a resource: the bins that have as much left."""
+        levels = self._fit[index]
+        return dict(zip(levels.amounts, levels.masks, strict=True))
+
+    def ports(self) -> dict[tuple[tuple[int, str], str], dict[int, int]]:
+        """By port and address: how many pods of each bin have it."""
+        return {
+            (key, address): dict(counted.numbers)
+            for key, by_address in self._ports.items()
+            for address, counted in by_address.items()
+            if counted.numbers
+        }
+
+    def counted(self, kind: str) -> dict[Group, tuple[dict[int, int], list[int]]]:
+        """Of groups over the hostname: how many pods each bin has, and which have 1, 2, … at least."""
+        tables = {
+            "members": self._members,
+            "present": self._present,
+            "repelling": self._repelling,
+        }
+        return {
+            group: (dict(counted.numbers), [mask for mask in counted.at_least if mask])
+            for group, counted in tables[kind].items()
+            if counted.numbers
         }

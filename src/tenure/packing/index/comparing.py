@@ -6,23 +6,25 @@ differ, so none of them is compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from tenure.packing.index.kept import KeptIndex
 
-#: A table of the index, and what is in it by the names of nodes.
-Part = tuple[str, Mapping[Any, Any]]
+#: Reads a table of an index, by the names of nodes.
+Read = Callable[[KeptIndex], Mapping[Any, Any]]
 
 
 def teach(index: KeptIndex, by: KeptIndex) -> None:
     """What questions to the other one were about."""
     index.learn(by.groups.all())
     bins, domains = index.nodes.bins, index.nodes.domains
-    for resource, amounts in zip(by.resources, by.nodes.bins.state()["fit"], strict=True):
-        if (column := index.column(resource)) is not None:
-            for amount in amounts:
-                bins.learn(column, amount)
+    for column, resource in enumerate(by.resources):
+        own = index.column(resource)
+        if own is not None:
+            for amount in by.nodes.bins.levels(column):
+                bins.learn(own, amount)
     for signature in by.nodes.bins.accepted():
         bins.accepting(signature)
     for spread, signature in list(by.nodes.domains.rules()):
@@ -31,54 +33,99 @@ def teach(index: KeptIndex, by: KeptIndex) -> None:
 
 def state(index: KeptIndex) -> dict[str, Mapping[Any, Any]]:
     """Everything that changes; tables with nothing in them are left out."""
-    return {table: there for table, there in parts(index) if there}
+    found = {table: read(index) for table, read in tables(index).items()}
+    return {table: there for table, there in found.items() if there}
 
 
-def parts(index: KeptIndex) -> Iterator[Part]:
-    """One table after the other."""
-    nodes, found = index.nodes, index.nodes.bins.state()
-    name = nodes.name
-    yield "order", dict(enumerate(nodes.in_order()))
-    yield "alive", _names(index, {"alive": nodes.bins.alive})
-    yield "values", {each: dict(seat.values) for each, seat in index.seats().items()}
-    yield "shape", {each: _shape(index, seat.number) for each, seat in index.seats().items()}
-    for column, resource in enumerate(index.resources):
-        free = {each: found["free"][seat.number][column] for each, seat in index.seats().items()}
-        yield f"free {resource}", {each: amount for each, amount in free.items() if amount}
-        yield f"fit {resource}", _names(index, found["fit"][column])
-    signatures = {one: nodes.bins.accepting(one) for one in nodes.bins.accepted()}
-    yield "accept", _names(index, signatures)
-    yield "ports", {port: _named(index, numbers) for port, numbers in found["ports"].items()}
-    for kind, groups in zip(("members", "present", "repelling"), found["groups"], strict=True):
-        yield kind, {group: _named(index, numbers) for group, (numbers, _) in groups.items()}
-        masks = {
-            (group, count): mask
-            for group, (_, levels) in groups.items()
-            for count, mask in enumerate(levels, start=1)
-        }
-        yield f"{kind} at least", _names(index, masks)
-    for key, by_value in nodes.masks.items():
-        yield f"nodes in {key}", _names(index, by_value)
-    yield from _domains(index)
-    running = index.running.state().items()
-    yield "pods", {kind: {name(n): count for n, count in bins.items()} for kind, bins in running}
-    yield "avoided", dict(index.running.avoided)
+def tables(index: KeptIndex) -> dict[str, Read]:
+    """How each table is read."""
+    found: dict[str, Read] = {
+        "order": lambda index: dict(enumerate(index.nodes.in_order())),
+        "alive": lambda index: _names(index, {"alive": index.nodes.bins.alive}),
+        "values": lambda index: {name: seat.values for name, seat in index.seats().items()},
+        "shape": lambda index: {
+            name: _shape(index, seat.number) for name, seat in index.seats().items()
+        },
+        "accept": _accepting,
+        "ports": lambda index: {
+            port: _named(index, numbers) for port, numbers in index.nodes.bins.ports().items()
+        },
+        "pods": lambda index: {
+            kind: _named(index, bins) for kind, bins in index.running.state().items()
+        },
+        "avoided": lambda index: dict(index.running.avoided),
+        "rules": lambda index: {
+            key: dict(rule.counts) for key, rule in index.nodes.domains.rules().items()
+        },
+    }
+    for resource in index.resources:
+        found[f"free {resource}"] = partial(_free, resource)
+        found[f"fit {resource}"] = partial(_fit, resource)
+    for kind in ("members", "present", "repelling"):
+        found[kind] = partial(_counted, kind)
+        found[f"{kind} at least"] = partial(_at_least, kind)
+    for key in index.nodes.masks:
+        found[f"nodes in {key}"] = partial(_in_domains, key)
+    for kind in ("present", "owners", "counts", "nodes"):
+        found[f"domains: {kind}"] = partial(_domains, kind)
+    return found
 
 
-def _domains(index: KeptIndex) -> Iterator[Part]:
-    domains = index.nodes.domains
-    found, looks = domains.state(), index.shapes.all
-    yield "pods in domains", found["present"]
-    yield "pods that avoid", found["owners"]
-    for kind in ("counts", "nodes"):
-        yield (
-            f"{kind} of domains",
-            {
-                group: {(value, looks[shape]): n for (value, shape), n in table.items()}
-                for group, table in found[kind].items()
-            },
-        )
-    yield "rules", {key: dict(rule.counts) for key, rule in domains.rules().items()}
+def difference(table: str, kept: KeptIndex, fresh: KeptIndex) -> str:
+    """The first key of the table that differs; empty where none does."""
+    there = tables(kept)[table](kept)
+    read = tables(fresh).get(table)
+    other = read(fresh) if read is not None else {}
+    if there == other:
+        return ""
+    keys = [key for key in {**there, **other} if there.get(key) != other.get(key)]
+    return f"{table}: {min(map(str, keys))}"
+
+
+def _free(resource: str, index: KeptIndex) -> dict[str, int]:
+    column, rows = index.column(resource), index.nodes.bins.free
+    assert column is not None
+    found = {name: rows[seat.number][column] for name, seat in index.seats().items()}
+    return {name: amount for name, amount in found.items() if amount}
+
+
+def _fit(resource: str, index: KeptIndex) -> dict[Any, list[str]]:
+    column = index.column(resource)
+    assert column is not None
+    return _names(index, index.nodes.bins.levels(column))
+
+
+def _accepting(index: KeptIndex) -> dict[Any, list[str]]:
+    bins = index.nodes.bins
+    return _names(index, {one: bins.accepting(one) for one in bins.accepted()})
+
+
+def _counted(kind: str, index: KeptIndex) -> dict[Any, dict[str, int]]:
+    groups = index.nodes.bins.counted(kind).items()
+    return {group: _named(index, numbers) for group, (numbers, _) in groups}
+
+
+def _at_least(kind: str, index: KeptIndex) -> dict[Any, list[str]]:
+    masks = {
+        (group, count): mask
+        for group, (_, levels) in index.nodes.bins.counted(kind).items()
+        for count, mask in enumerate(levels, start=1)
+    }
+    return _names(index, masks)
+
+
+def _in_domains(key: str, index: KeptIndex) -> dict[Any, list[str]]:
+    return _names(index, index.nodes.masks[key])
+
+
+def _domains(kind: str, index: KeptIndex) -> Mapping[Any, Any]:
+    found, looks = index.nodes.domains.state()[kind], index.shapes.all
+    if kind in ("present", "owners"):
+        return found  # type: ignore[no-any-return]
+    return {
+        group: {(value, looks[shape]): n for (value, shape), n in table.items()}
+        for group, table in found.items()
+    }
 
 
 def _shape(index: KeptIndex, number: int) -> object:
@@ -97,14 +144,3 @@ def _names(index: KeptIndex, masks: Mapping[Any, int]) -> dict[Any, list[str]]:
         for key, mask in masks.items()
         if mask
     }
-
-
-def difference(kept: KeptIndex, fresh: KeptIndex) -> str:
-    """The first table and key that differ; empty where none does."""
-    others = state(fresh)
-    for table, there in parts(kept):
-        other = others.get(table, {})
-        if there != other:
-            keys = [key for key in {**there, **other} if there.get(key) != other.get(key)]
-            return f"{table}: {min(map(str, keys))}"
-    return ""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tenure.packing.demand.problem import ExistingNode
-from tenure.packing.index.comparing import difference, teach
+from tenure.packing.index.comparing import difference, tables, teach
 from tenure.packing.index.kept import KeptIndex, Namespaces
 from tenure.packing.index.order import rank_of
 from tenure.packing.index.shapes import KEYS_MAX
@@ -95,9 +95,9 @@ class Keeper:
         return "Learned" if index.learned > 2 * self._learned + LEARNED_MAX else ""
 
     def compare(self) -> Iterator[str]:
-        """Build a second index, step by step; at last, what differs first, or the empty string.
+        """Build a second index and compare, step by step; what differs, or the empty string.
 
-        Where they differ, the new one is kept.
+        Where they differ, the new one is kept. Between two steps, questions may be asked.
         """
         first = self.index
         if first is None:
@@ -107,13 +107,14 @@ class Keeper:
         for end in range(STEP, len(nodes), STEP):
             fresh.apply(nodes[:end])
             yield ""
-        if self.index is not first:
-            return  # Built anew meanwhile.
-        fresh.apply(first.given)
-        teach(fresh, first)
-        found = difference(first, fresh)
-        if found:
-            self.disagreements += 1
-            self.rebuilds["Disagreement"] += 1
-            self.index = fresh
-        yield found
+        for table in tables(first):
+            if self.index is not first:
+                return  # Built anew meanwhile.
+            fresh.apply(first.given)
+            teach(fresh, first)
+            found = difference(table, first, fresh)
+            if found:
+                self.disagreements += 1
+                self.rebuilds["Disagreement"] += 1
+                self.index = fresh
+            yield found
