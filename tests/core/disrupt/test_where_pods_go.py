@@ -39,7 +39,7 @@ def plans_of(story: Story) -> list[Plan]:
         claim = snapshot.claim_of(node)
         assert claim is not None
         leaving = leaving_node(claim, node, snapshot.pods_on(name).values())
-        found.append(simulation.plan(leaving, story.options.settings, story.now))
+        found.append(simulation.plan([leaving], story.options.settings, story.now))
     return found
 
 
