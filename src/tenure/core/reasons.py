@@ -644,7 +644,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _WARNING,
     ),
     Reason.STAYS_FOR_NOW: ReasonInfo(
-        "The pod's node is terminating, but the pod is protected; it is provisioned for when its protection ends."
+        "The pod's node is terminating, but the pod is protected; it is provisioned for when its protection ends. "
+        "Or its node was to be consolidated, and stays because the pod has no room elsewhere."
     ),
     Reason.LAUNCH_BREAKER_OPEN: ReasonInfo(
         "The launch breaker of an owner is open: three times within 10m nodes were launched for its "

@@ -23,6 +23,7 @@ from tenure.safety.times import span_of
 
 EMPTY: Final = "Empty"
 EXPIRED: Final = "Expired"
+UNDERUTILIZED: Final = "Underutilized"
 #: By how much earlier than its full age a node may be replaced: no more than a tenth, and a day.
 _SPREAD: Final = 10
 _SPREAD_MAX: Final = timedelta(hours=24)
@@ -68,6 +69,30 @@ def _not_empty(
     return None
 
 
+def _kept(
+    claim: NodeClaim, node: Node, pool: NodePool, snapshot: Snapshot, now: datetime
+) -> str | None:
+    """Consolidation of a node with pods: its pool wants it, no pod is lost, and none came just now."""
+    block = pool.spec.disruption
+    after = span_of(block.consolidate_after)
+    if after is None or block.consolidation_policy == "WhenEmpty":
+        return f"NodePool {pool.name} does not consolidate nodes with pods"
+    for pod in snapshot.pods_on(node.name).values():
+        if not occupies(pod):
+            continue
+        if not any(one.controller for one in pod.metadata.owner_references):
+            return f"pod {pod.key} is on Node {node.name}, and no controller creates it again"
+        came = _bound_at(pod)
+        if came is not None and now < later(came, after):
+            return f"pod {pod.key} came to Node {node.name} within consolidateAfter"
+    return None
+
+
+def _bound_at(pod: Pod) -> datetime | None:
+    told = (one for one in pod.status.conditions if one.type == "PodScheduled")
+    return next((one.last_transition_time for one in told if one.status == "True"), None)
+
+
 def occupies(pod: Pod) -> bool:
     """Whether the pod would move, or be lost, with its node."""
     owners = {one.kind for one in pod.metadata.owner_references if one.controller}
@@ -93,7 +118,11 @@ def too_young(claim: NodeClaim, now: datetime, *, spread: bool) -> str | None:
     return f"it expires at {format_time(due)} at the earliest" if now < due else None
 
 
-_RULES: Final[Mapping[str, _Rule]] = {EMPTY: _not_empty, EXPIRED: _not_expired}
+_RULES: Final[Mapping[str, _Rule]] = {
+    EMPTY: _not_empty,
+    EXPIRED: _not_expired,
+    UNDERUTILIZED: _kept,
+}
 
 
 def protected_pods(

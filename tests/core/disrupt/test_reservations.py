@@ -75,7 +75,8 @@ def test_one_more_plan_costs_no_more_packings_than_it_makes_itself(
 def test_two_nodes_are_planned_for_together() -> None:
     """Each of two half empty nodes fits onto the other; both together need one that is new."""
     types = a_requirement("node.kubernetes.io/instance-type", "c7i.large")
-    pool = a_pool(requirements=[types], disruption={"budgets": [{"nodes": "100%"}]})
+    kept = {"consolidationPolicy": "WhenEmpty", "budgets": [{"nodes": "100%"}]}
+    pool = a_pool(requirements=[types], disruption=kept)
     with Story(a_node_class(), pool, a_deployment(replicas=4, cpu="700m")) as story:
         story.run(5 * MINUTE)
         second_pods = [pod for node in story.all(NODES) for pod in _pods_on(story, node)[1:]]

@@ -37,6 +37,7 @@ import msgspec
 from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.execution.member import Member
 from tenure.core.disrupt.facts.candidates import NoCapacityInTime, ReservedCapacityTaken
+from tenure.core.disrupt.facts.consolidation import PodsHaveNoRoom
 from tenure.core.disrupt.facts.groups import NotReplacedTogether, WaitsTogether
 from tenure.core.disrupt.facts.planning import PlannedLater
 from tenure.core.disrupt.passes import Pass, launched, with_plan
@@ -176,10 +177,15 @@ class Execution:
         return msgspec.structs.replace(plan, came=came)
 
     def _rejected(self, leaving: Sequence[LeavingNode], plan: Plan) -> list[Verdict] | None:
-        if plan.why is not None or self._has_begun():
-            return None  # A gate says so; or there is no way back.
+        if self._has_begun():
+            return None  # There is no way back.
         method, simulation = self._members[0].method, self._shared.simulation
-        why = method.rejects(leaving, plan, simulation, self._settings, self._now)
+        why: Fact | None = None
+        if plan.why is None:
+            why = method.rejects(leaving, plan, simulation, self._settings, self._now)
+        elif method.traits.only_fitting:  # Of the others a gate says so.
+            full = not plan.passing or isinstance(plan.why, ReservedCapacityTaken)
+            why = PodsHaveNoRoom() if full else None
         return None if why is None else [one.rolled_back(why) for one in self._members]
 
     def _has_begun(self) -> bool:

@@ -5,7 +5,7 @@
 * planning: which nodes it may come to want (``watch``), and which it wants now (``candidates``);
 * carrying out: whether a command is still wanted, since when and within which bound (``validate``).
 
-At both it may reject the plan of a command (``rejects``).
+At both it may reject the plan of a command (``rejects``); before, it may change it (``revised``).
 
 A method only reads. Gates, budgets, simulation, replacements, marks and the roll back are the
 pipeline's, and the same for every method.
@@ -16,7 +16,7 @@ Facts of a command may depend on its claim, its Nodes and its pool, and on nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -143,6 +143,21 @@ class Method(Protocol):
         """What the gates have to know that only the method knows, before it is carried out."""
         ...
 
+    def avoids(self, simulation: Simulation, now: datetime) -> Collection[str]:
+        """Names of nodes that no pod is to be moved onto."""
+        ...
+
+    def revised(
+        self,
+        leaving: Sequence[LeavingNode],
+        plan: Plan,
+        simulation: Simulation,
+        settings: Settings,
+        now: datetime,
+    ) -> Plan:
+        """The plan of new nodes as the method wants it, before anything is written."""
+        ...
+
     def rejects(
         self,
         leaving: Sequence[LeavingNode],
@@ -161,6 +176,19 @@ class Method(Protocol):
 
 class AnyPlan:
     """A method that takes every plan."""
+
+    def avoids(self, simulation: Simulation, now: datetime) -> Collection[str]:
+        return ()
+
+    def revised(
+        self,
+        leaving: Sequence[LeavingNode],
+        plan: Plan,
+        simulation: Simulation,
+        settings: Settings,
+        now: datetime,
+    ) -> Plan:
+        return plan
 
     def rejects(
         self,

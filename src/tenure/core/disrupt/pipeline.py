@@ -19,6 +19,8 @@ import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.candidates import PoolCandidates, Unfinished, Wanted, candidates_in
+from tenure.core.disrupt.consolidation.eligible import settling_until
+from tenure.core.disrupt.consolidation.planned import PLAN
 from tenure.core.disrupt.execute import Execution
 from tenure.core.disrupt.facts.groups import CommittedInPart, NotReplacedTogether
 from tenure.core.disrupt.facts.planning import CandidatesWait, NodesWatched
@@ -36,6 +38,7 @@ from tenure.core.disrupt.ready import Ready, ReadyPool, pools_of, ready_commands
 from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
 from tenure.core.facts import Fact
 from tenure.core.gates.gates import PAUSE_MAX
+from tenure.core.gates.reasons import Disruption
 from tenure.core.marks.command import is_replaced
 from tenure.core.marks.starts import record
 from tenure.core.protect.protection import CREATION
@@ -78,7 +81,7 @@ class DisruptionDecider:
         return (CLUSTER,) if gates or affects_capacity(change, snapshot) else ()
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
-        return (CLUSTER,) if observes_capacity(subject) else ()
+        return (CLUSTER,) if subject == PLAN or observes_capacity(subject) else ()
 
     def view(self, snapshot: Snapshot, key: str) -> DisruptionView | None:
         left_over = tuple(left_overs(snapshot))
@@ -90,6 +93,9 @@ class DisruptionDecider:
         if not pools and not ready and not left_over and not unfinished:
             return None  # The usual case, and it must stay cheap.
         simulation = simulation_in(snapshot, self._protection_clock)
+        if any(reason == Disruption.UNDERUTILIZED for one in pools for reason, _ in one.watches):
+            settling = settling_until(snapshot)
+            simulation = msgspec.structs.replace(simulation, settling=settling)
         return DisruptionView(
             pools=pools,
             ready=ready,

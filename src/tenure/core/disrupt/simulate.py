@@ -19,7 +19,7 @@ are pending for just that.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -97,6 +97,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     history: History = History()
     #: By pool: how long its new nodes take until they are initialized.
     launch_times: Mapping[str, timedelta] = {}
+    #: By the name of a node: until when it is within the ``consolidateAfter`` of its own pool.
+    settling: Mapping[str, datetime] = {}
 
     def launches(self, plan: Plan, came: Iterable[NodeClaim]) -> tuple[LaunchTime, ...]:
         """The new nodes that a command waits for: those of the plan, and those that exist."""
@@ -113,11 +115,13 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         *,
         credit: bool = True,
         reservations: Reservations | None = None,
+        avoid: Collection[str] = (),
     ) -> Plan:
         """One plan for all of these nodes, as if they terminated together.
 
         ``credit``: the capacity of the terminating nodes is free under their pools' limits.
-        ``reservations``: shared by all plans of one pass.
+        ``reservations``: shared by all plans of one pass. ``avoid``: names of nodes that their pods are
+        not to be moved onto.
         """
         if not any(one.pods for one in leaving):
             return Plan()  # No reschedulable pods.
@@ -134,6 +138,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
             ends = (later(one.since, WAITED_FOR) for one in self.capacity.demands)
             at = min((at for at in (*ends, changes_at) if at and at > now), default=None)
             return Plan(why=PendingPodsFirst(), passing=True, changes_at=at)
+        bins.close(*avoid)
         templates: Sequence[PoolTemplate] = self.capacity.templates_at(now)
         for one in leaving:
             if credit and not _waits_for_limits(before, one.claim.pool_name):

@@ -17,12 +17,13 @@ import msgspec
 
 from tenure.core.disrupt.expiration import expires_at
 from tenure.core.disrupt.methods import METHODS
-from tenure.core.disrupt.methods.voluntary import PoolRules, VoluntaryMethod, is_open, node_of
+from tenure.core.disrupt.methods.voluntary import PoolRules, VoluntaryMethod
 from tenure.core.facts import Fact
 from tenure.core.gates.operations import Operation
 from tenure.core.gates.podblockers import blockers_of, is_eventual
 from tenure.core.gates.reasons import Disruption
 from tenure.core.gates.traits import Traits
+from tenure.core.marks.candidacy import is_open, node_of
 from tenure.core.marks.command import is_replaced, replacements_by_uid
 from tenure.core.provision.demand import is_reschedulable
 from tenure.core.terminate.drain import drain_until

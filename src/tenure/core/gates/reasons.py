@@ -44,6 +44,7 @@ TRAITS: Final = {
         Traits(reason=Disruption.REBALANCE, window_actions=frozenset({"Rebalance"})),
         Traits(
             reason=Disruption.UNDERUTILIZED,
+            only_fitting=True,
             window_actions=frozenset({"Consolidation", "NonEmptyConsolidation"}),
         ),
     )

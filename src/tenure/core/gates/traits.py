@@ -24,5 +24,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     needs_replacement: bool = True
     #: Whether a pod that is there, or comes meanwhile, ends it.
     only_empty: bool = False
+    #: Whether it is called off when its pods have no room without one more node.
+    only_fitting: bool = False
     #: The actions by which maintenance windows name it.
     window_actions: frozenset[str] = frozenset(ACTIONS)

@@ -7,20 +7,28 @@
 
 Each counts from its transition: this is the clock of ``consolidateAfter``, and no restart resets it.
 ``Consolidatable`` says that it is over, for those who know it from Karpenter; nothing of ours reads it.
+
+And which Node of a claim may be a candidate at all.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TypeGuard
 
 from tenure.core.conditions import Wanted
+from tenure.core.marks.ownership import is_ours
 from tenure.model.api.names import (
     CONSOLIDATABLE_CONDITION,
     EMPTY_CONDITION,
     EXPIRED_CONDITION,
     REBALANCE_CONDITION,
 )
+from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.unreadable import is_unreadable
 
 
 def said_since(claim: NodeClaim, type_: str) -> datetime | None:
@@ -45,3 +53,27 @@ def says_expired(message: str) -> Wanted:
 
 def says_recommended(message: str) -> Wanted:
     return Wanted(REBALANCE_CONDITION, "True", "ProviderRecommendation", message)
+
+
+def is_open(pool: NodePool | None) -> TypeGuard[NodePool]:
+    """Whether nodes of the pool may be candidates at all."""
+    return pool is not None and not pool.static and not is_unreadable(pool)
+
+
+def node_of(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
+    """The Node of a claim that may be a candidate; None where it may not."""
+    may_go = claim.initialized and not claim.rebooting
+    return only_node_of(claim, snapshot) if may_go else None
+
+
+def only_node_of(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
+    """Its Node, where it has just one that can be read, and its pool lets nodes go."""
+    if claim.deleting or not is_ours(claim, snapshot):
+        return None
+    if not is_open(snapshot.pools.get(claim.pool_name)):
+        return None
+    nodes = snapshot.nodes_with_provider(claim.provider_id)
+    if len(nodes) != 1 or len(snapshot.claims_with_provider(claim.provider_id)) > 1:
+        return None
+    node = next(iter(nodes.values()))
+    return None if node.deleting or is_unreadable(node) or is_unreadable(claim) else node

@@ -51,6 +51,7 @@ from tenure.core.provision.facts import (
     PoolClosed,
     ProtectedUntil,
     SchedulerDisagrees,
+    StaysWithNode,
     ZoneAvoided,
     ZoneNotAvoided,
 )
@@ -136,11 +137,12 @@ class ProvisionDecider:
             return [*remembered(view.history, settings, now), *served]
         zones, pods = capacity.zones.at(settings, now), capacity.waiting(now)
         until = arriving_until(capacity.demands, settings)
+        none = frozenset(one.pod.uid for one in capacity.demands if one.only_fitting)
         fee_times = ARRIVING_FEE if until is not None and now < until else 1
         limited = limit_launches(
             view.history,
             lambda no_claim: pack(
-                capacity.problem(pods, zones, settings, now, no_claim, fee_times)
+                capacity.problem(pods, zones, settings, now, no_claim | none, fee_times)
             ),
             settings,
             now,
@@ -316,6 +318,8 @@ class _Answer:
             return Reason.LAUNCH_BREAKER_OPEN, state.fact
         if uid in packing.no_claim and (refusal := capacity.refused.get(uid)) is not None:
             return Reason.FAILED_SCHEDULING, *claim_refused(refusal)
+        if uid in packing.no_claim and demand.only_fitting:
+            return Reason.STAYS_FOR_NOW, StaysWithNode(demand.leaves)
         if (unknown := capacity.unknown) is not None:
             return Reason.AWAITING_TYPES, unknown
         if uid in packing.unplaced:

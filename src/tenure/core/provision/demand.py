@@ -12,6 +12,7 @@ once, protected or not.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
@@ -34,6 +35,10 @@ from tenure.model.matching.selectors import matches
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import first_unreadable
 
+#: Reasons whose command is called off where its pods have no room without one more node: a launch would
+#: undo what it is for.
+_ONLY_FITTING: Final = frozenset({"Underutilized"})
+
 
 class Demand(msgspec.Struct, frozen=True):
     """A pod that needs capacity, now or later."""
@@ -49,6 +54,8 @@ class Demand(msgspec.Struct, frozen=True):
     said: str = ""
     #: When we first saw it pending, if known: watches may be late.
     seen_at: datetime | None = None
+    #: Nothing is launched for it: its node stays if it has no room elsewhere.
+    only_fitting: bool = False
 
     def needs_capacity(self, now: datetime) -> bool:
         """The end of a protection may lie in the future."""
@@ -132,7 +139,8 @@ def _replaced(command: Command, snapshot: Snapshot) -> list[Demand]:
     if claim.deleting or node is None or node.deleting or since is None or lost:
         return []
     pods = filter(is_reschedulable, snapshot.pods_on(node.name).values())
-    return [Demand(pod, since, node.name, replaced=True) for pod in pods]
+    stays = command.reason in _ONLY_FITTING
+    return [Demand(pod, since, node.name, replaced=True, only_fitting=stays) for pod in pods]
 
 
 def _unscheduled(pod: Pod, seen_at: datetime | None) -> Demand:

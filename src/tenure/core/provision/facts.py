@@ -49,6 +49,13 @@ class ProtectedUntil(Fact, frozen=True):
         return f"the pod is protected until {format_time(self.until)} and needs no other node yet"
 
 
+class StaysWithNode(Fact, frozen=True):
+    node: str
+
+    def __str__(self) -> str:
+        return f"the pod has no room elsewhere, so Node {self.node} is not taken away"
+
+
 class Target(Fact, frozen=True):
     """A node that exists or is in flight: its Node, or the NodeClaim of that name."""
 
@@ -319,6 +326,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NodeTerminating("node-1"),
     NodeReplaced("node-1"),
     ProtectedUntil(AT),
+    StaysWithNode("node-1"),
     Target("NodeClaim", "general-4nv74"),
     Fits(Target("Node", "node-1")),
     Fits(Target("Node", "node-1"), rebooting=True),

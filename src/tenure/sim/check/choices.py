@@ -24,10 +24,12 @@ _CONDITIONS: Final = {
 
 def unfounded(claim: Obj, reason: str, pool: Obj | None, pods: Sequence[Obj], now: datetime) -> str:
     """``pods``: those on its Node that Tenure must know of."""
-    if reason not in (*_CONDITIONS, "Expired"):
+    if reason not in (*_CONDITIONS, "Expired", "Underutilized"):
         return ""  # It is not known here.
     if pool is None or "replicas" in pool["spec"]:
         return "its NodePool is gone, or has replicas"
+    if reason == "Underutilized":
+        return _kept(pool, pods, now)
     if reason == "Expired":
         early = expires_at(claim, spread=True)
         return "" if now >= early else f"it expires at {early} at the earliest"
@@ -53,6 +55,22 @@ def _occupied(claim: Obj, pool: Obj, pods: Sequence[Obj], now: datetime) -> str:
     since = read.instant(read.condition(claim, "Empty"), "lastTransitionTime")
     if after is None or since is None or now < later(since, after):
         return "it has not been empty for consolidateAfter"
+    return ""
+
+
+def _kept(pool: Obj, pods: Sequence[Obj], now: datetime) -> str:
+    """Its pool consolidates nodes with pods, each pod comes back elsewhere, and none came just now."""
+    block = dig(pool, "spec", "disruption") or {}
+    after = read.span(block.get("consolidateAfter"))
+    if after is None or block.get("consolidationPolicy") == "WhenEmpty":
+        return "its NodePool does not consolidate nodes with pods"
+    for pod in filter(occupies, pods):
+        name = pod["metadata"]["name"]
+        if not any(one.get("controller") for one in pod["metadata"].get("ownerReferences") or ()):
+            return f"nothing creates pod {name} again"
+        bound = read.instant(read.condition(pod, "PodScheduled"), "lastTransitionTime")
+        if bound is not None and now < later(bound, after):
+            return f"pod {name} came within consolidateAfter"
     return ""
 
 

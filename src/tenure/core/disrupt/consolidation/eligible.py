@@ -25,7 +25,6 @@ from tenure.core.disrupt.facts.consolidation import (
     PodStillTerminating,
     PodWithoutController,
 )
-from tenure.core.disrupt.methods.voluntary import is_open, node_of
 from tenure.core.disrupt.planning.gating import BEFORE_PLAN
 from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.facts import Fact
@@ -34,6 +33,7 @@ from tenure.core.gates.gatefacts import GateFacts
 from tenure.core.gates.gates import first_blocked
 from tenure.core.gates.operations import Gate, Operation
 from tenure.core.gates.reasons import TRAITS, Disruption
+from tenure.core.marks.candidacy import is_open, node_of
 from tenure.core.marks.command import is_replaced, replaced_uids
 from tenure.core.marks.interruption import is_interrupted
 from tenure.core.pool.lookup import node_class_key
@@ -41,8 +41,10 @@ from tenure.core.provision.demand import is_reschedulable
 from tenure.core.terminate.drain import before_drain
 from tenure.core.windows.windows import Windows, windows_for_commands
 from tenure.model.api import names
+from tenure.model.api.meta import later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import Disruption as DisruptionBlock
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import InstanceType
@@ -74,12 +76,10 @@ class Excluded(msgspec.Struct, frozen=True, kw_only=True):
     recheck_at: datetime | None = None
 
 
-def consolidates(pool: NodePool | None) -> bool:
-    """Whether nodes of the pool may be consolidated that have pods."""
-    if not is_open(pool):
-        return False
-    block = pool.spec.disruption
-    return block.consolidation_policy != "WhenEmpty" and _after(pool) is not None
+def consolidates(block: DisruptionBlock) -> bool:
+    """Whether nodes of a pool with this block may be consolidated that have pods."""
+    policy, after = block.consolidation_policy, block.consolidate_after
+    return policy != "WhenEmpty" and consolidate_after(after) is not None
 
 
 def _after(pool: NodePool) -> timedelta | None:
@@ -90,7 +90,8 @@ def could_be(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
     """The node of a claim that could be a candidate; None: it could not, whatever else is the case."""
     if is_replaced(claim) or is_interrupted(claim):
         return None
-    if not consolidates(snapshot.pools.get(claim.pool_name)):
+    pool = snapshot.pools.get(claim.pool_name)
+    if not is_open(pool) or not consolidates(pool.spec.disruption):
         return None
     return node_of(claim, snapshot)
 
@@ -122,8 +123,8 @@ def quiet_at(
     return since, None if since is None or after is None else due_at(since, after)
 
 
-def settling(snapshot: Snapshot, now: datetime) -> dict[str, datetime]:
-    """Nodes within the ``consolidateAfter`` of their own pool, and until when: no pod is moved there.
+def settling_until(snapshot: Snapshot) -> dict[str, datetime]:
+    """Until when nodes are within the ``consolidateAfter`` of their own pool: no pod is moved there.
 
     Else a node that gets pods again and again would never be quiet, and so never be a candidate.
     """
@@ -135,8 +136,8 @@ def settling(snapshot: Snapshot, now: datetime) -> dict[str, datetime]:
         for claim in snapshot.claims_of_pool(name).values():
             node = node_of(claim, snapshot)
             since = quiet_at(claim, node, snapshot)[0] if node is not None else None
-            if node is not None and since is not None and now < since + after:
-                found[node.name] = since + after
+            if node is not None and since is not None:
+                found[node.name] = later(since, after)
     return found
 
 

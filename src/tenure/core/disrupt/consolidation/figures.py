@@ -50,7 +50,11 @@ def _written_cost(pod: Pod) -> int:
 
 def price_of(node: Node, types: Mapping[str, InstanceType]) -> int | None:
     """Micro-dollars per hour, whether it can be had now or not; None where there is no price."""
-    labels = node.labels
+    return price_at(node.labels, types)
+
+
+def price_at(labels: Mapping[str, str], types: Mapping[str, InstanceType]) -> int | None:
+    """Of a node with these labels."""
     kind = types.get(labels.get(names.INSTANCE_TYPE, ""))
     place = labels.get(names.ZONE), labels.get(names.CAPACITY_TYPE)
     offerings = kind.offerings if kind is not None else ()

@@ -19,18 +19,17 @@ from tenure.core.disrupt.consolidation.eligible import (
     UNDERUTILIZED,
     Eligible,
     Excluded,
-    consolidates,
     eligible_nodes,
-    settling,
+    settling_until,
     types_of_pool,
 )
 from tenure.core.disrupt.consolidation.figures import disruption_cost, price_of
 from tenure.core.disrupt.facts.candidates import PendingPodsFirst, PendingPodsFit
-from tenure.core.disrupt.methods.voluntary import only_node_of
 from tenure.core.disrupt.simulate import Simulation, simulation_in
 from tenure.core.facts import Fact
 from tenure.core.gates.budgets import UNLIMITED, limit
 from tenure.core.gates.fleet import fleet_of
+from tenure.core.marks.candidacy import only_node_of
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE
 from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
@@ -77,7 +76,7 @@ def ask(snapshot: Snapshot, settings: Settings, now: datetime) -> Asked:
         if one.node.name in awaiting:
             why[one.node.name] = (PendingPodsFit(one.node.name),)
     eligible = [one for one in eligible if one.node.name not in awaiting]
-    closed = settling(snapshot, now)
+    closed = {name: at for name, at in settling_until(snapshot).items() if now < at}
     instants += closed.values()
     nodes = tuple(_closed(node, simulation, closed) for node in nodes)
     return Asked(
@@ -152,7 +151,7 @@ def _totals(pool: NodePool, snapshot: Snapshot) -> PoolTotals:
     price, cost = 0, 0.0
     for claim in snapshot.claims_of_pool(pool.name).values():
         node = only_node_of(claim, snapshot)
-        if node is not None and consolidates(pool):
+        if node is not None:
             price += price_of(node, types) or 0
             cost += disruption_cost(snapshot.pods_on(node.name).values())
     return PoolTotals(price=price, cost=cost)

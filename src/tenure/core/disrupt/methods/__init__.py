@@ -16,6 +16,7 @@ from tenure.core.disrupt.methods.drifted import DriftedMethod
 from tenure.core.disrupt.methods.empty import EmptyMethod
 from tenure.core.disrupt.methods.expired import ExpiredMethod
 from tenure.core.disrupt.methods.rebalance import RebalanceMethod
+from tenure.core.disrupt.methods.underutilized import UnderutilizedMethod
 from tenure.core.disrupt.methods.unhealthy import UnhealthyMethod
 
 #: Graceful repair is the shipped method of repair; ``explain`` shows its budgets.
@@ -27,6 +28,7 @@ SHIPPED: Final[tuple[Method, ...]] = (
     ExpiredMethod(),
     DriftedMethod(),
     RebalanceMethod(),
+    UnderutilizedMethod(),  # Last: nothing is wrong with these nodes.
 )
 
 METHODS: Final = Methods(SHIPPED)

@@ -19,12 +19,11 @@ from tenure.core.disrupt.method import Watch
 from tenure.core.disrupt.methods.voluntary import (
     PoolRules,
     VoluntaryMethod,
-    is_open,
-    only_node_of,
 )
 from tenure.core.facts import Fact
 from tenure.core.gates.operations import Operation
 from tenure.core.gates.reasons import TRAITS, Disruption
+from tenure.core.marks.candidacy import is_open, only_node_of
 from tenure.model.api.names import EXPIRED_CONDITION
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim

@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 import msgspec
 
@@ -25,14 +25,13 @@ from tenure.core.facts import Fact
 from tenure.core.gates.gatefacts import GateFacts
 from tenure.core.gates.operations import Operation
 from tenure.core.gates.traits import Traits
+from tenure.core.marks.candidacy import is_open, node_of
 from tenure.core.marks.command import Command
-from tenure.core.marks.ownership import is_ours
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.nodepool import Disruption, NodePool
+from tenure.model.api.nodepool import Disruption
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.snapshot.unreadable import is_unreadable
 
 #: More than any instant, in seconds.
 _FIRST: Final = 1e12
@@ -147,27 +146,3 @@ class VoluntaryMethod(AnyPlan, ABC):
         self, command: Command, pool_facts: Any, settings: Settings, now: datetime
     ) -> GateFacts:
         return GateFacts(claim=command.claim, node=command.node)
-
-
-def is_open(pool: NodePool | None) -> TypeGuard[NodePool]:
-    """Whether nodes of the pool may be candidates at all."""
-    return pool is not None and not pool.static and not is_unreadable(pool)
-
-
-def node_of(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
-    """The Node of a claim that may be a candidate; None where it may not."""
-    may_go = claim.initialized and not claim.rebooting
-    return only_node_of(claim, snapshot) if may_go else None
-
-
-def only_node_of(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
-    """Its Node, where it has just one that can be read, and its pool lets nodes go."""
-    if claim.deleting or not is_ours(claim, snapshot):
-        return None
-    if not is_open(snapshot.pools.get(claim.pool_name)):
-        return None
-    nodes = snapshot.nodes_with_provider(claim.provider_id)
-    if len(nodes) != 1 or len(snapshot.claims_with_provider(claim.provider_id)) > 1:
-        return None
-    node = next(iter(nodes.values()))
-    return None if node.deleting or is_unreadable(node) or is_unreadable(claim) else node

@@ -97,7 +97,13 @@ class Together:
             return next((one for one in found if one.why is not None), found[0])
         if not self.method.traits.needs_replacement:
             return Plan()
-        return simulation.plan(self.leaving, *common, reservations=shared.reservations)
+        plan = simulation.plan(
+            self.leaving,
+            *common,
+            reservations=shared.reservations,
+            avoid=self.method.avoids(simulation, shared.now),
+        )
+        return self.method.revised(self.leaving, plan, simulation, *common)
 
     def others(self, one: Wanted) -> tuple[Fact, ...]:
         """Which claims are replaced together with this one."""
