@@ -48,6 +48,7 @@ class Concern(StrEnum):
     EMPTINESS = "emptiness"
     EXPIRATION = "expiration"
     REBALANCE = "rebalance"
+    CONSOLIDATION = "consolidation"
     OUTLOOK = "outlook"
     GARBAGE = "garbage"
     PROVISIONING = "provisioning"
@@ -270,6 +271,8 @@ class CommandCount(msgspec.Struct, frozen=True, kw_only=True):
     decision: Decision
     #: Replacements that did not come up; 0: the command starts.
     failed: int = 0
+    #: The consolidationPolicy of its pool, where it is consolidation of a node with pods.
+    policy: str = ""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

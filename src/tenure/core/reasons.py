@@ -67,6 +67,10 @@ class Reason(StrEnum):
     DISRUPTION_WATCHED = "DisruptionWatched"
     CANDIDATES_WAIT = "CandidatesWait"
     CONSOLIDATION_REJECTED = "ConsolidationRejected"
+    CONSOLIDATION_CANDIDATE = "ConsolidationCandidate"
+    CONSOLIDATION_APPROVED = "ConsolidationApproved"
+    CONSOLIDATES_LATER = "ConsolidatesLater"
+    UNCONSOLIDATABLE = "Unconsolidatable"
     NEEDED_AS_REPLACEMENT = "NeededAsReplacement"
     REPLACING = "Replacing"
     REPLACED = "Replaced"
@@ -364,24 +368,43 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "after a failed replacement the pool backs off.",
     ),
     Reason.VOLUNTARY_DISRUPTION_OFF: ReasonInfo(
-        "The node is empty, expired, drifted or recommended to leave, and stays: voluntary disruption is "
-        "switched off.",
+        "The node is empty, expired, drifted, recommended to leave or underutilized, and stays: voluntary "
+        "disruption is switched off.",
         "Set --voluntary-disruption=true, or remove the node by hand.",
         _NORMAL,
     ),
     Reason.DISRUPTION_WATCHED: ReasonInfo(
-        "Nodes of the pool are, or will be, candidates of disruption: unhealthy, empty, expired, drifted "
-        "or recommended to leave. They are evaluated again when one may be due."
+        "Nodes of the pool are, or will be, candidates of disruption: unhealthy, empty, expired, drifted, "
+        "recommended to leave or underutilized. They are evaluated again when one may be due."
     ),
     Reason.CANDIDATES_WAIT: ReasonInfo(
-        "Nodes of the pool are empty, expired, drifted or recommended to leave, and wait: for a "
-        "maintenance window, a budget, their pods or their turn. Each of them has a verdict of its own.",
+        "Nodes of the pool are empty, expired, drifted, recommended to leave or underutilized, and wait: "
+        "for a maintenance window, a budget, their pods or their turn. Each of them has a verdict of its own.",
         event=_NORMAL,
     ),
     Reason.CONSOLIDATION_REJECTED: ReasonInfo(
         "The plan by which nodes were to be removed or replaced does not hold any more, which is found "
         "before anything is done: the nodes stay.",
         event=_NORMAL,
+    ),
+    Reason.CONSOLIDATION_CANDIDATE: ReasonInfo(
+        "The last plan of consolidation takes the node away: its pods fit on other nodes, or on something "
+        "cheaper. The move is made when windows, budgets and the moves before it allow it.",
+        "To keep the node, annotate it with karpenter.sh/do-not-disrupt. See consolidation.md.",
+        _NORMAL,
+    ),
+    Reason.CONSOLIDATION_APPROVED: ReasonInfo(
+        "The node is being consolidated: the message says what that saves, and what it disturbs.",
+        event=_NORMAL,
+    ),
+    Reason.CONSOLIDATES_LATER: ReasonInfo(
+        "A pod has come to the node or left it within consolidateAfter of its pool: until that is over, the "
+        "node is no candidate of consolidation, and no pod is moved there by it.",
+    ),
+    Reason.UNCONSOLIDATABLE: ReasonInfo(
+        "The node could be consolidated by the rules of its pool, and stays: the message says what keeps it.",
+        "See consolidation.md for what each of these messages asks for.",
+        _NORMAL,
     ),
     Reason.NEEDED_AS_REPLACEMENT: ReasonInfo(
         "A node is to be replaced, and its pods need this one: a claim is created.",

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from tenure.core.decision import Commitment
-from tenure.core.disrupt.method import Candidate, Due, Methods, Validation, Watch
+from tenure.core.disrupt.method import AnyPlan, Candidate, Due, Methods, Validation, Watch
 from tenure.core.disrupt.methods import SHIPPED
 from tenure.core.disrupt.simulate import LeavingNode, Plan, Simulation
 from tenure.core.facts import Fact
@@ -50,7 +50,7 @@ class NotFewer(Fact, frozen=True):
         return f"{self.claims} claims for {self.nodes} nodes"
 
 
-class MergeMethod:
+class MergeMethod(AnyPlan):
     watched_as = "to be merged"
     traits = Traits(reason=REASON)
 

@@ -15,6 +15,7 @@ from tenure.core.claim.garbage import GarbageDecider
 from tenure.core.claim.node import NodeDecider
 from tenure.core.decider import AnyDecider, Patience
 from tenure.core.decision import Concern, Verdict
+from tenure.core.disrupt.consolidation.decider import ConsolidationDecider
 from tenure.core.disrupt.emptiness import EmptinessDecider
 from tenure.core.disrupt.expiration import ExpirationDecider
 from tenure.core.disrupt.method import Methods
@@ -62,6 +63,7 @@ UNMOVED: Final = {
             Concern.DRIFT,
             Concern.EXPIRATION,
             Concern.REBALANCE,
+            Concern.CONSOLIDATION,
             Concern.GARBAGE,
             Concern.POOL,
             Concern.WINDOW,
@@ -93,6 +95,7 @@ def deciders(settings: Settings = USUAL, methods: Methods = METHODS) -> tuple[An
         EmptinessDecider(),
         ExpirationDecider(),
         RecommendationDecider(),
+        ConsolidationDecider(),
         OutlookDecider(),
         GarbageDecider(),
         ProvisionDecider(settings.protection_clock),

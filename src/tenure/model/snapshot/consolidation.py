@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cached_property
 
 import msgspec
 
@@ -48,7 +49,7 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
         return self.price - sum(one.price for one in self.launches)
 
 
-class ConsolidationPlan(msgspec.Struct, frozen=True, kw_only=True):
+class ConsolidationPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     #: Of the snapshot that it was made on.
     at: datetime
     moves: tuple[PlannedMove, ...] = ()
@@ -56,6 +57,11 @@ class ConsolidationPlan(msgspec.Struct, frozen=True, kw_only=True):
     why: Mapping[str, tuple[Fact, ...]] = {}
     #: What all nodes cost that could go.
     price: int = 0
+
+    @cached_property
+    def by_claim(self) -> dict[str, PlannedMove]:
+        """The move that each claim is a part of."""
+        return {name: move for move in self.moves for name in move.claims}
 
     @property
     def saves(self) -> int:

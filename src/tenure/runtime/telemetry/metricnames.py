@@ -257,6 +257,20 @@ SLICE: Final = Named(
     "How long a slice of a turn kept everything else waiting; a long turn has several.",
     SHORT,
 )
+MOVES: Final = Named(
+    "karpenter_consolidation_moves_total",
+    _C,
+    ("decision", "nodepool", "policy"),
+    "Moves of consolidation that were begun: delete or replace.",
+)
+SCORES: Final = Named(
+    "karpenter_consolidation_score",
+    _H,
+    (),
+    "Scores of planned moves in pools with consolidationPolicy Balanced: the share saved over the share "
+    "disturbed.",
+    (0.1, 0.25, 0.33, 0.5, 1.0, 2.0, 5.0, 10.0),
+)
 PLAN: Final = Named(
     "tenure_consolidation_plan_duration_seconds",
     _H,

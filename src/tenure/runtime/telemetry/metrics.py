@@ -43,6 +43,9 @@ _DISRUPTED: Final = {
     Reason.NODE_LOST: "node_lost",
 }
 
+#: Karpenter's words for the ways of consolidation; other reasons have none.
+_CONSOLIDATION_TYPES: Final = {"empty": "empty", "underutilized": "single"}
+
 #: Outcomes of actions that never left.
 _UNSENT: Final = (Ended.VETOED, Ended.HELD)
 
@@ -86,6 +89,8 @@ class Metrics:
         self.turns = self._counter(names.TURNS)
         self.turn_duration = self._histogram(names.TURN)
         self.slice_duration = self._histogram(names.SLICE)
+        self.moves = self._counter(names.MOVES)
+        self.scores = self._histogram(names.SCORES)
         self.plan_duration = self._histogram(names.PLAN)
         self.plan_savings = self._gauge(names.PLAN_SAVINGS)
         self.plan_moves = self._gauge(names.PLAN_MOVES)
@@ -133,13 +138,15 @@ class Metrics:
 
     def _commanded(self, command: CommandCount, claim: NodeClaim | None) -> None:
         reason = command.reason.lower()
-        # Karpenter's word for the consolidation of empty nodes; other reasons have none.
-        labels = command.decision.value, reason, reason if reason == "empty" else ""
+        labels = command.decision.value, reason, _CONSOLIDATION_TYPES.get(reason, "")
         if command.failed:
             self.queue_failures.labels(*labels).inc(command.failed)
             return
         self.decisions.labels(*labels).inc()
-        self.decisions_by_pool.labels(claim.pool_name if claim else "", *labels).inc()
+        pool = claim.pool_name if claim else ""
+        self.decisions_by_pool.labels(pool, *labels).inc()
+        if command.policy:
+            self.moves.labels(command.decision.value, pool, command.policy).inc()
 
     def _disrupted(self, what: Commitment, claim: NodeClaim | None, pods: int = 0) -> None:
         pool, terms, image = _whose(claim)
@@ -225,6 +232,9 @@ class Metrics:
         self.plan_duration.observe(took)
         self.plan_savings.set(plan.saves / MICRO_DOLLARS)
         self.plan_moves.set(len(plan.moves))
+        for move in plan.moves:
+            for score in move.scores.values():
+                self.scores.observe(score)
 
     @contextmanager
     def timed(self, histogram: Histogram) -> Iterator[None]:

@@ -222,6 +222,7 @@ class Commands:
         if came and one.claim.name != group.names[0]:
             return verdict  # One command, which counts once.
         decision = Decision.REPLACE if came else Decision.DELETE
-        return msgspec.structs.replace(
-            verdict, command=CommandCount(reason=reason, decision=decision)
-        )
+        consolidates = one.method.traits.only_fitting
+        policy = one.pool.pool.spec.disruption.consolidation_policy if consolidates else ""
+        count = CommandCount(reason=reason, decision=decision, policy=policy)
+        return msgspec.structs.replace(verdict, command=count)
