@@ -402,9 +402,9 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "node is no candidate of consolidation, and no pod is moved there by it.",
     ),
     Reason.UNCONSOLIDATABLE: ReasonInfo(
-        "The node could be consolidated by the rules of its pool, and stays: the message says what keeps it.",
-        "See consolidation.md for what each of these messages asks for.",
-        _NORMAL,
+        "The node could be consolidated by the rules of its pool, and stays: the message says what keeps it. "
+        "See consolidation.md.",
+        event=_NORMAL,
     ),
     Reason.NEEDED_AS_REPLACEMENT: ReasonInfo(
         "A node is to be replaced, and its pods need this one: a claim is created.",

@@ -37,7 +37,11 @@ def test_a_reboot_governs_and_not_what_protects_the_node_from_other_disruption()
         story.run(45 * SECOND)
         rebooting = explained(story, Question(NODES, node))
     protection = Reason.PROTECTED_FOR_EVER
-    assert [one.reason for one in quiet.verdicts] == [protection, Reason.IN_SERVICE]
+    assert [one.reason for one in quiet.verdicts] == [
+        protection,
+        Reason.IN_SERVICE,
+        Reason.UNCONSOLIDATABLE,
+    ]
     assert [one.reason for one in rebooting.verdicts] == [Reason.REBOOTING, protection]
 
 

@@ -27,6 +27,8 @@ from tenure.cli.cluster.listing import CannotRead, everything
 from tenure.cli.cluster.question import Question
 from tenure.cli.cluster.seen import Seen, or_note
 from tenure.cli.cluster.serverclock import clock_of
+from tenure.core.disrupt.consolidation.planned import plan_now
+from tenure.core.disrupt.consolidation.question import ask
 from tenure.core.policy.deciders import PATIENCE, UNMOVED, deciders
 from tenure.errors import ApiError, TenureError, Unavailable
 from tenure.kube.client.client import Client
@@ -171,10 +173,22 @@ async def _namespace(
 def _evaluated(seen: Seen, settings: Settings, now: datetime) -> EvaluatedCluster:
     evaluator = Evaluator(deciders(settings), settings, PATIENCE, UNMOVED)
     foresee_refusals(seen.snapshot(), seen.observations, settings, now)
+    _consolidated(seen, settings, now)
     evaluator.evaluate(seen.snapshot(), (), (), now)
     return EvaluatedCluster(
         at=now, snapshot=seen.snapshot(), evaluator=evaluator, settings=settings
     )
+
+
+def _consolidated(seen: Seen, settings: Settings, now: datetime) -> None:
+    """The plan that a replica would make beside its loop, to its end."""
+    if not settings.voluntary_disruption:
+        return
+    try:
+        asked = ask(seen.snapshot(), settings, now)
+        seen.observations.consolidation.planned(plan_now(asked, now))
+    except Exception as error:  # noqa: BLE001  # an object that cannot be evaluated: the rest is told
+        seen.notes.append(f"what could be consolidated could not be found out: {error!r}")
 
 
 async def _last_word_on(

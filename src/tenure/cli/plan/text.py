@@ -11,6 +11,7 @@ import msgspec
 
 from tenure.cli.explain.alike import alike, is_example, without_conditions
 from tenure.cli.explain.text import action_words, told_recheck, untold, verdict_json
+from tenure.cli.plan.consolidation import as_json, consolidation_lines
 from tenure.cli.plan.planning import Key, Plan, key_of, twins_of
 from tenure.cli.view.instants import dated, with_relative
 from tenure.core.decision import Concern, Verdict
@@ -68,6 +69,9 @@ def _lines(plan: Plan, setting: Setting) -> Iterator[str]:
     yield f"Not now: {len({verdict.subject for verdict in not_now}) or 'nothing'}"
     yield from _heap(plan, not_now, twins)
     yield ""
+    if plan.consolidation is not None:
+        yield from consolidation_lines(plan.consolidation)
+        yield ""
     yield f"Settled: {', '.join(_settled(plan)) or 'nothing'}"
     yield f"Changes: {_changes(plan)}"
 
@@ -182,6 +186,7 @@ def to_json(plan: Plan, setting: Setting) -> str:
         ],
         "toDo": [verdict_json(verdict) for verdict in plan.to_do],
         "notNow": [verdict_json(verdict) for verdict in plan.not_now],
+        "consolidation": None if plan.consolidation is None else as_json(plan.consolidation),
         "settled": plan.settled,
         "nextAt": plan.next_at,
         "notes": setting.notes,

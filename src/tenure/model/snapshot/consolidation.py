@@ -55,8 +55,11 @@ class ConsolidationPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     moves: tuple[PlannedMove, ...] = ()
     #: By the name of a Node that could go and stays: why.
     why: Mapping[str, tuple[Fact, ...]] = {}
-    #: What all nodes cost that could go.
+    #: What all nodes cost that could go, and how many there are.
     price: int = 0
+    candidates: int = 0
+    #: Why there is no plan now; None: there is one.
+    waits: Fact | None = None
 
     @cached_property
     def by_claim(self) -> dict[str, PlannedMove]:

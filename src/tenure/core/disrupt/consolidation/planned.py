@@ -23,7 +23,7 @@ def planned(asked: Asked, at: datetime) -> Iterator[ConsolidationPlan | None]:
     """None: the search may be suspended here. The plan comes last, and is the only one."""
     question = asked.question
     if question is None:
-        yield ConsolidationPlan(at=at, why=asked.why)
+        yield ConsolidationPlan(at=at, why=asked.why, waits=asked.waits)
         return
     search = Search(question)
     yield None
@@ -34,8 +34,13 @@ def planned(asked: Asked, at: datetime) -> Iterator[ConsolidationPlan | None]:
         yield None
     why: dict[str, tuple[Fact, ...]] = dict(asked.why)
     why |= {name: (fact,) for name, fact in search.why.items()}
-    price = sum(one.price for one in question.candidates)
-    yield ConsolidationPlan(at=at, moves=tuple(moves), why=why, price=price)
+    yield ConsolidationPlan(
+        at=at,
+        moves=tuple(moves),
+        why=why,
+        price=sum(one.price for one in question.candidates),
+        candidates=len(question.candidates),
+    )
 
 
 def plan_now(asked: Asked, at: datetime) -> ConsolidationPlan:
