@@ -58,7 +58,9 @@ class ConsolidationDecider:
 
     def view(self, snapshot: Snapshot, key: str) -> ConsolidationView | None:
         claim, plan = snapshot.claims.get(key), snapshot.observations.consolidation
-        if claim is None or plan is None or claim.deleting or is_unreadable(claim):
+        if claim is None or plan is None or is_unreadable(claim):
+            return None
+        if claim.deleting or claim.rebooting:
             return None
         node = snapshot.nodes.get(claim.node_name)
         if node is None or is_unreadable(node) or not is_ours(claim, snapshot):
