@@ -257,7 +257,7 @@ def _claims_of_pod(change: Change, snapshot: Snapshot) -> Iterator[str]:
         for name in (pod.spec.node_name, pod.status.nominated_node_name):
             if (node := snapshot.nodes.get(name)) is not None:
                 yield from snapshot.claims_with_provider(node.spec.provider_id)
-        yield from snapshot.once(_nominating).get(pod.uid, ())
+        yield from snapshot.once_of(NODE_CLAIMS, _nominating).get(pod.uid, ())
 
 
 def _nominated_from(change: Change, snapshot: Snapshot) -> Iterator[str]:
@@ -265,7 +265,7 @@ def _nominated_from(change: Change, snapshot: Snapshot) -> Iterator[str]:
     old, new = change.old, change.new
     if (old is not None and old.deleting) == (new is not None and new.deleting):
         return  # Nearly always.
-    nominating = snapshot.once(_nominating)
+    nominating = snapshot.once_of(NODE_CLAIMS, _nominating)
     for pod in snapshot.pods_on(change.key).values():
         yield from nominating.get(pod.uid, ())
 
@@ -278,10 +278,10 @@ def _is_same(old: Pod, new: Pod) -> bool:
     return same and is_reschedulable(old) == is_reschedulable(new)
 
 
-def _nominating(snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:
+def _nominating(claims: Mapping[str, NodeClaim]) -> Mapping[str, tuple[str, ...]]:
     """By pod UID: the claims that name it."""
     found: dict[str, tuple[str, ...]] = {}
-    for name, claim in snapshot.claims.items():
+    for name, claim in claims.items():
         if NOMINATED_PODS in claim.annotations:
             for uid in nominated_pods(claim):
                 found[uid] = (*found.get(uid, ()), name)

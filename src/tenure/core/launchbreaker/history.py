@@ -40,6 +40,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
+from tenure.model.snapshot.derived import Derivation
 from tenure.model.snapshot.observations import TerminationAnswer
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
@@ -155,7 +156,9 @@ def launch_history(snapshot: Snapshot, pods: Iterable[Pod]) -> History:
     }
     owners |= _with_running_pods(owners, snapshot)
     all_launches = [*aside, *(one for known in found.values() for one in known.values())]
-    running = _running(snapshot, Counter(namespace_of(one.owner) for one in all_launches))
+    # A node that was launched for several owners is one node.
+    nodes = {(namespace_of(one.owner), one.claim) for one in all_launches}
+    running = _running(snapshot, Counter(namespace for namespace, _ in nodes))
     return History(
         owners=owners,
         owner_of=whose,
@@ -182,14 +185,19 @@ def _running(snapshot: Snapshot, launches: Mapping[str, int]) -> dict[str, datet
     """By owner, in namespaces with many launches only: since when a pod of it runs."""
     many = {namespace for namespace, count in launches.items() if count >= IN_VAIN_MAX}
     since: dict[str, datetime] = {}
+    of = snapshot.derived.of
     for pod in snapshot.pods.values() if many else ():
         started = pod.status.start_time
-        if started is None or pod.namespace not in many:
-            continue
-        if pod.active and pod.status.phase == "Running":
-            owner = owner_of(pod)
+        if started is not None and pod.namespace in many and (owner := of(_RUNNING, pod)):
             since[owner] = min(started, since.get(owner, started))
     return since
+
+
+def _owner_if_running(pod: Pod) -> str:
+    return owner_of(pod) if pod.active and pod.status.phase == "Running" else ""
+
+
+_RUNNING: Final = Derivation("running", _owner_if_running)
 
 
 def remembered_launches(snapshot: Snapshot, pods: Iterable[Pod]) -> History:

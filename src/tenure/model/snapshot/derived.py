@@ -48,11 +48,13 @@ _Kept = tuple[tuple[Any, ...], Any]
 class Derived:
     """An empty one keeps nothing: nothing was admitted."""
 
-    __slots__ = ("_rows", "lasting", "of_all")
+    __slots__ = ("_rows", "lasting", "of_all", "of_kind")
 
     def __init__(self) -> None:
         #: What follows from all objects together, until any of them changes: ``Snapshot.once``.
         self.of_all: dict[Any, Any] = {}
+        #: What follows from all objects of a kind, until one of these changes: ``Snapshot.once_of``.
+        self.of_kind: dict[Any, dict[Any, Any]] = {}
         #: What is kept up over changes, by its kind.
         self.lasting: dict[type, Any] = {}
         # By identity. A row holds its object, so that no other object can have the same identity.

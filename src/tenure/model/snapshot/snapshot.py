@@ -300,6 +300,7 @@ class Tables:
             self.unreadable.pop((resource, key), None)
         table = self.table(resource)
         old = table.get(key)
+        self._forget(resource)
         self._keep_derived(old, item, unchanged=unchanged)
         for index, group in zip(indexes, groups, strict=True):
             if old is None:
@@ -309,8 +310,12 @@ class Tables:
         table[key] = item
         return Change(resource, key, old, item)
 
-    def _keep_derived(self, old: ApiObject | None, new: ApiObject, *, unchanged: bool) -> None:
+    def _forget(self, resource: r.Resource) -> None:
+        """What followed from all objects together, and from all of this kind."""
         self.derived.of_all.clear()
+        self.derived.of_kind.pop(resource, None)
+
+    def _keep_derived(self, old: ApiObject | None, new: ApiObject, *, unchanged: bool) -> None:
         self.derived.admit(new, old if unchanged else None)
         if old is not None and old is not new:
             self.derived.drop(old)
@@ -330,7 +335,7 @@ class Tables:
         return self.put(resource, stand_in(item, problem, field=field, decoded=True))
 
     def remove(self, resource: r.Resource, key: str) -> Change:
-        self.derived.of_all.clear()
+        self._forget(resource)
         self.unreadable.pop((resource, key), None)
         old = self.table(resource).pop(key, None)
         if old is not None:
@@ -390,6 +395,13 @@ class Snapshot:
         if key not in kept:
             kept[key] = work_out(self)
         return cast("V", kept[key])
+
+    def once_of(self, resource: r.Resource, work_out: Callable[[Mapping[str, Any]], V]) -> V:
+        """What follows from the objects of one kind alone: worked out when one of them has changed."""
+        kept = self.derived.of_kind.setdefault(resource, {})
+        if work_out not in kept:
+            kept[work_out] = work_out(self.objects(resource))
+        return cast("V", kept[work_out])
 
     @property
     def derived(self) -> Derived:
