@@ -58,8 +58,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     #: A turn is at least this long after the last one: a burst of changes is evaluated once.
     turn_gap: timedelta = timedelta(milliseconds=50)
     #: Placing pods anew is at least this long after the last time, unless the last answer
-    #: no longer holds (a claim came or went): two thousand pods are bound one by one.
-    placement_gap: timedelta = timedelta(milliseconds=500)
+    #: no longer holds (a claim came or went): two thousand pods are bound one by one. Not longer than
+    #: a batch is idle: then no launch is later for it.
+    placement_gap: timedelta = timedelta(seconds=1)
     #: How many actions may be under way at once.
     actions_max: int = 64
     #: Writes that the watch has not shown after this long are looked up by a read.

@@ -47,7 +47,7 @@ USUAL: Final = Settings()
 
 #: Disruption evaluates every Node, so it runs less often than provisioning.
 PATIENCE: Final = {
-    Concern.DISRUPTION: Patience(disruption_may_wait, gaps=6),
+    Concern.DISRUPTION: Patience(disruption_may_wait, gaps=3),
     Concern.PROVISIONING: Patience(may_wait),
     Concern.POOL: Patience(only_counts),
 }
