@@ -12,7 +12,8 @@ Every pod that needs capacity gets one verdict, and so does every claim to be cr
 6. it needs a new node, but its owner's launch breaker is open (``launchbreaker``);
    or its pool backs off, because new nodes do not come up in time (``pool.backoff``);
 7. it needs a new node, but pods are still arriving: the batch waits (``batch``), so that
-   pods that arrive together share nodes;
+   pods that arrive together share nodes; or it is one of the few that full nodes leave over
+   (``remainders``), and shares a node with the next batch;
 8. it needs a new node: the claim is created, and the pod is nominated to it.
 
 New claims avoid a zone in an outage, in which most nodes are unhealthy (``domains``), unless only
@@ -67,6 +68,7 @@ from tenure.core.provision.placement import (
     claim_refused,
     observes_capacity,
 )
+from tenure.core.provision.remainders import without_remainders
 from tenure.core.provision.supply import in_service_since
 from tenure.core.reasons import Reason
 from tenure.core.writes import subject_of
@@ -148,8 +150,12 @@ class ProvisionDecider:
             now,
         )
         packing, waiting = capacity.one_at_a_time(limited.packing, now)
+        remain: dict[str, datetime] = {}
+        if until is not None and now < until:
+            packing, left = without_remainders(packing, capacity.demands, view.decided_at)
+            remain = dict.fromkeys(left, until)
         limited = msgspec.structs.replace(limited, packing=packing)
-        answer = _Answer(view, capacity, limited, waiting, zones, settings, now)
+        answer = _Answer(view, capacity, limited, waiting, remain, zones, settings, now)
         return [*answer.verdicts(), *limited.verdicts, *served]
 
 
@@ -184,6 +190,7 @@ class _Answer:
         capacity: Capacity,
         limited: Limited,
         waiting: Mapping[str, str],
+        remain: Mapping[str, datetime],
         zones: DomainState,
         settings: Settings,
         now: datetime,
@@ -195,6 +202,8 @@ class _Answer:
         self._breakers = limited.pods
         #: By pod UID: the pool that backs off, and tries another node first.
         self._waiting = waiting
+        #: By pod UID: until when it waits for others to share a node with.
+        self._remain = remain
         #: Pools that have a verdict from the launch breakers: a subject has one verdict.
         self._told = {verdict.subject.name for verdict in limited.verdicts}
         self._zones_in_outage = zones.zones_in_outage()
@@ -328,6 +337,8 @@ class _Answer:
             return Reason.FAILED_SCHEDULING, PoolClosed(pool, capacity.of_no_use(pool, self._now))
         if self._gathers_until is not None:
             return Reason.BATCHING, Batched(self._gathers_until)
+        if (until := self._remain.get(uid)) is not None:
+            return Reason.BATCHING, Batched(until)
         return Reason.NOMINATED, self._needs[uid]
 
     def _patience_ends(self, demand: Demand) -> datetime | None:

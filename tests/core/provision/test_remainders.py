@@ -1,0 +1,76 @@
+"""Which planned claims wait for the next batch while pods arrive."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from tenure.core.provision.demand import Demand
+from tenure.core.provision.remainders import without_remainders
+from tenure.model.api.pod import Pod
+from tenure.model.matching.requirements import Requirements
+from tenure.packing.result import Packing, PlannedClaim
+
+NOW = datetime(2026, 11, 1, 8, 0, 20, tzinfo=UTC)
+DECIDED = NOW - timedelta(seconds=10)
+OLD, NEW = DECIDED - timedelta(seconds=5), DECIDED + timedelta(seconds=5)
+
+
+def a_demand(uid: str, owner: str = "web", came: datetime = NEW, *, seen: bool = True) -> Demand:
+    controller = {"kind": "ReplicaSet", "name": owner, "uid": owner, "controller": True}
+    owners = [controller] if owner else []
+    pod = msgspec.convert(
+        {"metadata": {"name": uid, "uid": uid, "namespace": "default", "ownerReferences": owners}},
+        Pod,
+    )
+    return Demand(pod, came, seen_at=came if seen else None)
+
+
+def a_plan(pods: list[Demand], price: int, pool: str = "general") -> PlannedClaim:
+    return PlannedClaim(
+        pool=pool,
+        requirements=Requirements(),
+        instance_types=("t",),
+        requests={},
+        pods=tuple(demand.pod.uid for demand in pods),
+        price=price,
+        instance_type="t",
+        zone="a",
+        capacity_type="spot",
+    )
+
+
+def answer(
+    *claims: tuple[list[Demand], int], decided: datetime | None = DECIDED
+) -> tuple[list[tuple[str, ...]], set[str]]:
+    """The pods of each claim that is kept, and those that wait."""
+    plans = tuple(a_plan(*claim) for claim in claims)
+    packing = Packing(placed={}, claims=plans, unplaced={})
+    demands = [demand for pods, _ in claims for demand in pods]
+    kept, left = without_remainders(packing, demands, decided)
+    return [one.pods for one in kept.claims], set(left)
+
+
+def test_a_small_claim_waits_beside_a_large_one_of_the_same_controller() -> None:
+    large, small = [a_demand("a"), a_demand("b")], [a_demand("c")]
+    assert answer((large, 90), (small, 30)) == ([("a", "b")], {"c"})
+    assert answer((large, 90), (small, 31)) == ([("a", "b"), ("c",)], set())
+    assert answer((small, 30)) == ([("c",)], set())
+
+
+def test_a_pod_that_no_sibling_shows_to_fit_a_large_node_waits_for_nothing() -> None:
+    large = [a_demand("a")]
+    assert answer((large, 90), ([a_demand("c", "other")], 10))[1] == set()
+    assert answer((large, 90), ([a_demand("c", "")], 10))[1] == set()
+
+
+def test_no_pod_waits_twice_and_the_newest_of_those_that_are_alike_wait() -> None:
+    old = [a_demand("c", came=OLD)]
+    assert answer(([a_demand("a")], 90), (old, 10)) == ([("c",)], {"a"})
+    assert answer(([a_demand("a", came=OLD)], 90), (old, 10)) == ([("a",), ("c",)], set())
+
+
+def test_pods_that_were_not_seen_arriving_do_not_wait() -> None:
+    unseen = [a_demand("c", seen=False)]
+    assert answer(([a_demand("a", seen=False)], 90), (unseen, 10), decided=None)[1] == set()
