@@ -274,9 +274,9 @@ def test_node_repair_that_the_setting_switches_off_is_said_at_the_start_too() ->
 
 
 def test_settings_that_only_karpenter_has_are_noted_when_they_would_matter() -> None:
-    environment = {"MIN_VALUES_POLICY": "BestEffort", "ENABLE_PROFILING": "false", "HOME": "/"}
+    environment = {"IGNORE_DRA_REQUESTS": "false", "ENABLE_PROFILING": "false", "HOME": "/"}
     assert configured({}, environment).notes == (
-        "environment MIN_VALUES_POLICY=BestEffort is a setting of Karpenter's that does nothing here",
+        "environment IGNORE_DRA_REQUESTS=false is a setting of Karpenter's that does nothing here",
     )
 
 
@@ -285,6 +285,14 @@ def test_karpenters_preference_policy_counts(written: str) -> None:
     assert configured({}, {}).settings.preference_policy == "Respect"
     found = configured({}, {"PREFERENCE_POLICY": written})
     assert found.settings.preference_policy == "Ignore"
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize("written", ["BestEffort", "besteffort"])
+def test_karpenters_min_values_policy_counts(written: str) -> None:
+    assert configured({}, {}).settings.min_values_policy == "Strict"
+    found = configured({}, {"MIN_VALUES_POLICY": written})
+    assert found.settings.min_values_policy == "BestEffort"
     assert found.notes == ()
 
 

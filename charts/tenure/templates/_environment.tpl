@@ -15,6 +15,7 @@
   "batchMaxDuration" "BATCH_MAX_DURATION"
   "nodeFeeCpus" "TENURE_NODE_FEE_CPUS"
   "preferencePolicy" "PREFERENCE_POLICY"
+  "minValuesPolicy" "MIN_VALUES_POLICY"
   "placementGap" "TENURE_PLACEMENT_GAP"
   "featureGates" "FEATURE_GATES"
   "drainMin" "TENURE_DRAIN_MIN"

@@ -19,6 +19,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     node_fee_cpus: int = 3
     #: Preferences of pods are kept while they can be (``Respect``, Karpenter's default), or ``Ignore``.
     preference_policy: str = "Respect"
+    #: ``minValues`` of a pool must be met (``Strict``, Karpenter's default), or are a wish (``BestEffort``).
+    min_values_policy: str = "Strict"
     #: Between tainting a node and terminating its instance, so that every component has seen the taint.
     drain_min: timedelta = timedelta(seconds=5)
     #: How often the cloud is asked whether a terminating instance is gone.

@@ -12,7 +12,8 @@
    (``dealing.dealer``), and claims are planned in the pools by weight (``opening.opener``);
 4. pods with preferences that found no place are tried again without the first of them
    (``relaxing``); where limits are short, pods of lower priority only see what the others left;
-5. who is left then is told why, pool by pool (``why``).
+5. who is left then is told why, pool by pool (``why``); where ``minValues`` are a wish and nothing else is
+   in the way, packing starts over with fewer (``besteffort``).
 
 Where an index of the nodes is kept and all pods fit on these, it says where, and the rest is not
 done (``existing``): the answer is the same.
@@ -27,6 +28,7 @@ from itertools import count
 from typing import Final
 
 from tenure.packing.attempt import Attempt, Caps
+from tenure.packing.besteffort import as_many_as_possible
 from tenure.packing.demand.problem import Problem
 from tenure.packing.existing import placed_on_existing
 from tenure.packing.index.domains import Foreseen
@@ -43,6 +45,10 @@ def pack(problem: Problem) -> Packing:
     on_nodes = placed_on_existing(problem)
     if on_nodes is not None:
         return Packing(placed=on_nodes, claims=(), unplaced={})
+    return _packed(problem) if problem.min_values else as_many_as_possible(problem, _packed)
+
+
+def _packed(problem: Problem) -> Packing:
     question = Question(problem)
     caps: Caps = {}
     foreseen: Foreseen = {}

@@ -44,6 +44,8 @@ class PlannedClaim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     instance_type: str
     zone: str
     capacity_type: str
+    #: It has fewer values of some key than ``minValues`` of its pool asks for.
+    min_values_relaxed: bool = False
 
 
 class Packing(msgspec.Struct, frozen=True, kw_only=True):

@@ -159,6 +159,8 @@ def _refuse(one: PodClass, catalogue: Catalogue, budget: Budget, wanted: Require
     defined = catalogue.defined
     if clash := defined.why_incompatible(wanted, catalogue.known_keys):
         return _clash(clash)
+    if (few := _too_few_listed(defined.intersect(wanted))) is not None:
+        return few
     if problem := catalogue.refusal(defined.intersect(wanted)):
         return ClaimInvalid(problem)
     narrowing = catalogue.narrow(catalogue.whole, wanted)
@@ -187,6 +189,14 @@ def _refuse(one: PodClass, catalogue: Catalogue, budget: Budget, wanted: Require
         return MinValuesUnmet(*missing)
     near_or_far = one.rules.near or one.rules.far
     return AffinityUnsatisfiable() if near_or_far else SpreadUnsatisfiable()
+
+
+def _too_few_listed(requirements: Requirements) -> MinValuesUnmet | None:
+    """Where pool and pod together list fewer values than ``minValues`` asks for."""
+    for key, one in sorted(requirements.items()):
+        if one.min_values is not None and not one.complement and len(one.listed) < one.min_values:
+            return MinValuesUnmet(key, one.min_values, len(one.listed))
+    return None
 
 
 def _clash(clash: Clash) -> Cause:

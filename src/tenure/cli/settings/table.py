@@ -259,6 +259,15 @@ OWN: Final = (
         "required, as long as that is possible, or as if there were none.",
         karpenters=True,
     ),
+    Setting(
+        section=PROVISIONING,
+        field="min_values_policy",
+        flag="min-values-policy",
+        form=form.choice("Strict", "BestEffort"),
+        reason="Whether minValues of a NodePool must be met, or are lowered to what can be had where pods "
+        "would be left without a node.",
+        karpenters=True,
+    ),
     _span(
         PROVISIONING,
         "placement_gap",
@@ -564,7 +573,6 @@ GATES: Final = {
 #: What else Karpenter reads from its environment, with the value that changes nothing here.
 #: A deployment that was Karpenter's has them; a user who set one should see what it means here.
 KARPENTER_ONLY: Final = {
-    "MIN_VALUES_POLICY": "Strict",
     "IGNORE_DRA_REQUESTS": "true",
     "SCHEDULER_CONFIG": "",
     "ENABLE_PROFILING": "false",

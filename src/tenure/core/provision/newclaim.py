@@ -69,7 +69,7 @@ def claim_manifest(
     annotations = {
         **_not_ours(template.metadata.annotations),
         **hash_annotations(field_hashes(template)),
-        names.MIN_VALUES_RELAXED: "false",
+        names.MIN_VALUES_RELAXED: str(planned.min_values_relaxed).lower(),
         **_for_pods([pods[uid] for uid in planned.pods]),
     }
     owner = {

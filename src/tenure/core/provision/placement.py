@@ -210,6 +210,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
             volumes=volumes,
             node_fee_cpus=fee_times * settings.node_fee_cpus,
             preferences=settings.preference_policy == "Respect",
+            min_values=settings.min_values_policy == "Strict",
             namespaces=self.namespaces,
             derived=self.derived,
         )

@@ -155,6 +155,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     node_fee_cpus: int = NODE_FEE_CPUS
     #: Whether preferences are kept where they can be. Karpenter's ``--preference-policy``.
     preferences: bool = False
+    #: Whether ``minValues`` must be met, or are a wish. Karpenter's ``--min-values-policy``.
+    min_values: bool = True
     #: Labels of namespaces by name; None: not known.
     namespaces: Mapping[str, Mapping[str, str]] | None = None
     #: Where what is read of a pod is kept for the next problem. It does not change the answer.

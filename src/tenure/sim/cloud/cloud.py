@@ -18,7 +18,7 @@ that dies while waiting may leave an instance behind that it never heard of.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from random import Random
@@ -190,6 +190,10 @@ class SimulatedCloud:
         await self._call(lambda: self.announcements.acknowledge(notice), self._notice_random)
 
     # Stories and checkers.
+
+    def sell(self, types: Sequence[InstanceType]) -> None:
+        """These are all there is, from now on."""
+        self._market = Market(types)
 
     def listen_for_reboot_calls(self, listener: Callable[[str], object]) -> None:
         """With the provider id, as the call leaves: the cloud accepts it later, if at all."""
