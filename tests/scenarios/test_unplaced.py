@@ -87,3 +87,25 @@ def test_a_zone_that_no_pool_has() -> None:
         story.run(1 * MINUTE)
         (change, *_) = explained(story, "far").changes
     assert str(change).endswith(f"allow {ZONE}=zone-a")
+
+
+def test_where_a_limit_leaves_one_node_the_highest_priority_gets_it() -> None:
+    """It comes last and asks for least; the others wait, and are told of the limit."""
+    top = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "top"},
+        "value": 1000,
+    }
+    others = [a_pod(f"low-{n}", cpu="1800m") for n in range(3)]
+    first = a_pod("first", cpu="500m", memory="100Mi", priorityClassName="top")
+    pool = a_pool(limits={"cpu": "2"})
+    with Story(a_node_class(), pool, top, *others, first) as story:
+        story.run(5 * MINUTE)
+        (claim,) = story.all(NODE_CLAIMS)
+        bound = {pod["metadata"]["name"] for pod in story.all(PODS) if pod["spec"].get("nodeName")}
+        assert bound == {"first"}
+        for n in range(3):
+            (event,) = events_of(story, f"low-{n}")
+            assert "raise spec.limits.cpu" in event["message"]
+    assert claim["status"]["capacity"]["cpu"] == "2"
