@@ -54,6 +54,7 @@ def run(types: Sequence[InstanceType]) -> Run:
     gc.collect()
     start = time.process_time()
     search = Search(question)
+    search.read()
     reading = time.process_time() - start
     gc.collect()
     thresholds = gc.get_threshold()

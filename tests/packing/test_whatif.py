@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tenure.model.api.names import HOSTNAME, ZONE
 from tenure.packing.demand.problem import ExistingNode, Problem
+from tenure.packing.demand.steps import NODES_A_STEP
 from tenure.packing.index.whatif import WhatIf
 from tenure.packing.result import Packing
 from tests.packing.build import a_node, a_pod
@@ -134,3 +135,13 @@ def test_a_node_with_a_pod_that_cannot_be_read_stays() -> None:
     index = WhatIf((a_node("a", "8"), a_node("b", "8", holding=[odd])))
     assert index.delete("b") is None
     assert index.stuck("b") is odd
+
+
+def test_many_nodes_are_read_in_steps_and_it_is_the_same_index() -> None:
+    nodes = tuple(
+        a_node(f"n-{n:03d}", "8", holding=[a_pod(f"p-{n}-{i}", "500m") for i in range(3)])
+        for n in range(3 * NODES_A_STEP)
+    )
+    index = WhatIf(nodes, in_steps=True)
+    assert sum(1 for _ in index.reading) >= 3 * 3, "pods, nodes and loads, each in steps"
+    assert index.state() == WhatIf(nodes).state()

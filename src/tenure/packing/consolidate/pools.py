@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -12,6 +12,7 @@ from tenure.packing.dealing.dealer import Dealer
 from tenure.packing.dealing.sites import Sites
 from tenure.packing.demand.classes import PodClass, least_wanted
 from tenure.packing.demand.queue import Waiting
+from tenure.packing.demand.steps import PODS_A_STEP
 from tenure.packing.index.whatif import Load, WhatIf
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.daemons import DaemonPod
@@ -36,6 +37,11 @@ class Pools:
 
     def __init__(self, question: Question, index: WhatIf, daemons: tuple[DaemonPod, ...]) -> None:
         self._question, self._index = question, index
+        #: Reads the pools, in steps.
+        self.reading: Final = self._read(daemons)
+
+    def _read(self, daemons: tuple[DaemonPod, ...]) -> Iterator[None]:
+        question, index = self._question, self._index
         units = index.units
         served = [one for one in index.classes if not one.missing]
         amounts = least_wanted(served, units)
@@ -43,7 +49,7 @@ class Pools:
             name: amount * size
             for name, size, amount in zip(units.names, units.sizes, amounts, strict=True)
         }
-        self._catalogues: Final = [
+        self._catalogues = [
             Catalogue(each, daemons=daemons, units=units, dry=question.dry, least=least)
             for each in sorted(
                 question.templates, key=lambda each: (each.weight, each.pool), reverse=True
@@ -53,13 +59,21 @@ class Pools:
         index.nodes.domains.passes = self._sites.passes
         self._budgets = {c.template.pool: Budget(c) for c in self._catalogues}
         self._market = Market(self._catalogues, units, question.avoid, question.node_fee_cpus)
-        lots = [Lot(one, [pod.uid for pod in one.pods], one.demand.signature) for one in served]
+        yield
+        lots: list[Lot] = []
+        read = 0
+        for one in served:
+            lots.append(Lot(one, [pod.uid for pod in one.pods], one.demand.signature))
+            if (read := read + len(one.pods)) >= PODS_A_STEP:
+                read = 0
+                yield
         #: By class, what a pod of it is worth: at prices alone, and with the fee of its nodes.
         free = Market(self._catalogues, units, question.avoid, 0)
-        self._prices: Final = self._priced(free, lots)
-        self._worths: Final = self._priced(self._market, lots)
-        self._plain: Final = [_is_plain(one) for one in index.classes]
-        self._asked: Final = {group for one in index.classes for group in one.rules.groups()}
+        self._prices = self._priced(free, lots)
+        yield
+        self._worths = self._priced(self._market, lots)
+        self._plain = [_is_plain(one) for one in index.classes]
+        self._asked = {group for one in index.classes for group in one.rules.groups()}
 
     def _priced(self, market: Market, lots: Sequence[Lot]) -> list[float]:
         if lots and self._catalogues:

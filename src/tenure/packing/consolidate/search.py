@@ -7,7 +7,7 @@
    node by itself, and the group together (m → n); what saves more is kept.
 
 Every move satisfies the price rules (``rules``) and the policy of its pools (``balanced``). The fee
-only orders moves. Moves are given out as they are found, and None after each try that came to
+only orders moves. First the nodes are read, in steps. Moves are given out as they are found, and None after each try that came to
 nothing, so that the caller can do something else meanwhile.
 """
 
@@ -37,7 +37,7 @@ from tenure.packing.consolidate.rules import PriceRules
 from tenure.packing.demand.requests import Resources
 from tenure.packing.finished import finished
 from tenure.packing.index.whatif import Trial, WhatIf
-from tenure.packing.offers.daemons import read_daemons, that_fit
+from tenure.packing.offers.daemons import DaemonPod, read_daemons, that_fit
 from tenure.packing.opening.drafts import Draft
 
 #: Nodes that cost no more than this times what nodes for their pods cost at the least are not replaced:
@@ -79,12 +79,27 @@ class Search:
             question.namespaces,
             volumes=question.volumes,
             last=[one.name for one in ordered],
+            in_steps=True,
         )
-        self._pools: Final = Pools(question, self.index, daemons)
-        self._rules: Final = PriceRules(spot_to_spot=question.spot_to_spot, fee=self._pools.fee)
+        self._reading: Final = self._read(daemons)
+
+    def _read(self, daemons: tuple[DaemonPod, ...]) -> Iterator[None]:
+        question = self._question
+        yield from self.index.reading
+        yield
+        self._pools = Pools(question, self.index, daemons)
+        yield from self._pools.reading
+        self._rules = PriceRules(spot_to_spot=question.spot_to_spot, fee=self._pools.fee)
+        yield
+
+    def read(self) -> None:
+        """All nodes at once; else ``moves`` reads them in its first steps."""
+        for _ in self._reading:
+            pass
 
     def moves(self) -> Iterator[Move | None]:
         """The plan. None: the search may be suspended here."""
+        yield from self._reading
         left: list[Candidate] = []
         for one in self._candidates:
             move = self._delete(one)

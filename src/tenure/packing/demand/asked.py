@@ -19,6 +19,7 @@ from tenure.packing.demand.requests import (
     host_ports,
     pod_requests,
 )
+from tenure.packing.demand.steps import PODS_A_STEP, Steps, at_once
 from tenure.packing.demand.terms import FREE, Group, Rules, Wish, rules_of, wishes_of
 from tenure.packing.demand.volumes import NO_ANSWERS, VolumeAnswer, VolumeNeeds
 
@@ -85,11 +86,22 @@ def read_pods(
 
     ``volumes``: by UID; a pod whose volumes are unusable is in neither.
     """
+    return at_once(reading_pods(pods, derived, volumes))
+
+
+def reading_pods(
+    pods: Iterable[Pod],
+    derived: Derived = NOTHING_KEPT,
+    volumes: Mapping[str, VolumeAnswer] = NO_ANSWERS,
+) -> Steps[tuple[dict[Asked, list[Pod]], dict[str, str]]]:
+    """The same in steps."""
     reader = _Reader(derived)
     read = reader.of if len(derived) else reader.read
     found: dict[Asked, list[Pod]] = {}
     unreadable: dict[str, str] = {}
-    for pod in pods:
+    for number, pod in enumerate(pods, start=1):
+        if not number % PODS_A_STEP:
+            yield
         try:
             asked = read(pod)
         except SpecError as error:

@@ -24,6 +24,7 @@ from tenure.model.api.pod import Pod
 from tenure.packing.demand.asked import Asked, Demand
 from tenure.packing.demand.groups import NO_GROUPS, Groups
 from tenure.packing.demand.requests import Resources
+from tenure.packing.demand.steps import PODS_A_STEP, Steps, at_once
 from tenure.packing.demand.terms import Group, Rules, Wish
 
 #: (index of the resource, amount in its unit), for the resources that are asked for at all.
@@ -110,6 +111,20 @@ def sort_pods(
     are counted with: a user may invent names by the thousand, and each would otherwise be
     looked at for every type of every pool. Pods whose ``volumes`` are unusable are in no class.
     """
+    return at_once(
+        sorting_pods(asked, groups, offered, unreadable=unreadable, with_wishes=with_wishes)
+    )
+
+
+def sorting_pods(
+    asked: Mapping[Asked, Sequence[Pod]],
+    groups: Groups,
+    offered: Callable[[Collection[str]], Collection[str]] = lambda names: names,
+    *,
+    unreadable: Mapping[str, str] | None = None,
+    with_wishes: bool = True,
+) -> Steps[Sorted]:
+    """The same in steps."""
     members: dict[tuple[Demand, Rules, frozenset[Group], int, tuple[Wish, ...]], list[Pod]] = {}
     for one, pods in asked.items():
         member_of = groups.of(one.namespace, one.labels)
@@ -125,7 +140,11 @@ def sort_pods(
     known = frozenset(names)
     classes: list[PodClass] = []
     known_wants: dict[tuple[tuple[str, int], ...], Wants] = {}
+    done = 0
     for (written, rules, member_of, priority, wishes), same in members.items():
+        if (done := done + len(same) + 10) >= PODS_A_STEP:
+            done = 0
+            yield
         demand, missing = _without_missing(written, known)
         oldest_first = tuple(sorted(same, key=_age)) if len(same) > 1 else tuple(same)
         wants = known_wants.get(demand.requests)

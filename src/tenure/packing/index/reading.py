@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import msgspec
+
 from tenure.errors import SpecError
 from tenure.model.api.names import NORMALIZED_LABELS
 from tenure.model.api.pod import Pod
 from tenure.packing.demand.classes import Sorted
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
+from tenure.packing.demand.steps import NODES_A_STEP, Steps, at_once
 from tenure.packing.demand.terms import Group, avoided_by
 from tenure.packing.index.bins import Bins
 from tenure.packing.index.domains import Domains
@@ -23,12 +26,33 @@ from tenure.packing.index.shapes import Shapes, free_of, keys_asked, that_differ
 from tenure.packing.offers.daemons import DaemonPod
 
 
+class Avoided:
+    """Whom pods avoid, read once for all replicas; what cannot be read blocks no other pod."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, str, frozenset[tuple[str, str]]], tuple[Group, ...]] = {}
+        self._encode = msgspec.msgpack.Encoder().encode
+
+    def by(self, pod: Pod, labels: frozenset[tuple[str, str]]) -> tuple[Group, ...]:
+        """The groups of its required anti-affinity. ``labels``: its own."""
+        key = self._encode(pod.spec.affinity), pod.namespace, labels
+        far = self._known.get(key)
+        if far is None:
+            try:
+                far = avoided_by(pod)
+            except SpecError:
+                far = ()
+            self._known[key] = far
+        return far
+
+
 def avoided_by_running(nodes: Iterable[ExistingNode]) -> Iterator[tuple[Group, ExistingNode, Pod]]:
-    """Whom running pods avoid; what cannot be read there blocks no other pod."""
+    """Whom running pods avoid."""
+    avoided = Avoided()
     for node in nodes:
         for pod in node.pods:
             if pod.spec.affinity is not None:  # Nearly all have none.
-                for group in groups_avoided(pod):
+                for group in avoided.by(pod, frozenset(pod.labels.items())):
                     yield group, node, pod
 
 
@@ -45,6 +69,21 @@ def read_nodes(
 
     ``last``: names of nodes that get pods after all others, in this order.
     """
+    return at_once(
+        reading_nodes(nodes, pods=pods, groups=groups, daemons=daemons, moving=moving, last=last)
+    )
+
+
+def reading_nodes(
+    nodes: Iterable[ExistingNode],
+    *,
+    pods: Sorted,
+    groups: Groups,
+    daemons: Sequence[DaemonPod],
+    moving: bool,
+    last: Sequence[str],
+) -> Steps[Nodes]:
+    """The same in steps."""
     late = {name: place for place, name in enumerate(last, start=1)}
     ordered = sorted(
         nodes, key=lambda node: (late.get(node.name, 0), not node.initialized, node.name)
@@ -70,6 +109,8 @@ def read_nodes(
         found.add(node.name, domains_of(node, keys))
     reader = _Reader(found, groups, _moving(pods) if moving and groups else frozenset())
     for number, node in enumerate(open_):
+        if number % NODES_A_STEP == NODES_A_STEP - 1:
+            yield
         if node.host_ports:
             found.bins.note_ports(number, node.host_ports)
         reader.count(node, found.values[number], shapes[number], number)
@@ -89,6 +130,7 @@ class _Reader:
 
     def __init__(self, nodes: Nodes, groups: Groups, moving: frozenset[str]) -> None:
         self._nodes, self._groups, self._moving = nodes, groups, moving
+        self._avoided = Avoided()
 
     def count(
         self, node: ExistingNode, values: Mapping[str, str], shape: int, number: int = -1
@@ -99,8 +141,9 @@ class _Reader:
         if not self._groups:
             return
         for pod in node.pods:
-            member_of = self._groups.of(pod.namespace, frozenset(pod.labels.items()))
-            far = groups_avoided(pod) if pod.spec.affinity is not None else ()
+            labels = frozenset(pod.labels.items())
+            member_of = self._groups.of(pod.namespace, labels)
+            far = () if pod.spec.affinity is None else self._avoided.by(pod, labels)
             if not member_of and not far:
                 continue
             active = pod.active
@@ -127,13 +170,6 @@ def domains_of(node: ExistingNode, keys: Iterable[str]) -> dict[str, str]:
         if old in labels and key in keys:
             found.setdefault(key, labels[old])
     return found
-
-
-def groups_avoided(pod: Pod) -> tuple[Group, ...]:
-    try:
-        return avoided_by(pod)
-    except SpecError:
-        return ()
 
 
 def _moving(pods: Sorted) -> frozenset[str]:

@@ -10,11 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import msgspec
-
 from tenure.model.api.pod import Pod
 from tenure.packing.demand.terms import Group
-from tenure.packing.index.reading import groups_avoided
+from tenure.packing.index.reading import Avoided
 
 
 class Kind(NamedTuple):
@@ -35,8 +33,7 @@ class Running:
         self._kinds: list[Kind] = []
         #: By kind: how many pods each bin has.
         self._bins: list[dict[int, int]] = []
-        self._far: dict[tuple[bytes, str, frozenset[tuple[str, str]]], tuple[Group, ...]] = {}
-        self._encode = msgspec.msgpack.Encoder().encode
+        self._avoided = Avoided()
         #: How many kinds there are no pods of.
         self.gone = 0
         #: How many pods avoid each group.
@@ -52,7 +49,7 @@ class Running:
         for pod in pods:
             metadata = pod.metadata
             labels = frozenset(metadata.labels.items())
-            far = () if pod.spec.affinity is None else self._avoided_by(pod, labels)
+            far = () if pod.spec.affinity is None else self._avoided.by(pod, labels)
             key = metadata.namespace, labels, pod.active, far
             kind = ids.get(key)  # type: ignore[call-overload]  # a Kind equals its fields
             if kind is None:
@@ -66,14 +63,6 @@ class Running:
         self._bins.append({})
         self.gone += 1
         return number
-
-    def _avoided_by(self, pod: Pod, labels: frozenset[tuple[str, str]]) -> tuple[Group, ...]:
-        """Read once for all replicas."""
-        key = self._encode(pod.spec.affinity), pod.namespace, labels
-        far = self._far.get(key)
-        if far is None:
-            far = self._far[key] = groups_avoided(pod)
-        return far
 
     def add(self, kind: int, number: int, count: int) -> None:
         """Pods come to the bin, or leave it."""

@@ -9,16 +9,18 @@ there are asked: what has to be launched instead is for ``opening``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
 from tenure.model.api.pod import Pod
-from tenure.packing.demand.asked import read_pods
-from tenure.packing.demand.classes import Units, service_order, sort_pods
+from tenure.packing.demand.asked import reading_pods
+from tenure.packing.demand.classes import Units, service_order, sorting_pods
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
+from tenure.packing.demand.steps import NODES_A_STEP, PODS_A_STEP, Steps, at_once
 from tenure.packing.demand.volumes import NO_ANSWERS, VolumeAnswer
-from tenure.packing.index.reading import avoided_by_running, read_nodes
+from tenure.packing.index.reading import avoided_by_running, reading_nodes
 from tenure.packing.offers.daemons import DaemonPod
 
 #: The pods of a node, by the index of their class: in the order in which they are served.
@@ -52,39 +54,67 @@ class WhatIf:
         *,
         volumes: Mapping[str, VolumeAnswer] = NO_ANSWERS,
         last: Sequence[str] = (),
+        in_steps: bool = False,
     ) -> None:
-        """``last``: names of nodes that get pods after all others, in this order."""
-        running = [pod for node in nodes for pod in node.pods if _movable(pod)]
-        asked, _ = read_pods(running, volumes=volumes)
-        groups = Groups(namespaces)
-        for each in asked:
-            groups.add(each.rules.groups())
-        groups.add(group for group, _, _ in avoided_by_running(nodes))
-        pods = sort_pods(asked, groups, with_wishes=False)
-        self.nodes = read_nodes(
-            nodes, pods=pods, groups=groups, daemons=daemons, moving=False, last=last
-        )
-        self.units: Units = pods.units
-        self.classes = sorted((*pods.classes, *pods.apart), key=service_order)
+        """``last``: names of nodes that get pods after all others, in this order.
+
+        ``in_steps``: it is not read yet; ``reading`` does that.
+        """
+        self._daemons, self._last = daemons, last
         self._loads: dict[str, Load] = {}
         #: Nodes with a pod that cannot be placed at all: what it asks for cannot be known.
         self._stuck: dict[str, Pod] = {}
-        self._read_loads(nodes)
         self._kept: list[Trial] = []
+        self.reading: Final = self._read(nodes, Groups(namespaces), volumes)
+        if not in_steps:
+            at_once(self.reading)
 
-    def _read_loads(self, nodes: Sequence[ExistingNode]) -> None:
+    def _read(
+        self,
+        nodes: Sequence[ExistingNode],
+        groups: Groups,
+        volumes: Mapping[str, VolumeAnswer],
+    ) -> Steps[None]:
+        movable: dict[str, list[Pod]] = {}
+        for number, node in enumerate(nodes, start=1):
+            movable[node.name] = [pod for pod in node.pods if _movable(pod)]
+            groups.add(group for group, _, _ in avoided_by_running((node,)))
+            if not number % NODES_A_STEP:
+                yield
+        running = (pod for pods in movable.values() for pod in pods)
+        asked, _ = yield from reading_pods(running, volumes=volumes)
+        for each in asked:
+            groups.add(each.rules.groups())
+        yield
+        pods = yield from sorting_pods(asked, groups, with_wishes=False)
+        yield
+        self.nodes = yield from reading_nodes(
+            nodes, pods=pods, groups=groups, daemons=self._daemons, moving=False, last=self._last
+        )
+        self.units: Units = pods.units
+        self.classes = sorted((*pods.classes, *pods.apart), key=service_order)
+        yield
+        yield from self._read_loads(movable)
+
+    def _read_loads(self, movable: Mapping[str, Sequence[Pod]]) -> Steps[None]:
         index_of: dict[str, int] = {}
+        read = 0
         for index, one in enumerate(self.classes):
             if not (one.missing or one.rules.not_modelled):
-                index_of |= dict.fromkeys((pod.uid for pod in one.pods), index)
-        for node in nodes:
-            load = self._loads[node.name] = {}
-            for pod in node.pods:
-                if _movable(pod):
-                    if pod.uid in index_of:
-                        load.setdefault(index_of[pod.uid], []).append(pod)
-                    else:
-                        self._stuck.setdefault(node.name, pod)
+                index_of.update(dict.fromkeys((pod.uid for pod in one.pods), index))
+            if (read := read + len(one.pods)) >= PODS_A_STEP:
+                read = 0
+                yield
+        yield
+        for number, (name, pods) in enumerate(movable.items(), start=1):
+            load = self._loads[name] = {}
+            for pod in pods:
+                if pod.uid in index_of:
+                    load.setdefault(index_of[pod.uid], []).append(pod)
+                else:
+                    self._stuck.setdefault(name, pod)
+            if not number % NODES_A_STEP:
+                yield
 
     # -- what is there ---------------------------------------------------------------------------
 
