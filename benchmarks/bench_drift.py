@@ -155,6 +155,10 @@ class Cluster:
         item = msgspec.convert(shown, _TYPES[resource])
         self._changes.append(self.tables.put(resource, item))
 
+    def add_change(self, change: Change) -> None:
+        """One that was made in the tables; the next turn sees it."""
+        self._changes.append(change)
+
     def edit(self, resource: Resource, name: str, patch: Mapping[str, Any]) -> None:
         self.put(resource, merge_patch(self._written[resource, name], patch))
 

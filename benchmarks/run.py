@@ -1,7 +1,7 @@
 """Runs the benchmarks and prints them: what hardly depends on the machine first.
 
     python -m benchmarks.run [decode] [packing] [simulation] [drain] [windows] [drift] [forecast]
-        [scheduling] [consolidation] [turns] [informers]
+        [scheduling] [consolidation] [index] [turns] [informers]
 
 Exits with 1 when a figure exceeds its limit.
 """
@@ -16,7 +16,7 @@ from benchmarks.figures import Figures
 
 NAMES = ("decode", "packing", "simulation", "drain", "windows", "drift", "forecast")
 #: Only by name: they take minutes, and the last one needs the test bed.
-BY_NAME = ("scheduling", "consolidation", "turns", "informers")
+BY_NAME = ("scheduling", "consolidation", "index", "turns", "informers")
 
 
 def main(arguments: Sequence[str]) -> int:
