@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from docs.chart import LEFT_OUT
-from tenure.cli.settings.table import GATES, KARPENTER_ONLY, REPAIR_GATE, SECTIONS, TABLE, Setting
+from tenure.cli.settings.table import BUILT, GATES, KARPENTER_ONLY, SECTIONS, TABLE, Setting
 
 _HEADER = """\
 # Settings of `tenure run`
@@ -54,7 +54,7 @@ def _lines() -> Iterator[str]:
     yield "\n## Settings of Karpenter's that do nothing here\n\n"
     yield "Accepted, so that a deployment that was Karpenter's starts; the log names each one that is\n"
     yield "set to something that would make a difference there.\n\n"
-    idle = ", ".join(f"`{gate}`" for gate in GATES if gate != REPAIR_GATE)
+    idle = ", ".join(f"`{gate}`" for gate in GATES if gate not in BUILT)
     yield f"- Feature gates: {idle}. What they gate is not there\n"
     yield "  yet. An unknown gate is named in the log and does nothing.\n"
     yield f"- Environment: {', '.join(f'`{name}`' for name in KARPENTER_ONLY)}.\n"

@@ -60,7 +60,8 @@ def test_an_empty_variable_is_one_that_is_not_there() -> None:
 
 def test_every_field_of_the_settings_can_be_set_and_every_name_is_unique() -> None:
     assert {s.field for s in TABLE if s.field} == {*Settings.__struct_fields__} - {
-        "provider_options"
+        "provider_options",
+        "spot_to_spot_consolidation",  # By its feature gate.
     }
     for names in (
         [flag for s in TABLE for flag in (s.flag, *s.also)],
@@ -220,6 +221,14 @@ def test_gates_of_karpenter_are_taken_and_those_that_do_nothing_are_named(tmp_pa
     )
     path = a_file(tmp_path, "featureGates:\n  NodeOverlay: true\n")
     assert configured({}, {}, path).notes == notes[:1]
+
+
+@pytest.mark.parametrize("text", ["true", "false"])
+def test_the_gate_of_spot_to_spot_consolidation_is_a_setting(text: str) -> None:
+    found = configured({}, {"FEATURE_GATES": f"SpotToSpotConsolidation={text}"})
+    assert found.settings.spot_to_spot_consolidation == (text == "true")
+    assert found.notes == ()
+    assert not configured({}, {}).settings.spot_to_spot_consolidation
 
 
 def test_the_gate_switches_node_repair_off_and_the_start_up_log_says_by_what() -> None:

@@ -39,9 +39,6 @@ OLD_ANNOTATIONS: Final = {
 #: A shorter ``readinessTTL`` is probably a mistake.
 QUICKEST_BOOT: Final = timedelta(minutes=1)
 
-#: What the API server writes into a NodePool that does not say.
-_CONSOLIDATES: Final = "WhenEmptyOrUnderutilized"
-
 
 class Idle(msgspec.Struct, frozen=True):
     """A field that is stored, and that nothing acts on yet."""
@@ -51,8 +48,6 @@ class Idle(msgspec.Struct, frozen=True):
     #: The entry of docs/limits.md that says so; a test holds the two together.
     limit: str
     is_set: Callable[[NodePool], bool]
-    #: What the API server writes where the field is left out; only a manifest tells the two apart.
-    default: str | None = None
 
     @property
     def finding(self) -> Finding:
@@ -63,31 +58,7 @@ def _template(pool: NodePool) -> NodeClaimTemplateSpec:
     return pool.spec.template.spec
 
 
-#: The entry of docs/limits.md.
-_NO_CONSOLIDATION: Final = "No consolidation of nodes with pods"
-_UNDERUTILIZED: Final = "Underutilized"
-
-
-def _limits_nothing(pool: NodePool) -> bool:
-    """A budget for the one reason that nothing is disrupted for."""
-    return any(set(b.reasons or ()) == {_UNDERUTILIZED} for b in pool.spec.disruption.budgets)
-
-
 IDLE_IN_POOLS: Final = (
-    Idle(
-        "spec.disruption.budgets",
-        f"where it names {_UNDERUTILIZED} alone: no node with pods is consolidated",
-        _NO_CONSOLIDATION,
-        _limits_nothing,
-    ),
-    Idle(
-        "spec.disruption.consolidationPolicy",
-        "beyond WhenEmpty: no node with pods is consolidated",
-        _NO_CONSOLIDATION,
-        # As written in a manifest only: the API server writes it into every pool.
-        lambda _: False,
-        _CONSOLIDATES,
-    ),
     Idle(
         "spec.replicas",
         "such a pool launches nothing",
@@ -95,14 +66,6 @@ IDLE_IN_POOLS: Final = (
         lambda pool: pool.spec.replicas is not None,
     ),
 )
-#: The action of windows that nothing is disrupted by.
-_IDLE_ACTION: Final = "NonEmptyConsolidation"
-IDLE_WINDOW: Final = Finding(
-    Code.DOES_NOTHING_YET,
-    "spec.actions",
-    f"does nothing yet, where it names {_IDLE_ACTION} alone: no node with pods is consolidated",
-)
-IDLE_WINDOW_LIMIT: Final = _NO_CONSOLIDATION
 
 
 def advice_for(obj: ApiObject, now: datetime, watched: Collection[str] = ()) -> tuple[Finding, ...]:
@@ -113,8 +76,7 @@ def advice_for(obj: ApiObject, now: datetime, watched: Collection[str] = ()) -> 
         case NodeClaim():
             return tuple(_for_labels(obj.spec, "spec"))
         case MaintenanceWindow():
-            idle = (IDLE_WINDOW,) if set(obj.spec.actions) == {_IDLE_ACTION} else ()
-            return (*idle, *_for_window(obj, now))
+            return tuple(_for_window(obj, now))
         case _:
             return ()
 

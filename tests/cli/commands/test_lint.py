@@ -251,7 +251,7 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
                 template={"expireAfter": "720h"},
             )
         ],
-        ["DoesNothingYet"],
+        [],
     ),
     (
         "neither of the two asked for",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenure.schema.advice import IDLE_IN_POOLS, IDLE_WINDOW, IDLE_WINDOW_LIMIT, by_force
+from tenure.schema.advice import IDLE_IN_POOLS, by_force
 from tests.folders import ROOT
 from tests.kube.reviews import Json, a_review, admission
 from tests.schema.objects import an_object
@@ -102,7 +102,7 @@ IDLE: list[tuple[str, Any, bool]] = [
     (
         "spec.disruption.budgets",
         [{"nodes": "1"}, {"nodes": "0", "reasons": ["Underutilized"]}],
-        True,
+        False,
     ),
     ("spec.disruption.budgets", [{"nodes": "10%"}], False),
     ("spec.disruption.consolidationPolicy", "WhenEmpty", False),
@@ -173,23 +173,8 @@ def test_whether_the_provider_watches_a_condition_may_not_be_known() -> None:
     assert (let_in.problems, let_in.warnings) == ((), ())
 
 
-@pytest.mark.parametrize(
-    ("actions", "idle"),
-    [
-        (["NonEmptyConsolidation"], True),
-        (["Consolidation"], False),
-        (["Drift", "NonEmptyConsolidation"], False),
-    ],
-)
-def test_a_window_for_what_nothing_is_disrupted_by_is_told_so(
-    actions: list[str], idle: bool
-) -> None:
-    body = a_review(an_object("MaintenanceWindow", {**daily(), "spec.actions": actions}))
-    assert admission().answer(body, MAY_DAY)[1].warnings == ((str(IDLE_WINDOW),) if idle else ())
-
-
 def test_whatever_does_nothing_yet_stands_among_the_limits() -> None:
     """What is done one day loses its warning and its entry together."""
     page = LIMITS.read_text()
-    limits = {idle.limit for idle in IDLE_IN_POOLS} | {IDLE_WINDOW_LIMIT}
+    limits = {idle.limit for idle in IDLE_IN_POOLS}
     assert [limit for limit in sorted(limits) if limit not in page] == []

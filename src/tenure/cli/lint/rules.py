@@ -40,7 +40,6 @@ from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.snapshot.kinds import type_for
 from tenure.providers.registry import usable
 from tenure.schema.advice import (
-    IDLE_IN_POOLS,
     advice_for,
     by_force,
     foreign_class,
@@ -167,15 +166,11 @@ def _annotations(source: Source) -> Iterator[Finding]:
 
 
 def _as_written(source: Source) -> Iterator[Finding]:
-    """What only a manifest tells: a default that may surprise, and one that is written down."""
+    """What only a manifest tells: a default that may surprise."""
     if source.kind == ("karpenter.sh", "NodePool"):
         block = dig(source.value, "spec", "repair")
         if isinstance(block, dict) and block.get("terminationMode") is None:
             yield by_force()
-        for idle in IDLE_IN_POOLS:
-            value = dig(source.value, *idle.at.split("."))
-            if value is not None and value == idle.default:
-                yield idle.finding
 
 
 def _labels(sources: Sequence[Source]) -> list[dict[str, str]]:

@@ -18,7 +18,16 @@ from typing import Any
 
 import msgspec
 
-from tenure.cli.settings.table import GATES, KARPENTER_ONLY, REPAIR_GATE, TABLE, Setting, clashing
+from tenure.cli.settings.table import (
+    BUILT,
+    GATES,
+    KARPENTER_ONLY,
+    REPAIR_GATE,
+    SPOT_GATE,
+    TABLE,
+    Setting,
+    clashing,
+)
 from tenure.errors import SpecError, TenureError
 from tenure.kube.client.client import ANSWER_MAX
 from tenure.kube.lease.times import KARPENTERS_DURATION
@@ -98,7 +107,9 @@ def configured(
     by = places["node-repair"] if repair_is_given else _gated_repair(values, places)
     return Configured(
         settings=Settings(
-            provider_options=options, **{s.field: values[s.flag] for s in TABLE if s.field}
+            provider_options=options,
+            spot_to_spot_consolidation=values["feature-gates"].get(SPOT_GATE, GATES[SPOT_GATE]),
+            **{s.field: values[s.flag] for s in TABLE if s.field},
         ),
         chosen={s.flag: s.form.show(values[s.flag]) for s in TABLE if values[s.flag] != s.default},
         notes=(*_switch_notes(values, places, by), *_karpenter_notes(environment)),
@@ -253,14 +264,14 @@ def _repair_notes(on: bool, by: str) -> Iterator[str]:
 def _voluntary_notes(on: bool, by: str) -> Iterator[str]:
     if not on:
         yield (
-            f"voluntary disruption is off: {by}=false; empty, expired and drifted nodes are reported and "
-            "stay; --voluntary-disruption=true switches it on"
+            f"voluntary disruption is off: {by}=false; empty, expired, drifted and underutilized nodes are "
+            "reported and stay; --voluntary-disruption=true switches it on"
         )
 
 
 def _gate_notes(gates: Mapping[str, bool]) -> Iterator[str]:
     for name, on in gates.items():
-        if name == REPAIR_GATE:
+        if name in BUILT:
             continue
         if name not in GATES:
             near = difflib.get_close_matches(name, GATES, n=1)

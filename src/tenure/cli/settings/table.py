@@ -557,11 +557,16 @@ TABLE: Final = (*OWN, *option_settings(usable()))
 #: The gate that stands for ``--node-repair`` where that is not given.
 REPAIR_GATE: Final = "NodeRepair"
 
-#: Karpenter's gates, with those that it has on by default; all but the first do nothing yet.
+#: The gate of ``Settings.spot_to_spot_consolidation``.
+SPOT_GATE: Final = "SpotToSpotConsolidation"
+#: Gates that make a difference.
+BUILT: Final = frozenset({REPAIR_GATE, SPOT_GATE})
+
+#: Karpenter's gates, with those that it has on by default; those that are not ``BUILT`` do nothing yet.
 GATES: Final = {
     REPAIR_GATE: False,
+    SPOT_GATE: False,
     "ReservedCapacity": True,
-    "SpotToSpotConsolidation": False,
     "NodeOverlay": False,
     "StaticCapacity": False,
     "CapacityBuffer": False,
@@ -582,7 +587,4 @@ KARPENTER_ONLY: Final = {
 
 #: What manifests can ask for and nothing acts on yet; said at the start, so that no user waits
 #: for it in vain. ``docs/limits.md`` says more.
-NOT_YET: Final = (
-    "consolidation of nodes with pods",
-    "static capacity (replicas of a NodePool)",
-)
+NOT_YET: Final = ("static capacity (replicas of a NodePool)",)
