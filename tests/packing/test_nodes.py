@@ -52,6 +52,30 @@ def test_no_claim_is_made_where_a_node_has_room() -> None:
     assert [claim.pods for claim in packing.claims] == [("p-004",)]
 
 
+def test_room_in_zones_that_are_ahead_is_used_once_the_others_have_caught_up() -> None:
+    """Zone c is full and behind: its pods need a new node, and those of a and b do not."""
+    web: Any = {"labels": {"app": "web"}}
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    nodes = tuple(
+        a_node(
+            zone,
+            cpu,
+            labels={ZONE: zone, HOSTNAME: zone},
+            holding=pods(there, zone, **web, nodeName=zone),
+        )
+        for zone, cpu, there in (("a", "8", 4), ("b", "8", 4), ("c", "2", 2))
+    )
+    waiting = pods(8, **web, topologySpreadConstraints=[spread])
+    packing = pack(Problem(pods=waiting, nodes=nodes, templates=(a_pool(),)))
+    assert sorted(packing.placed.values()) == ["a", "a", "b", "b"]
+    assert [len(claim.pods) for claim in packing.claims] == [4]
+
+
 @pytest.mark.parametrize(
     ("taint", "tolerations", "taken"),
     [

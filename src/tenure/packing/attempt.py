@@ -162,6 +162,8 @@ class Attempt:
         }
         before = [queue[position].left for position in open_]
         dealt = dealer.deal([queue[position] for position in open_], caps)
+        if self._problem.nodes:
+            self._fill(dealt.lots)
         if not first or self._opener.drafts:
             self._opener.top_up(dealt.lots)
         self._open(dealt.lots)
@@ -173,6 +175,16 @@ class Attempt:
                 for group in self._beside & lot.one.member_of
             )
         self._note_left(classes, queue, open_, before, dealt.lots, dealt.left_over)
+
+    def _fill(self, lots: Iterable[Lot]) -> None:
+        """Onto nodes that are there, of their domain: a spread allows that once others have come."""
+        for lot in lots:
+            rules = lot.one.rules
+            if not lot.pins or rules.near or any(not group.on_hostname for group in rules.far):
+                continue
+            while lot.left and (found := self._nodes.fill(lot.one, dict(lot.pins), lot.left)):
+                name, count = found
+                self._placed |= dict.fromkeys(lot.take(count), name)
 
     def _open(self, lots: list[Lot]) -> None:
         """Open claims and merge them; for who is left, again as long as merging frees limits."""

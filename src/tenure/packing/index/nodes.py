@@ -99,6 +99,25 @@ class Nodes:
                 placed |= self._take(waiting, *found)
         return placed
 
+    def fill(self, one: PodClass, values: Values, most: int) -> tuple[str, int] | None:
+        """Put pods that were dealt to these domains onto a node that is there: its name, how many.
+
+        When it is their turn, others have brought the domains to the same level. So these are not
+        asked, and others, which pods may keep them off, are.
+        """
+        mask = self.bins.taking(one)
+        for key, value in values.items():
+            mask &= self.masks.get(key, {}).get(value, 0)
+        for key in self.domains.keys(one) if mask else ():
+            if key not in values:
+                mask &= self._within(key, *self.domains.allowances(one, key))
+        for number in self._in_order(mask):
+            if count := self.bins.room(number, one, most):
+                self.domains.put(one, values, count=-count)  # No longer on a planned node.
+                self.put(number, one, count)
+                return self._names[number], count
+        return None
+
     def _take(self, waiting: Waiting, number: int, count: int) -> dict[str, str]:
         uids = waiting.take(count)
         self._put(number, waiting.one, uids)
