@@ -1,7 +1,8 @@
 """Plans the disruption of candidates: from their gates to the mark on their claims.
 
 ``gating`` asks the gates for the first time, ``quota`` says who is planned in this minute, ``plan``
-plans and marks, ``recording`` records starts, ``takeover`` takes over commands under way.
+puts candidates in order, ``together`` plans and marks those of a group, ``recording`` records starts,
+``takeover`` takes over commands under way, and ``unfinished`` goes on where a leader died.
 
 Start reading: plan.py.
 """
