@@ -8,12 +8,14 @@ over while the call is on its way: it arrives when the new leader is at work.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
 from tenure.errors import ProviderError, TenureError, Unavailable
+from tenure.model.api.names import REPLACED_BY, REPLACES
+from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.world import WorldOptions
 from tests.builders import SECOND
 from tests.runtime.taps import Tap
@@ -97,6 +99,13 @@ class FaultyStory(Tapped):
                 self.api_tap.thaw()
                 self.cloud_tap.thaw()
                 self.start()
+
+
+def is_marked(claim: Obj, claims: Iterable[Obj]) -> bool:
+    """Whether it still has a command, or was launched to replace one that is still there."""
+    marks = claim["metadata"].get("annotations", {})
+    uids = {one["metadata"]["uid"] for one in claims}
+    return REPLACED_BY in marks or bool(uids & set(marks.get(REPLACES, "").split(",")))
 
 
 def dies(faulty: FaultyStory, tap: Tap, done: bool) -> object:

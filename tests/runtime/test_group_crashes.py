@@ -20,7 +20,7 @@ import pytest
 
 from tenure.core.decider import AnyDecider
 from tenure.core.policy.deciders import deciders
-from tenure.model.api.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, REPLACED_BY, REPLACES
+from tenure.model.api.names import DISRUPTED_TAINT, DO_NOT_DISRUPT
 from tenure.model.api.resource import (
     MAINTENANCE_WINDOWS,
     NODE_CLAIMS,
@@ -33,7 +33,7 @@ from tenure.sim.apiserver.objects.tree import Obj
 from tests.builders import MINUTE, SECOND
 from tests.core.disrupt.merged import FORGETFUL, MERGES
 from tests.properties.thoroughness import EXPLORES
-from tests.runtime.callfaults import FaultyStory, dies, loses, loses_the_lease, refuses
+from tests.runtime.callfaults import FaultyStory, dies, is_marked, loses, loses_the_lease, refuses
 from tests.runtime.taps import Tap
 from tests.scenarios.halves import half_empty_nodes, merge, scale_down
 
@@ -140,13 +140,6 @@ CASES = {
     "a replacement is deleted": Case(meanwhile=delete_a_replacement, calls=150),
     "a replacement is lost": Case(meanwhile=lose_a_replacement, calls=150, lasts=25 * MINUTE),
 }
-
-
-def is_marked(claim: Obj, claims: list[Obj]) -> bool:
-    """Whether it still has a command, or was launched to replace one that is still there."""
-    marks = claim["metadata"].get("annotations", {})
-    uids = {one["metadata"]["uid"] for one in claims}
-    return REPLACED_BY in marks or bool(uids & set(marks.get(REPLACES, "").split(",")))
 
 
 def ends_well(story: Merging, nodes: tuple[int, ...]) -> None:

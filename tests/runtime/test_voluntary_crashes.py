@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.model.api.names import DISRUPTED_TAINT, REPLACED_BY, REPLACES
+from tenure.model.api.names import DISRUPTED_TAINT
 from tenure.model.api.resource import (
     DEPLOYMENTS,
     MAINTENANCE_WINDOWS,
@@ -27,10 +27,9 @@ from tenure.model.api.resource import (
     NODE_POOLS,
     NODES,
 )
-from tenure.sim.apiserver.objects.tree import Obj
 from tests.builders import MINUTE, SECOND, a_deployment, a_node_class, a_pool, a_requirement
 from tests.properties.thoroughness import EXPLORES
-from tests.runtime.callfaults import FaultyStory, dies, loses, loses_the_lease, refuses
+from tests.runtime.callfaults import FaultyStory, dies, is_marked, loses, loses_the_lease, refuses
 from tests.runtime.taps import Tap
 
 Do = Callable[[FaultyStory, Tap, bool], object]
@@ -157,13 +156,6 @@ def third(which: int) -> list[tuple[str, int]]:
         for fatal in range(1, CASES[name].calls + 1)
         if EXPLORES or (fatal + number) % 3 == which
     ]
-
-
-def is_marked(claim: Obj, claims: list[Obj]) -> bool:
-    """Whether it still has a command, or was launched to replace one that is still there."""
-    marks = claim["metadata"].get("annotations", {})
-    uids = {one["metadata"]["uid"] for one in claims}
-    return REPLACED_BY in marks or bool(uids & set(marks.get(REPLACES, "").split(",")))
 
 
 def ends_well(story: Voluntary) -> None:
