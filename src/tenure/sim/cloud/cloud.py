@@ -39,7 +39,7 @@ from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, InstanceState, LaunchRequest
 from tenure.model.cloud.market import Market, Offer
 from tenure.model.cloud.notice import Notice, NoticeKind
-from tenure.model.cloud.offering import InstanceType, OfferingKey
+from tenure.model.cloud.offering import InstanceType, Offering, OfferingKey
 from tenure.model.cloud.repairs import RepairStatement
 from tenure.model.values.quantity import format_resources
 from tenure.providers.kwok.nodeclass import (
@@ -245,6 +245,19 @@ class SimulatedCloud:
     def types(self) -> tuple[InstanceType, ...]:
         """Whatever is offered."""
         return tuple(self._market.types)
+
+    def change_prices(self, price: Callable[[InstanceType, Offering], int]) -> None:
+        """From now on; what runs is billed as it was bought. Tenure hears of it when it asks next."""
+        types = [
+            msgspec.structs.replace(
+                kind,
+                offerings=tuple(
+                    msgspec.structs.replace(one, price=price(kind, one)) for one in kind.offerings
+                ),
+            )
+            for kind in self._market.types
+        ]
+        self._market = Market(types)
 
     @property
     def newest_image(self) -> str:
