@@ -51,7 +51,11 @@ class Arrival(Story):
     def __init__(self, pods: int, per_second: float | None, **settings: Any) -> None:
         boots = CloudTimings(boot_for=20 * SECOND, boot_spread=20 * SECOND)
         small = a_requirement("karpenter.kwok.sh/instance-cpu", "33", operator="Lt")
-        pool = a_pool(requirements=[small, a_requirement(OS, "linux")])
+        # Without consolidation, which would mend what provisioning has planned badly.
+        pool = a_pool(
+            requirements=[small, a_requirement(OS, "linux")],
+            disruption={"consolidationPolicy": "WhenEmpty"},
+        )
         super().__init__(
             a_node_class(),
             pool,

@@ -194,7 +194,7 @@ def test_a_replacement_that_no_command_needs_is_removed_although_windows_and_bud
 
 
 def test_a_replacement_that_a_pod_uses_loses_its_mark_and_stays() -> None:
-    with Story(*a_cluster(a_fleet(1))) as story:
+    with Story(*a_cluster(a_fleet(1), consolidationPolicy="WhenEmpty")) as story:
         node, claim = a_drifted_node(story)
         run_until(story, lambda: is_tainted(story, node))
         new = replacement_of(story, claim)["metadata"]["name"]
