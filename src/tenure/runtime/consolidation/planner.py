@@ -1,7 +1,7 @@
 """Makes plans of consolidation beside the loop, in slices, and only while no turn is due.
 
-The nodes are read in one go, which is a question (``core/disrupt/consolidation``); the search for an
-answer is suspended after each slice and goes on where it was. What has changed meanwhile is a matter of
+The nodes are read, which is a question (``core/disrupt/consolidation``); then an answer is searched for. Both
+are suspended after each slice and go on where they were. What has changed meanwhile is a matter of
 the next plan: each move is checked again before it is made. A plan that cannot be made is reported, and
 the last one is dropped; nothing else depends on it.
 """
@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from tenure.core.decision import Subject
 from tenure.core.disrupt.consolidation.planned import planned
-from tenure.core.disrupt.consolidation.question import Asked, ask
+from tenure.core.disrupt.consolidation.question import Asked, asking
 from tenure.model.settings import Settings
 from tenure.model.snapshot.consolidation import ConsolidationPlan
 from tenure.model.snapshot.snapshot import Change, Snapshot
@@ -23,6 +23,8 @@ from tenure.ports.clock import Clock
 from tenure.runtime.clock.heartbeat import Heartbeat
 from tenure.runtime.consolidation.triggers import Triggers
 from tenure.runtime.observe.consolidation import ConsolidationObservations
+
+T = TypeVar("T")
 
 #: Seconds for which the search may keep the event loop, but for its last try.
 SLICE: Final = 0.02
@@ -93,28 +95,32 @@ class ConsolidationPlanner:
 
     async def _plan(self) -> None:
         await self._until_rest()
-        now, began = self._clock.now(), self._stopwatch()
-        asked = ask(self._snapshot(), self._settings, now)
-        took = self._stopwatch() - began
-        steps = planned(asked, now)
-        plan: ConsolidationPlan | None = None
-        while plan is None:
-            await self._until_rest()
-            began = self._stopwatch()
-            plan = self._slice(steps, began)
-            took += self._stopwatch() - began
+        now, took = self._clock.now(), 0.0
+        asked, some = await self._in_slices(asking(self._snapshot(), self._settings, now))
+        took += some
+        plan, some = await self._in_slices(planned(asked, now))
+        took += some
         if asked.waits is None:  # Else the last one may still be of use in a moment.
             self._observations.planned(plan)
             self._made(plan, took)
         self._ended(asked, plan, now)
 
-    def _slice(
-        self, steps: Iterator[ConsolidationPlan | None], began: float
-    ) -> ConsolidationPlan | None:
-        for plan in steps:
-            if plan is not None or self._stopwatch() - began >= SLICE:
-                return plan
-        raise AssertionError("the last step is the plan")
+    async def _in_slices(self, steps: Iterator[T | None]) -> tuple[T, float]:
+        """What the last step gives, and how long all took."""
+        took = 0.0
+        while True:
+            await self._until_rest()
+            began = self._stopwatch()
+            found = self._slice(steps, began)
+            took += self._stopwatch() - began
+            if found is not None:
+                return found, took
+
+    def _slice(self, steps: Iterator[T | None], began: float) -> T | None:
+        for found in steps:
+            if found is not None or self._stopwatch() - began >= SLICE:
+                return found
+        raise AssertionError("the last step gives what is asked for")
 
     def _ended(self, asked: Asked, plan: ConsolidationPlan, now: datetime) -> None:
         at = asked.changes_at

@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.disrupt.consolidation.figures import price_of, quiet_since
+from tenure.core.disrupt.consolidation.figures import disruption_cost, price_of, quiet_since
 from tenure.core.disrupt.emptiness import consolidate_after, due_at
 from tenure.core.disrupt.facts.candidates import ReservedForPods
 from tenure.core.disrupt.facts.consolidation import (
@@ -49,6 +49,7 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.settings import Settings
+from tenure.model.snapshot.derived import Derivation
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.packing.consolidate.facts import PriceUnknown
 
@@ -64,6 +65,8 @@ class Eligible(msgspec.Struct, frozen=True, kw_only=True):
     node: Node
     #: Micro-dollars per hour.
     price: int
+    #: What its disruption costs.
+    cost: float = 1.0
 
 
 class Excluded(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,9 +121,19 @@ def quiet_at(
     """Since when no pod has come or gone, and from when on that is long enough."""
     pool = snapshot.pools.get(claim.pool_name)
     after = _after(pool) if is_open(pool) else None
-    pods = snapshot.pods_on(node.name).values()
-    since = quiet_since(claim, pods, snapshot.observations.pods_left.get(node.name))
+    since = snapshot.derived.of(_CAME, claim, tuple(snapshot.pods_on(node.name).values()))
+    left = snapshot.observations.pods_left.get(node.name)
+    if since is not None and left is not None:
+        since = max(since, left)
     return since, None if since is None or after is None else due_at(since, after)
+
+
+def _came(claim: NodeClaim, pods: tuple[Pod, ...]) -> datetime | None:
+    return quiet_since(claim, pods, None)
+
+
+#: When the last pod has come; None before the node is initialized.
+_CAME: Final = Derivation("pods came", _came)
 
 
 def settling_until(snapshot: Snapshot) -> dict[str, datetime]:
@@ -186,9 +199,10 @@ def eligible_nodes(
 ) -> Iterator[Eligible | Excluded]:
     """Of all nodes that could be candidates, in the order of their claims."""
     pools = Pools(snapshot)
-    for _, claim in sorted(snapshot.claims.items()):
-        node = could_be(claim, snapshot)
-        if node is not None:
+    for name in sorted(snapshot.claims):
+        claim = snapshot.claims.get(name)  # The cluster may change between two steps.
+        node = could_be(claim, snapshot) if claim is not None else None
+        if claim is not None and node is not None:
             yield _eligible(claim, node, pools.of(claim.pool_name), snapshot, settings, now)
 
 
@@ -226,7 +240,8 @@ def _eligible(
     blocked = first_blocked(Operation.VOLUNTARY, facts, settings, now, only=_GATES)
     if blocked is not None:
         return Excluded(claim=claim, node=node, why=blocked.facts, recheck_at=blocked.recheck_at)
-    return Eligible(claim=claim, node=node, price=price)
+    cost = disruption_cost(snapshot.pods_on(node.name).values())
+    return Eligible(claim=claim, node=node, price=price, cost=cost)
 
 
 def _changed(since: datetime | None, at: datetime | None, pool: _Pool) -> tuple[Fact, ...]:

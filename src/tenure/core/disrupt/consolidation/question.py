@@ -10,8 +10,9 @@ a pool are not known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
@@ -19,6 +20,7 @@ from tenure.core.disrupt.consolidation.eligible import (
     UNDERUTILIZED,
     Eligible,
     Excluded,
+    could_be,
     eligible_nodes,
     settling_until,
     types_of_pool,
@@ -36,6 +38,9 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.packing.consolidate.question import Candidate, PoolTotals, Question
 from tenure.packing.demand.problem import ExistingNode
+
+#: Nodes that are looked at in one step: some 10 ms.
+STEP: Final = 50
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,31 +60,65 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 def ask(snapshot: Snapshot, settings: Settings, now: datetime) -> Asked:
     """The question of this instant."""
-    found = list(eligible_nodes(snapshot, settings, now))
+    (asked,) = (step for step in asking(snapshot, settings, now) if step is not None)
+    return asked
+
+
+def asking(snapshot: Snapshot, settings: Settings, now: datetime) -> Iterator[Asked | None]:
+    """In steps: None is no answer yet. Where the cluster changes between two steps, some nodes are as they
+    were, which does no harm: every move is checked again."""
+    found: list[Eligible | Excluded] = []
+    for one in eligible_nodes(snapshot, settings, now):
+        found.append(one)
+        if len(found) % STEP == 0:
+            yield None
     excluded = [one for one in found if isinstance(one, Excluded)]
-    eligible = [one for one in found if isinstance(one, Eligible)]
+    eligible = [
+        one
+        for one in found
+        if isinstance(one, Eligible) and could_be(one.claim, snapshot) is not None
+    ]
+    yield None
+    yield from _asked(eligible, excluded, snapshot, settings, now)
+
+
+def _asked(
+    eligible: list[Eligible],
+    excluded: list[Excluded],
+    snapshot: Snapshot,
+    settings: Settings,
+    now: datetime,
+) -> Iterator[Asked | None]:
     why = {one.node.name: one.why for one in excluded}
     instants = [one.recheck_at for one in excluded]
     if not eligible:
-        return Asked(why=why, changes_at=_next(instants, now))
+        yield Asked(why=why, changes_at=_next(instants, now))
+        return
     simulation = simulation_in(snapshot, settings.protection_clock)
     zones = simulation.capacity.zones.at(settings, now)
     instants += [*simulation.capacity.instants(zones), *simulation.late_at.values()]
     unknown = simulation.capacity.unknown
     if unknown is not None:
-        return Asked(why=why, waits=unknown, changes_at=_next(instants, now))
+        yield Asked(why=why, waits=unknown, changes_at=_next(instants, now))
+        return
+    yield None
     nodes, packing = simulation.settled(settings, now)
     if packing.claims:
-        return Asked(why=why, waits=PendingPodsFirst(), changes_at=_next(instants, now))
+        yield Asked(why=why, waits=PendingPodsFirst(), changes_at=_next(instants, now))
+        return
     awaiting = frozenset(packing.placed.values())
-    for one in eligible:
-        if one.node.name in awaiting:
-            why[one.node.name] = (PendingPodsFit(one.node.name),)
+    why |= {
+        one.node.name: (PendingPodsFit(one.node.name),)
+        for one in eligible
+        if one.node.name in awaiting
+    }
     eligible = [one for one in eligible if one.node.name not in awaiting]
+    yield None
     closed = {name: at for name, at in settling_until(snapshot).items() if now < at}
     instants += closed.values()
     nodes = tuple(_closed(node, simulation, closed) for node in nodes)
-    return Asked(
+    yield None
+    yield Asked(
         question=_question(eligible, nodes, simulation, snapshot, settings, now),
         claims={one.node.name: one.claim.name for one in eligible},
         why=why,
@@ -107,7 +146,7 @@ def _question(
     settings: Settings,
     now: datetime,
 ) -> Question:
-    candidates = tuple(_candidate(one, snapshot) for one in eligible)
+    candidates = tuple(map(_candidate, eligible))
     going = {one.name for one in candidates}
     moving = [pod for node in nodes if node.name in going for pod in node.pods]
     capacity = simulation.capacity
@@ -133,7 +172,7 @@ def _question(
     )
 
 
-def _candidate(one: Eligible, snapshot: Snapshot) -> Candidate:
+def _candidate(one: Eligible) -> Candidate:
     labels = one.node.labels
     return Candidate(
         name=one.node.name,
@@ -141,7 +180,7 @@ def _candidate(one: Eligible, snapshot: Snapshot) -> Candidate:
         price=one.price,
         instance_type=labels[INSTANCE_TYPE],
         capacity_type=labels[CAPACITY_TYPE],
-        cost=disruption_cost(snapshot.pods_on(one.node.name).values()),
+        cost=one.cost,
     )
 
 

@@ -77,10 +77,9 @@ class UnderutilizedMethod(AnyPlan):
     def watch(self, snapshot: Snapshot) -> Iterable[Watch]:
         found: dict[str, list[tuple[_Member, _Proposed]]] = {}
         for place, move in enumerate(_moves(snapshot)):
-            members = _members(move, snapshot)
-            if any(len(found.get(claim.pool_name, ())) >= AHEAD for claim, _ in members):
+            if any(len(found.get(pool, ())) >= AHEAD for pool in _pools(move, snapshot)):
                 continue
-            for claim, node in members:
+            for claim, node in _members(move, snapshot):
                 _, at = quiet_at(claim, node, snapshot)
                 if at is not None:
                     proposed = _Proposed(place, move, at)
@@ -191,6 +190,11 @@ class UnderutilizedMethod(AnyPlan):
 def _moves(snapshot: Snapshot) -> Sequence[PlannedMove]:
     plan = snapshot.observations.consolidation
     return plan.moves if plan is not None else ()
+
+
+def _pools(move: PlannedMove, snapshot: Snapshot) -> Iterator[str]:
+    claims = (snapshot.claims.get(name) for name in move.claims)
+    return (claim.pool_name for claim in claims if claim is not None)
 
 
 def _members(move: PlannedMove, snapshot: Snapshot) -> list[_Member]:
