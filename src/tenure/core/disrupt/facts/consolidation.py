@@ -64,7 +64,7 @@ class NodeUnderutilized(Fact, frozen=True):
     def __str__(self) -> str:
         others = [name for name in self.nodes if name != self.node]
         together = f" together with {some(others)}" if others else ""
-        what = "other nodes" if not self.launches else f"{some(self.launches)}, which is cheaper"
+        what = "other nodes" if not self.launches else f"cheaper nodes ({some(self.launches)})"
         pods = counted(self.pods, "pod")
         verb = "fits" if self.pods == 1 else "fit"
         saves, price = format_price(self.saves), format_price(self.price)
