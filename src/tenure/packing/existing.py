@@ -2,7 +2,8 @@
 
 The answer is the one that a whole packing would give. Where something else decides, there is none, and
 the packing is made: a pod that is nominated to a node, or may get no claim, or must have one by itself; a
-spread over domains that a new node could add to; volumes that have to be attached; DaemonSets
+spread over domains that a new node could add to; an affinity to pods that all run on nodes which take
+no more; volumes that have to be attached; DaemonSets
 that may be left out of new nodes. Preferences are asked as they are at first, all of them kept.
 """
 
@@ -149,6 +150,9 @@ class _Asking:
             index.nodes.bins.learn(column, nano)
             wants.append((column, nano))
         if _new_nodes_count(ready, index, self._problem.templates):
+            return None
+        bins = index.nodes.bins
+        if any(group.on_hostname and bins.only_closed(group) for group in ready.rules.near):
             return None
         return msgspec.structs.replace(ready, wants=tuple(wants))
 

@@ -72,6 +72,10 @@ class Cluster:
             "deleted": "2030-01-02T00:00:00Z" if node and random.random() < 0.1 else None,
             **(rules(random) if random.random() < 0.5 else {}),
         }
+        if random.random() < 0.1:
+            own = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": fields["labels"]}}
+            required = {"requiredDuringSchedulingIgnoredDuringExecution": [own]}
+            fields["affinity"] = {"podAffinity": required}
         return a_pod(f"p-{self._made}", nodeName=node, **fields)
 
     def node_goes(self) -> None:

@@ -160,6 +160,20 @@ def test_groups_are_counted_when_a_question_is_first_about_them() -> None:
     assert placed_on_existing(cluster.problem((level,))) == {"level": "n-9"}
 
 
+@pytest.mark.parametrize("moving", [False, True])
+def test_pods_that_follow_others_onto_a_closed_node_are_left_to_the_packing(moving: bool) -> None:
+    """Whether they may go anywhere else depends on whether those others move, too."""
+    own = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": WEB}}
+    beside = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [own]}}
+    old = a_pod("old", labels=WEB, nodeName="a", affinity=beside)
+    cluster = Cluster(0, nodes=0)
+    cluster.nodes = {"a": a_node("a", closed=True, holding=[old]), "b": a_node("b")}
+    pod = old if moving else a_pod("new", labels=WEB, affinity=beside)
+    assert placed_on_existing(cluster.problem((pod,))) is None
+    cluster.nodes["b"] = cluster.nodes["b"].with_pod(a_pod("open", labels=WEB))
+    assert placed_on_existing(cluster.problem((pod,))) == {pod.uid: "b"}
+
+
 def test_after_a_failure_it_is_built_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster(5)
     placed_on_existing(cluster.where_new_pods_go())

@@ -134,6 +134,12 @@ class Bins:
         counted = self._present.get(group)
         return [number for number, count in counted.numbers.items() if count] if counted else []
 
+    def only_closed(self, group: Group) -> bool:
+        """Whether pods of a group over the hostname run, and all of them where no pod can come."""
+        present = self._present.get(group)
+        there = present.having(1) if present is not None else 0
+        return there != 0 and not there & self.alive
+
     # -- questions -----------------------------------------------------------------------------
 
     def accepting(self, signature: Signature) -> int:
