@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from tenure.packing.demand.asked import Signature
-from tenure.packing.demand.groups import NO_GROUPS, Groups
+from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.demand.terms import Group
 from tenure.packing.demand.volumes import is_attachable
@@ -186,13 +186,15 @@ class KeptIndex:
     def _count(self, seat: Seat, kinds: dict[int, int]) -> None:
         """The node has these pods now."""
         old, seat.kinds = seat.kinds, kinds
-        running, groups = self.running, self.groups
-        for kind in {**old, **kinds}:
-            more = kinds.get(kind, 0) - old.get(kind, 0)
-            if more:
-                running.add(kind, seat.number, more)
-                namespace, labels, active, far = running[kind]
-                member_of = groups.of(namespace, labels) if groups else NO_GROUPS
+        if old:
+            changed = {kind: kinds.get(kind, 0) - old.get(kind, 0) for kind in {**old, **kinds}}
+            kinds = {kind: more for kind, more in changed.items() if more}
+        if kinds:
+            self.running.add(seat.number, kinds)
+        if kinds and self.groups:
+            for kind, more in kinds.items():
+                namespace, labels, active, far = self.running[kind]
+                member_of = self.groups.of(namespace, labels)
                 if member_of or far:
                     self._note(seat.number, member_of, far, more, active=active)
 

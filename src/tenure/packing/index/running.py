@@ -7,7 +7,7 @@ looking at every pod again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from tenure.model.api.pod import Pod
@@ -44,7 +44,7 @@ class Running:
 
     def kinds(self, pods: Iterable[Pod]) -> dict[int, int]:
         """How many pods of each kind these are."""
-        found: dict[int, int] = {}
+        found: list[int] = []
         ids = self._ids
         for pod in pods:
             metadata = pod.metadata
@@ -54,8 +54,8 @@ class Running:
             kind = ids.get(key)  # type: ignore[call-overload]  # a Kind equals its fields
             if kind is None:
                 kind = self._numbered(Kind(*key))
-            found[kind] = found.get(kind, 0) + 1
-        return found
+            found.append(kind)
+        return Counter(found)
 
     def _numbered(self, kind: Kind) -> int:
         number = self._ids[kind] = len(self._kinds)
@@ -64,22 +64,23 @@ class Running:
         self.gone += 1
         return number
 
-    def add(self, kind: int, number: int, count: int) -> None:
-        """Pods come to the bin, or leave it."""
-        bins = self._bins[kind]
-        if not bins:
-            self.gone -= 1
-        new = bins.get(number, 0) + count
-        if new:
-            bins[number] = new
-        else:
-            del bins[number]
+    def add(self, number: int, kinds: Mapping[int, int]) -> None:
+        """So many pods of these kinds come to the bin, or leave it."""
+        for kind, count in kinds.items():
+            bins = self._bins[kind]
             if not bins:
-                self.gone += 1
-        for group in self._kinds[kind].far:
-            self.avoided[group] += count
-            if not self.avoided[group]:
-                del self.avoided[group]
+                self.gone -= 1
+            new = bins[number] + count if number in bins else count
+            if new:
+                bins[number] = new
+            else:
+                del bins[number]
+                if not bins:
+                    self.gone += 1
+            for group in self._kinds[kind].far:
+                self.avoided[group] += count
+                if not self.avoided[group]:
+                    del self.avoided[group]
 
     def everywhere(self) -> Iterator[tuple[Kind, dict[int, int]]]:
         """Each kind, and the bins that have pods of it."""
