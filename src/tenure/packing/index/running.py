@@ -50,7 +50,8 @@ class Running:
             metadata = pod.metadata
             labels = frozenset(metadata.labels.items())
             far = () if pod.spec.affinity is None else self._avoided.by(pod, labels)
-            key = metadata.namespace, labels, pod.active, far
+            active = metadata.deletion_timestamp is None and not pod.finished  # All pods are read.
+            key = metadata.namespace, labels, active, far
             kind = ids.get(key)  # type: ignore[call-overload]  # a Kind equals its fields
             if kind is None:
                 kind = self._numbered(Kind(*key))
