@@ -61,7 +61,7 @@ from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.limits import Budget
 from tenure.packing.offers.narrowing import Narrowing
 from tenure.packing.opening.drafts import shortfall
-from tenure.packing.refusals.facts import TypeCount
+from tenure.packing.refusals.facts import AffinityNowhere, TypeCount
 from tenure.packing.refusals.tally import indices, tally
 from tenure.packing.refusals.texts import amount_text, taint_text
 from tenure.packing.result import Unplaced
@@ -98,7 +98,9 @@ def explain(
     ]
     # Where none of the named pools is offered, the pod requires a label that no pool has.
     why = max((refusal.why for refusal in refusals), key=_ORDER.__getitem__, default=_UNMET)
-    found = topology() if why is Why.TOPOLOGY_UNSATISFIABLE else None
+    found = topology() if why is Why.TOPOLOGY_UNSATISFIABLE or one.rules.near else None
+    if why is not Why.TOPOLOGY_UNSATISFIABLE and not isinstance(found, AffinityNowhere):
+        found = None  # Other pods could be near the pod if a pool had room.
     alone = [found] if found is not None else []
     facts = (*nodes, *alone, *refusals, *kept_off, *_ignored(one))
     return Unplaced(why=why, facts=facts, named=named)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.model.api.names import HOSTNAME, INSTANCE_TYPE, NODEPOOL, ZONE
+from tenure.model.api.names import ARCH, HOSTNAME, INSTANCE_TYPE, NODEPOOL, ZONE
 from tenure.model.api.pod import Pod
 from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.packing.advice.advise import smallest_changes
@@ -85,6 +85,12 @@ def advice(*waiting: Pod, uid: str = "", **more: Any) -> tuple[Change | NoSingle
         ),
         pytest.param(
             a_pod(nodeSelector={ZONE: "d"}), a_pool(), AllowValue(ZONE, "a"), id="another zone"
+        ),
+        pytest.param(
+            a_pod(nodeSelector={ARCH: "riscv"}),
+            a_pool(),
+            AllowValue(ARCH, "amd64"),
+            id="an architecture that instance types have",
         ),
         pytest.param(
             a_pod(nodeSelector={NODEPOOL: "genral"}),

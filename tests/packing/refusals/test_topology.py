@@ -107,3 +107,12 @@ def test_a_spread_names_its_key() -> None:
     no_rack = NoZoneWithinSkew(1, (("r1", 1), ("r2", 1), ("r3", 0)), RACK)
     assert no_rack in left.facts
     assert f"leaves no {RACK} for the pod" in str(no_rack)
+
+
+def test_pods_that_are_nowhere_are_told_of_also_where_a_limit_is_reached() -> None:
+    """To raise the limit would not help."""
+    alone = a_pod("p", labels=DB, **near(term(ZONE)))
+    pool = a_pool(limits={"cpu": "0"})
+    unplaced = pack(Problem(pods=(alone,), templates=(pool,))).unplaced["p"]
+    assert unplaced.why is Why.LIMIT_REACHED
+    assert AffinityNowhere(THE_WEB, ZONE) in unplaced.facts

@@ -87,8 +87,12 @@ def _value_at_home(trial: Trial, packing: Packing, key: str) -> str | None:
         return home.labels.get(key)
     if key in (ZONE, CAPACITY_TYPE):
         return home.zone if key == ZONE else home.capacity_type
-    allowed = home.requirements.allowed(key)
-    return min(allowed.listed) if allowed.listed and not allowed.complement else None
+    kinds = (kind for template in trial.problem.templates for kind in template.instance_types)
+    planned = next(kind for kind in kinds if kind.name == home.instance_type)
+    for known in (home.requirements.allowed(key), planned.requirements.allowed(key)):
+        if known.listed and not known.complement:
+            return min(known.listed)
+    return None
 
 
 def requests(trial: Trial) -> Iterator[tuple[bool, AskAtMost]]:
