@@ -176,7 +176,7 @@ def _refuse(one: PodClass, catalogue: Catalogue, budget: Budget, wanted: Require
     fitting = [i for i in matching if how_many(catalogue.available[i], one.wants, 1)]
     if one.missing or not fitting:
         return _too_large(one, catalogue, matching)
-    ranking = catalogue.ranking(narrowing.places)
+    ranking = budget.on_hand(narrowing, catalogue.ranking(narrowing.places))
     for_sale = sorted({offer.type for offer in ranking}.intersection(fitting))
     if not for_sale:
         return NoOffering(

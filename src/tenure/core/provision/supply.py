@@ -38,6 +38,7 @@ from tenure.core.provision.facts import (
     PoolStatic,
     PoolUnreadable,
 )
+from tenure.core.provision.reserved import without_used
 from tenure.errors import SpecError
 from tenure.model.api import names
 from tenure.model.api.meta import find_condition
@@ -321,13 +322,14 @@ def unlisted_pools(templates: Iterable[PoolTemplate], snapshot: Snapshot) -> tup
 def _template(pool: NodePool, snapshot: Snapshot) -> PoolTemplate:
     spec = pool.spec.template.spec
     types = snapshot.observations.instance_types
+    offered = types.get(node_class_key(spec.node_class_ref), ())
     return PoolTemplate(
         pool=pool.name,
         weight=pool.weight,
         requirements=template_requirements(pool),
         taints=spec.taints,
         startup_taints=spec.startup_taints,
-        instance_types=types.get(node_class_key(spec.node_class_ref), ()),
+        instance_types=without_used(offered, snapshot),
         remaining=_remaining(pool, snapshot),
         limits=parse_resources(pool.spec.limits, "spec.limits") if pool.spec.limits else None,
     )

@@ -23,6 +23,9 @@ class Offering(msgspec.Struct, frozen=True, kw_only=True):
     #: Micro-dollars per hour.
     price: int
     available: bool = True
+    #: Of reserved capacity: how many instances the cluster may have of it, those that run included; None: any
+    #: number. Packing is given what the claims that there are leave of it.
+    instances: int | None = None
 
 
 class InstanceType(msgspec.Struct, frozen=True, kw_only=True):

@@ -83,6 +83,8 @@ class Catalogue:
         ]
         self._levels: Final = [levels(column) for column in zip(*self.available, strict=True)]
         self._offers = _offers_by_place(given, dry)
+        #: Reserved capacity: how many instances can be had, by type, zone and capacity type.
+        self.counted: Final = _counted(given)
         self._rankings: dict[frozenset[Place], tuple[Offer, ...]] = {}
         self._fronts: dict[tuple[frozenset[Place], int], tuple[Offer, ...]] = {}
         self._clear_of: dict[tuple[HostPort, ...], int] = {(): (1 << len(self.types)) - 1}
@@ -243,11 +245,18 @@ class Catalogue:
             front = self._fronts[places, types] = tuple(best)
         return front
 
+    def uncounted(self, places: frozenset[Place]) -> frozenset[Place]:
+        """Without the places of reserved capacity, if there are others: what there is little of sets no price."""
+        if not self.counted:
+            return places
+        reserved = {(zone, term) for _, zone, term in self.counted}
+        return places - reserved or places
+
     def cpu_price(self) -> int:
         """The lowest price of a cpu, in micro-dollars per hour; 0 where nothing is for sale."""
         prices = (
             offer.price * UNIT // cpus
-            for offer in self.ranking(self.whole.places)
+            for offer in self.ranking(self.uncounted(self.whole.places))
             if (cpus := self.types[offer.type].capacity.get("cpu", 0)) > 0
         )
         return min(prices, default=0)
@@ -299,12 +308,23 @@ def _resources_of(given: _Types) -> frozenset[str]:
 
 
 @lru_cache(16)
+def _counted(given: _Types) -> Mapping[tuple[int, str, str], int]:
+    return {
+        (i, one.zone, one.capacity_type): one.instances
+        for i, kind in enumerate(_indexed(given)[0])
+        for one in kind.offerings
+        if one.instances is not None
+    }
+
+
+@lru_cache(16)
 def _offers_by_place(given: _Types, dry: frozenset[OfferingKey]) -> Mapping[Place, Sequence[Offer]]:
     """What can be had where; kept, too, for as long as nothing else is sold out."""
     offers: dict[Place, list[Offer]] = {}
     for i, instance_type in enumerate(_indexed(given)[0]):
         for offering in instance_type.offerings:
             zone, term = offering.zone, offering.capacity_type
-            if offering.available and (instance_type.name, zone, term) not in dry:
+            sold_out = not offering.available or offering.instances == 0
+            if not sold_out and (instance_type.name, zone, term) not in dry:
                 offers.setdefault((zone, term), []).append(Offer(offering.price, i, zone, term))
     return offers

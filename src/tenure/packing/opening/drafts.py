@@ -68,11 +68,11 @@ def listing_of(draft: Draft, budget: Budget) -> tuple[Offer, ...]:
         types &= catalogue.clear_of(draft.ports)
     if budget.limited:
         types &= budget.affordable()
-    offers = catalogue.listing(narrowing, types)
+    offers = budget.on_hand(narrowing, catalogue.listing(narrowing, types))
     if offers and budget.limited and not narrowing.varied:
         planned = offers[0].type
         types = sum(1 << o.type for o in offers if budget.no_larger(o.type, planned))
-        offers = catalogue.listing(narrowing, types)
+        offers = budget.on_hand(narrowing, catalogue.listing(narrowing, types))
     if len(offers) > TYPES_MAX:
         offers = offers[:TYPES_MAX]
     if narrowing.varied and shortfall(catalogue, narrowing.requirements, offers):

@@ -61,5 +61,5 @@ def _larger(
     trial.listing = listing_of(trial, budget)
     if not trial.listing or (not grow and trial.price > draft.price):
         return None
-    trial.charge = budget.charge(offer.type for offer in trial.listing)
+    trial.charge = budget.charge_of(trial.listing)
     return trial

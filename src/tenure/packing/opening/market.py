@@ -98,7 +98,7 @@ class Market:
         """The shadow prices of what these lots ask for, among the offers of the narrowing."""
         catalogue = self.catalogues[number]
         demand = used_by(((lot, lot.left) for lot in lots), len(self._units.names))
-        offers = catalogue.front(narrowing.places, narrowing.types)
+        offers = catalogue.front(catalogue.uncounted(narrowing.places), narrowing.types)
         available = [catalogue.available[offer.type] for offer in offers]
         prices = shadow_prices(available, [offer.price + self.fee for offer in offers], demand)
         if not any(prices):  # Free instances: then the fewest nodes.

@@ -70,7 +70,7 @@ def _best_partner(
             continue  # The same filling was tried.
         alike.add(kind)
         most = draft.price + other.price + fee
-        both = _together(draft, other, most)
+        both = _together(draft, other, most, budget)
         if both is not None:
             found.append((both.price - most, position, both))
     for _, position, both in sorted(found, key=lambda each: each[:2]):
@@ -79,14 +79,14 @@ def _best_partner(
     return None
 
 
-def _together(draft: Draft, other: Draft, price_max: float) -> Draft | None:
+def _together(draft: Draft, other: Draft, price_max: float, budget: Budget) -> Draft | None:
     """Both on one node that costs no more than that."""
     catalogue = draft.catalogue
     joined = catalogue.narrow(draft.narrowing, other.narrowing.requirements)
     if joined is None:
         return None
     used = [a + b for a, b in zip(draft.used, other.used, strict=True)]
-    listing = catalogue.listing(joined, catalogue.holding(used))
+    listing = budget.on_hand(joined, catalogue.listing(joined, catalogue.holding(used)))
     if not listing or listing[0].price > price_max:
         return None
     if draft.choosy or other.choosy:
@@ -106,7 +106,7 @@ def _charged(both: Draft, draft: Draft, other: Draft, budget: Budget) -> bool:
     budget.give_back(other.charge)
     both.listing = listing_of(both, budget)
     if both.listing and both.price <= price:
-        both.charge = budget.charge(offer.type for offer in both.listing)
+        both.charge = budget.charge_of(both.listing)
         budget.take(both.charge)
         return True
     budget.take(draft.charge)

@@ -25,7 +25,7 @@ from typing import Final
 from tenure.packing.demand.classes import Units
 from tenure.packing.demand.terms import Group
 from tenure.packing.offers.catalogue import Catalogue
-from tenure.packing.offers.limits import Budget
+from tenure.packing.offers.limits import Budget, reservations
 from tenure.packing.offers.narrowing import Narrowing, Offer
 from tenure.packing.opening.drafts import Draft, listing_of, used_by
 from tenure.packing.opening.filler import BinState, Filler, Joiner
@@ -54,7 +54,8 @@ class Opener:
         self._catalogues, self._units = catalogues, units
         self._avoid = frozenset(avoid)
         self._market = Market(catalogues, units, avoid, fee_cpus)
-        self.budgets: Final = {c.template.pool: Budget(c) for c in catalogues}
+        reserved = reservations(catalogues)
+        self.budgets: Final = {c.template.pool: Budget(c, reserved) for c in catalogues}
         self.drafts: Final[list[Draft]] = []
         self._present: set[Group] = set()
         self._lots = Lots((), units)
@@ -178,8 +179,8 @@ class Opener:
             state = filler.fill(offer, first, narrowing, float(NO_END), out | ~natives, prefer)
             if state is not None:
                 price = offer.price
-                if len(offers) > 1 and not budget.limited:
-                    price = self._price_of(catalogue, state, offer)
+                if (len(offers) > 1 and not budget.limited) or budget.reserved:
+                    price = self._price_of(catalogue, state, offer, budget)
                 found.append(((price + fee) / (state.worth or 1.0), -state.worth, offer, state))
         found.sort(key=lambda each: each[:3])
         for _, _, offer, state in found:
@@ -262,11 +263,14 @@ class Opener:
         chosen = shelf.candidates(target, fee, bounded=bounded)
         return [offer for offer in chosen if holding >> offer.type & 1] or shelf.holding(used)
 
-    def _price_of(self, catalogue: Catalogue, state: BinState, offer: Offer) -> int:
+    def _price_of(self, catalogue: Catalogue, state: BinState, offer: Offer, budget: Budget) -> int:
         """Of the cheapest offer that holds it."""
         listing = catalogue.listing(
             state.narrowing, catalogue.holding(state.used(offer, catalogue))
         )
+        if budget.reserved:
+            listing = budget.on_hand(state.narrowing, listing)
+            return listing[0].price if listing else offer.price
         return min(offer.price, listing[0].price) if listing else offer.price
 
     def _commit(
@@ -282,8 +286,8 @@ class Opener:
         times = 1 if once else min(lot.left // count for lot, count in parts)
         if forced > 1:
             times = max(1, min(times, int(forced)))
-        if budget.limited:
-            draft.charge = budget.charge(offer.type for offer in draft.listing)
+        if budget.limited or budget.reserved:
+            draft.charge = budget.charge_of(draft.listing)
             times = budget.times(draft.charge, times)
             if times <= 0:
                 return False

@@ -97,9 +97,10 @@ class _Tally:
                 yield TypesLackLabel(dropped, label_text(wanted))
 
     def _offerings(self) -> Iterator[TypeCount]:
-        if not self._left & ~self._narrowing.sold:
+        narrowing, sold = self._narrowing, self._sold()
+        if not self._left & ~sold:
             return  # All of them can be had.
-        requirements = self._narrowing.requirements
+        requirements = narrowing.requirements
         zones, terms = requirements.allowed(ZONE), requirements.allowed(CAPACITY_TYPE)
         in_zones, on_terms = _sold(Same(self._catalogue.template.instance_types), zones, terms)
         for wanted, types in ((zones, in_zones), (terms, on_terms)):
@@ -108,8 +109,16 @@ class _Tally:
                     yield TypesLackLabel(dropped, label_text(wanted))
                 else:  # It has no offerings at all.
                     yield TypesNotOffered(dropped)
-        if dropped := self._drop(self._narrowing.sold):
+        if dropped := self._drop(sold):
             yield TypesNotOffered(dropped)
+
+    def _sold(self) -> int:
+        """The types that can be had now; reservations may be used up by other pods."""
+        narrowing, catalogue = self._narrowing, self._catalogue
+        if not catalogue.counted:
+            return narrowing.sold
+        on_hand = self._budget.on_hand(narrowing, catalogue.listing(narrowing, narrowing.sold))
+        return sum(1 << offer.type for offer in on_hand)
 
     def _ports(self) -> Iterator[TypeCount]:
         ports, catalogue, before = self._one.demand.ports, self._catalogue, self._left

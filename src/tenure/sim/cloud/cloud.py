@@ -332,12 +332,25 @@ class SimulatedCloud:
         faults = self._faults.current
         dry: list[OfferingKey] = []
         for offer in self._market.suitable(request.requirements, request.requests):
+            if self._used_up(offer):
+                dry.append(offer.key)
+                continue
             if not faults.is_dry(offer.key) and not strikes(faults.cloud_dry_rate, self._random):
                 return offer
             dry.append(offer.key)
         if not dry:
             raise OutOfCapacity("no offering satisfies the requirements and holds the requests")
         raise OutOfCapacity(f"{len(dry)} offerings would do, none can be had", offerings=dry)
+
+    def _used_up(self, offer: Offer) -> bool:
+        """Of reserved capacity: whether as many instances run as there are."""
+        most = offer.offering.instances
+        if most is None:
+            return False
+        running = (
+            (one.instance_type, one.zone, one.capacity_type) for one in self._instances.values()
+        )
+        return sum(key == offer.key for key in running) >= most
 
     def _start(self, request: LaunchRequest, offer: Offer, node_class: KWOKNodeClass) -> Instance:
         now = self._environment.now()
