@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Final
@@ -10,7 +10,9 @@ from typing import Final
 import msgspec
 
 from tenure.packing.dealing.dealer import Dealer, LeftOver
+from tenure.packing.dealing.following import asked_groups
 from tenure.packing.dealing.foreseen import unforeseen
+from tenure.packing.dealing.sites import Pins
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.facts import VolumeFact
 from tenure.packing.demand.problem import Problem
@@ -37,6 +39,8 @@ from tenure.packing.why import explain
 
 #: More than there are levels in one round (``dealing.following``).
 LEVELS: Final = 1 << 20
+#: Classes that are tried again in vain, at the end.
+TRIES_MAX: Final = 64
 #: By class: how many of its pods are dealt at the most.
 Caps = dict[tuple[str, str, int], int]
 
@@ -62,22 +66,13 @@ class Attempt:
             fee_cpus=self._problem.node_fee_cpus,
         )
         self._modelled = modelled
-        self._asked = {group for one in self._signed for group in one.rules.groups()}
-        #: Groups that pods must be on one node with.
-        self._beside = {
-            group for one in self._signed for group in one.rules.near if group.on_hostname
-        }
-        #: Groups that decide by their pods where others may go, so these have to come.
-        self._followed = {
-            group
-            for one in self._signed
-            for group in (*one.rules.near, *(spread.group for spread in one.rules.spreads))
-            if not group.on_hostname
-        }
+        self._groups = asked_groups(self._signed)
         self._placed: dict[str, str] = {}
         #: Pods that found no place: what is left of each class.
         self._left: list[tuple[PodClass, list[str], LeftOver | None]] = []
         self._short: Caps = {}
+        #: Classes with pods that came short in the domain that they were dealt to.
+        self._undealt: set[tuple[str, str, int]] = set()
         self._rounds = 0
 
     def packing(self) -> tuple[Packing, Caps, Foreseen]:
@@ -90,6 +85,8 @@ class Attempt:
             classes = split(classes, self._placed, awaiting, problem)
         for tier in self._tiers(classes):
             self._serve(list(tier))
+        if self._left and not self._short:
+            self._add_singly()
         drafts = merged(self._opener.drafts, self._opener.budgets, self._opener.fee)
         apart = split(question.pods.apart, (), awaiting, problem)
         left = [*self._left, *((one, [pod.uid for pod in one.pods], None) for one in apart)]
@@ -132,16 +129,51 @@ class Attempt:
                 some = msgspec.structs.replace(one, pods=tuple(pods[uid] for uid in uids))
                 classes.append(relaxed(some))
 
-    def _round(self, classes: Sequence[PodClass], *, first: bool) -> None:
-        """Onto nodes, onto claims planned before, then onto new ones."""
+    def _add_singly(self) -> None:
+        """Pods that no domain took, or that came short in theirs: once more, one at a time."""
+        again = self._caps.keys() | self._undealt
+        left, self._left = self._left, []
+        self._caps = {}
+        tries = TRIES_MAX
+        for one, uids, over in left:
+            rest = uids
+            if one.key in again or any(not group.on_hostname for group in one.rules.groups()):
+                pods = {pod.uid: pod for pod in one.pods}
+                while rest and tries and one.may_be_claimed_for:
+                    if not self._added(msgspec.structs.replace(one, pods=(pods[rest[0]],))):
+                        tries -= 1
+                        break
+                    rest = rest[1:]
+            if rest:
+                self._left.append((one, rest, over))
+        # What came short now was taken back at once: no pod had followed it.
+        self._short = {}
+
+    def _added(self, single: PodClass) -> bool:
+        """Whether a class of one pod has found a place, in one domain or another."""
+        tried: set[Pins] = set()
+        while True:
+            lots = self._round([single], first=False, without=tried)
+            if not self._left or self._left[-1][0] is not single:
+                return True
+            self._left.pop()
+            if not lots or not lots[0].pins:
+                return False
+            tried.add(lots[0].pins)
+
+    def _round(
+        self, classes: Sequence[PodClass], *, first: bool, without: Collection[Pins] = ()
+    ) -> list[Lot]:
+        """Onto nodes, onto claims planned before, then onto new ones; not in domains ``without``."""
         homes = self._nodes.domains.homes
         self._rounds += 1
         dealer = Dealer(
             self._nodes.domains,
             self._question.sites,
             self._problem.avoid,
-            asked=self._asked,
+            asked=self._groups.asked,
             level=self._rounds * LEVELS,
+            without=without,
         )
         queue = []
         for one in classes:
@@ -167,14 +199,15 @@ class Attempt:
         if not first or self._opener.drafts:
             self._opener.top_up(dealt.lots)
         self._open(dealt.lots)
-        if self._beside:
+        if self._groups.beside:
             self._nodes.bins.note_elsewhere(
                 group
                 for lot in dealt.lots
                 if lot.left < len(lot.uids)
-                for group in self._beside & lot.one.member_of
+                for group in self._groups.beside & lot.one.member_of
             )
         self._note_left(classes, queue, open_, before, dealt.lots, dealt.left_over)
+        return dealt.lots
 
     def _fill(self, lots: Iterable[Lot]) -> None:
         """Onto nodes that are there, of their domain: a spread allows that once others have come."""
@@ -210,6 +243,8 @@ class Attempt:
         by_class = {id(queue[position].one): position for position in open_}
         for lot in lots:
             if lot.left:
+                if lot.pins:
+                    self._undealt.add(classes[by_class[id(lot.one)]].key)
                 rest.setdefault(by_class[id(lot.one)], []).extend(lot.rest())
                 self._nodes.domains.put(lot.one, dict(lot.pins), count=-lot.left)
         over = {by_class[id(each.one)]: each for each in left_over}
@@ -219,7 +254,7 @@ class Attempt:
                 continue
             one = classes[position]
             self._left.append((one, uids, over.get(position)))
-            if position in rest and not self._followed.isdisjoint(one.member_of):
+            if position in rest and not self._groups.followed.isdisjoint(one.member_of):
                 # Other domains ran ahead of the one that came short, and others followed it there.
                 had = before[open_.index(position)]
                 self._short[one.key] = had - len(uids)

@@ -157,7 +157,8 @@ class Scheduler:
     def left_pending(self) -> list[str]:
         """What no order of binding gets bound."""
         start = deepcopy((self._counts, self._present, self._owners, self._totals))
-        orders: list[Order] = [self._order(), self._ranks(), self._spread_first()]
+        orders: list[Order] = [self._order(), self._ranks(), self._spread_first(False)]
+        orders.append(self._spread_first(True))
         few = len(self._left) <= FEW
         if few:
             orders += [self._by_chance(seed) for seed in range(CHANCES)]
@@ -192,13 +193,18 @@ class Scheduler:
             ranks[pod.uid] = rank
         return lambda each: (ranks[each[1].uid], each[1].uid)
 
-    def _spread_first(self) -> Order:
-        """Pods that are spread among themselves, then other owners, then the rest."""
+    def _spread_first(self, starters: bool) -> Order:
+        """Pods that are spread among themselves, then other owners, then the rest.
 
-        def key(each: tuple[Place, Pod]) -> tuple[int, str]:
-            over = [t for t in self._of(each[1]) if t.kind == "spread" and t.key != HOSTNAME]
+        ``starters``: before all of these, pods that must be near to pods of their own group.
+        """
+
+        def key(each: tuple[Place, Pod]) -> tuple[bool, int, str]:
+            mine = self._of(each[1])
+            over = [term for term in mine if term.kind == "spread" and term.key != HOSTNAME]
             own = any(term.about(each[1]) for term in over)
-            return 0 if own else 1 if over else 2, each[1].uid
+            first = any(term.kind == "affinity" and term.about(each[1]) for term in mine)
+            return not (starters and first), 0 if own else 1 if over else 2, each[1].uid
 
         return key
 
@@ -266,7 +272,8 @@ class Scheduler:
         """In how many spreads over domains it counts: who counts nowhere may always come first."""
         over = [t for t in self._about(pod) if t.kind == "spread" and t.key != HOSTNAME]
         own = self._of(pod)
-        return len(over), -sum(term.kind == "affinity" for term in own), -len(own)
+        needed = [term for term in own if term.kind == "affinity"]
+        return len(over), -sum(term.about(pod) for term in needed), -len(needed) - len(own)
 
     def _of(self, pod: Pod) -> list[Term]:
         terms = self._terms.get(id(pod))

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from tenure.packing.dealing.following import levels_of
-from tenure.packing.dealing.levelling import levelled
+from tenure.packing.dealing.levelling import shared
 from tenure.packing.dealing.sites import Pins, Sites
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.queue import Waiting
@@ -56,14 +56,15 @@ class Dealer:
         *,
         asked: Collection[Group],
         level: int = 0,
+        without: Collection[Pins] = (),
     ) -> None:
         """``asked``: groups that pods of this round or a later one have a constraint about.
 
-        ``level``: that lots of this round begin with.
+        ``level``: that lots of this round begin with; ``without``: domains that get none.
         """
         self._domains, self._avoid = domains, avoid
         self._asked = {group for group in asked if not group.on_hostname}
-        self._sites = sites
+        self._sites, self._without = sites, without
         self._load: dict[Pins, int] = {}
         self._level = self._first_level = level
         #: For each group that asks for itself: how many waiting pods each of its domains would suit.
@@ -93,6 +94,8 @@ class Dealer:
                 dealt.lots.append(self._lot(one, waiting.take(waiting.left), ()))
                 continue
             options = self._sites.options(one, ordered)
+            if self._without:
+                options = [pins for pins in options if pins not in self._without]
             order = levels[position], len(options), not one.rules.spreads, position
             todo.append((order, waiting, ordered, options))
             self._note_suited(waiting, options)
@@ -151,8 +154,14 @@ class Dealer:
     ) -> None:
         one, domains = waiting.one, self._domains
         left = min(waiting.left, most)
-        if len(keys) == 1 and left and self._deal_level(dealt, waiting, keys[0], options, left):
-            return
+        if len(keys) == 1 and left and not self._avoid:
+            shares = shared(domains, one, keys[0], options, left, self._load)
+            if shares is not None:
+                for pins, count in shares:
+                    dealt.lots.append(self._lot(one, waiting.take(count), pins))
+                    domains.put(one, dict(pins), count=count)
+                    self._load[pins] = self._load.get(pins, 0) + count
+                return
         hands: dict[Pins, list[str]] = {}
         start = waiting.rest()
         more = [sorted({pins[i][1] for pins in options}) for i in range(len(keys))]
@@ -183,54 +192,6 @@ class Dealer:
             left -= count
             position += count
         dealt.lots += [self._lot(one, uids, pins) for pins, uids in hands.items()]
-
-    def _deal_level(
-        self, dealt: Dealt, waiting: Waiting, key: str, options: Sequence[Pins], left: int
-    ) -> bool:
-        """Deal all at once, where nothing but spreads of one group decides: nearly always."""
-        one, domains = waiting.one, self._domains
-        rules = one.rules
-        groups = [group for group in one.member_of if group.key == key]
-        if domains.homes or self._avoid or len(groups) > 1:
-            return False
-        if rules.near or any(not group.on_hostname for group in rules.far):
-            return False
-        own = groups[0] if groups else None
-        if own is not None and domains.owners.get(own):
-            return False
-        counts: Mapping[str, int] = domains.present.get(own, {}) if own is not None else {}
-        more = [pins[0][1] for pins in options]
-        open_ = dict(zip(more, options, strict=True))
-        ceiling = NO_END
-        spreads = [spread for spread in rules.spreads if spread.group.key == key]
-        for spread in spreads:
-            if spread.group != own:
-                allowed = domains.rule(spread, one.demand.signature).allowances(False, more)
-                open_ = {value: pins for value, pins in open_.items() if allowed[value]}
-        for spread in spreads:
-            if spread.group == own:
-                rule = domains.rule(spread, one.demand.signature)
-                if rule.perhaps:
-                    return False
-                counts = rule.counts
-                closed = [count for value, count in counts.items() if value not in open_]
-                closed.extend(0 for value in more if value not in open_ and value not in counts)
-                known = len({*counts, *more})
-                if known < spread.domains_min:
-                    ceiling = min(ceiling, spread.skew)
-                elif closed:
-                    ceiling = min(ceiling, min(closed) + spread.skew)
-        loads = self._load
-        order = sorted(
-            (counts.get(value, 0), loads.get(pins, 0), pins) for value, pins in open_.items()
-        )
-        gets = levelled([count for count, _, _ in order], left, ceiling)
-        for (_, load, pins), count in zip(order, gets, strict=True):
-            if count:
-                dealt.lots.append(self._lot(one, waiting.take(count), pins))
-                domains.put(one, dict(pins), count=count)
-                loads[pins] = load + count
-        return True
 
     def _best(
         self,

@@ -7,10 +7,34 @@ first, and then one that needs none but its own. In the order of levels each pod
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.terms import Group
+
+
+class AskedGroups(msgspec.Struct, frozen=True):
+    """The groups that constraints of waiting pods are about."""
+
+    asked: frozenset[Group]
+    #: Over the hostname: pods must be on one node with them.
+    beside: frozenset[Group]
+    #: Over other keys: their pods decide where others may go, so they have to come.
+    followed: frozenset[Group]
+
+
+def asked_groups(classes: Iterable[PodClass]) -> AskedGroups:
+    rules = dict.fromkeys(one.rules for one in classes)
+    near = {group for one in rules for group in one.near}
+    spread = {spread.group for one in rules for spread in one.spreads}
+    return AskedGroups(
+        asked=frozenset(near | spread).union(*(one.far for one in rules)),
+        beside=frozenset(group for group in near if group.on_hostname),
+        followed=frozenset(group for group in near | spread if not group.on_hostname),
+    )
+
 
 #: The groups that classes must be near to: those with the same ones have one level.
 Needs = frozenset[Group]

@@ -15,6 +15,7 @@ from typing import Final
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.narrowing import Narrowing, Offer
 
+TINY: Final = 1e-9
 #: Offers that are kept of the smaller ones, and of the larger ones.
 SMALLER: Final = 4
 LARGER: Final = 2
@@ -36,8 +37,8 @@ class Shelf:
         for offer in offers:
             there = catalogue.available[offer.type]
             worth = sum(max(0, a) * p for a, p in zip(there, prices, strict=True))
-            if worth > 0:
-                valued.append((worth, offer))
+            # Beside pods that pay for a rare resource, an offer without it may be worth nothing.
+            valued.append((worth or TINY, offer))
         valued.sort()
         self.worths: Final = [worth for worth, _ in valued]
         self.offers: Final = [offer for _, offer in valued]
