@@ -26,6 +26,7 @@ PROCESSES: Final = tuple(
         "reboot_crashes",
         "repair_crashes",
         "replicas",
+        "scaleout_crashes",
     )
 )
 #: Those that wait for a deadline to come, or for a repair to fall due.
@@ -45,6 +46,7 @@ DEADLINES: Final = tuple(
 COMINGS: Final = tuple(
     f"{STORIES}test_{about}.py::"
     for about in (
+        "agreement",
         "arrivals",
         "drifted",
         "failed_replacements",

@@ -26,14 +26,14 @@ ORDER: Final = (
     (r.REPLICA_SETS,),
     (r.PODS, r.POD_DISRUPTION_BUDGETS),
     (r.VOLUME_ATTACHMENTS, r.PERSISTENT_VOLUME_CLAIMS),
-    (r.PERSISTENT_VOLUMES, r.STORAGE_CLASSES),
+    (r.PERSISTENT_VOLUMES, r.STORAGE_CLASSES, r.PRIORITY_CLASSES),
     (r.NODE_POOLS, r.NODE_CLAIMS, r.MAINTENANCE_WINDOWS, KWOK_NODE_CLASSES),
     (r.CONFIG_MAPS,),
     (r.NODES,),
 )
 #: Marks a ConfigMap in which the kwok provider keeps a Node that registers later, and the one with the
 #: list of its images; others stay.
-OURS: Final = (kwok.REGISTERS_AT.encode(), f'"name":"{images.NAME}"'.encode())
+OUR_CONFIG_MAPS: Final = (kwok.REGISTERS_AT.encode(), f'"name":"{images.NAME}"'.encode())
 
 
 def empty(plane: ControlPlane) -> None:
@@ -48,10 +48,16 @@ async def _empty(kubeconfig: Path) -> None:
                 (resource, msgspec.json.decode(item)["metadata"])
                 for resource in together
                 for item in (await client.list_all(resource))[0]
-                if resource != r.CONFIG_MAPS or any(mark in bytes(item) for mark in OURS)
+                if _is_of_a_story(resource, bytes(item))
             ]:
                 await asyncio.gather(*(_remove(client, *each) for each in left))
                 await asyncio.sleep(LOOK_EVERY)
+
+
+def _is_of_a_story(resource: r.Resource, item: bytes) -> bool:
+    if resource == r.PRIORITY_CLASSES:
+        return b'"name":"system-' not in item
+    return resource != r.CONFIG_MAPS or any(mark in item for mark in OUR_CONFIG_MAPS)
 
 
 async def _remove(client: Client, resource: r.Resource, metadata: dict[str, Any]) -> None:

@@ -1,0 +1,184 @@
+"""Whether kube-scheduler does what was planned: counts the pods for which it did not.
+
+A pod *disagrees* when its node came and the pod needed another one: a second claim names it. So does a pod that
+is left pending. A pod that is bound elsewhere than planned, and needs no further node, agrees.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from tenure.errors import TenureError
+from tenure.model.api.names import NOMINATED_PODS
+from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, PODS, STATEFUL_SETS, Resource
+from tests.builders import Manifest
+from tests.real.randomworkloads import a_round, kind_of
+from tests.real.users import Json, Users
+
+#: Seconds without a pod that is bound or a claim that comes, after which pending pods are left.
+QUIET: Final = 60.0
+LOOK_EVERY: Final = 0.25
+
+
+class Disagreement(msgspec.Struct, frozen=True):
+    pod: str
+    kind: str
+    #: Those that named the pod, in the order in which they were created.
+    claims: tuple[str, ...]
+    #: Where it was bound; empty if it is pending.
+    node: str
+    #: What kube-scheduler said of the pod last, before it was bound.
+    said: str
+
+    def __str__(self) -> str:
+        end = f"bound to {self.node}" if self.node else "left pending"
+        return f"{self.pod}: {' → '.join(self.claims) or 'no claim'}, {end}: {self.said}"
+
+
+class Agreement:
+    """Watches pods and claims from the beginning on."""
+
+    def __init__(self, users: Users) -> None:
+        self._users = users
+        #: By UID, as they were last seen; those that are gone included.
+        self.pods: dict[str, Json] = {}
+        self.claims: dict[str, Json] = {}
+        #: What the scheduler said last of a pod, by UID.
+        self._said: dict[str, str] = {}
+        self._changed_at = time.monotonic()
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        tasks = [
+            asyncio.create_task(self._follow(PODS, self.pods)),
+            asyncio.create_task(self._follow(NODE_CLAIMS, self.claims)),
+        ]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def settled(self, pods: int) -> None:
+        """Until so many pods were seen in all and each is bound, or nothing happens any more."""
+        self._changed_at = time.monotonic()
+        while len(self._ours()) < pods or self._pending():
+            if time.monotonic() - self._changed_at > QUIET:
+                return
+            await asyncio.sleep(LOOK_EVERY)
+
+    def disagreements(self) -> list[Disagreement]:
+        named = self._named()
+        pending = {pod["metadata"]["uid"] for pod in self._pending()}
+        return [
+            Disagreement(
+                pod["metadata"]["name"],
+                kind_of(pod["metadata"]["name"]),
+                tuple(named.get(uid, ())),
+                pod["spec"].get("nodeName", ""),
+                self._said.get(uid, ""),
+            )
+            for uid, pod in self._ours().items()
+            if len(named.get(uid, ())) > 1 or uid in pending
+        ]
+
+    def _ours(self) -> dict[str, Json]:
+        ours = self._users.namespace
+        return {uid: p for uid, p in self.pods.items() if p["metadata"]["namespace"] == ours}
+
+    def _pending(self) -> list[Json]:
+        return [
+            pod
+            for pod in self._ours().values()
+            if not pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
+        ]
+
+    def _named(self) -> dict[str, list[str]]:
+        """By pod UID: the claims that were created for it."""
+        found: dict[str, list[str]] = {}
+        made = sorted(self.claims.values(), key=lambda c: c["metadata"]["creationTimestamp"])
+        for claim in made:
+            named = claim["metadata"].get("annotations", {}).get(NOMINATED_PODS, "")
+            for uid in filter(None, named.split(",")):
+                found.setdefault(uid, []).append(claim["metadata"]["name"])
+        return found
+
+    async def _follow(self, resource: Resource, known: dict[str, Json]) -> None:
+        client = self._users.client
+        while True:
+            with suppress(TenureError):
+                items, version = await client.list_all(resource)
+                for each in map(msgspec.json.decode, items):
+                    self._note(known, each)
+                async for line in await client.watch(resource, version):
+                    event = msgspec.json.decode(line)
+                    if event["type"] == "ERROR":
+                        break
+                    if event["type"] != "BOOKMARK":
+                        self._note(known, event["object"], gone=event["type"] == "DELETED")
+            await asyncio.sleep(LOOK_EVERY)
+
+    def _note(self, known: dict[str, Json], thing: Json, *, gone: bool = False) -> None:
+        uid = thing["metadata"]["uid"]
+        before = known.get(uid)
+        if gone:
+            thing["metadata"].setdefault("deletionTimestamp", "gone")
+        known[uid] = thing
+        if before is None or _node(before) != _node(thing):
+            self._changed_at = time.monotonic()
+        if said := _scheduler_says(thing):
+            self._said[uid] = said
+
+
+def _node(thing: Json) -> str:
+    return str(thing.get("spec", {}).get("nodeName", ""))
+
+
+def _scheduler_says(pod: Json) -> str:
+    for condition in pod.get("status", {}).get("conditions", ()):
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            return str(condition.get("message", ""))
+    return ""
+
+
+class Rounds:
+    """Random workloads, round by round: some of the older ones go, new ones come."""
+
+    def __init__(self, users: Users, seed: int) -> None:
+        self._users, self._random = users, Random(seed)
+        self._there: list[tuple[Resource, Manifest]] = []
+        self._number = 0
+
+    async def next(self, pods: int, *, leave: float = 0.4) -> int:
+        """Begin one; how many pods come. ``leave``: the share of workloads that go first."""
+        for resource, workload in self._random.sample(self._there, int(leave * len(self._there))):
+            await self._delete(resource, workload)
+            self._there.remove((resource, workload))
+        came = 0
+        for workload in a_round(self._random, self._number, pods):
+            await self._users.apply(workload)
+            kind = DEPLOYMENTS if workload["kind"] == "Deployment" else STATEFUL_SETS
+            self._there.append((kind, workload))
+            came += workload["spec"]["replicas"]
+        self._number += 1
+        return came
+
+    async def _delete(self, resource: Resource, workload: Manifest) -> None:
+        name, namespace = workload["metadata"]["name"], self._users.namespace
+        found: dict[str, Any] = msgspec.json.decode(
+            await self._users.client.get(resource, name, namespace)
+        )
+        uid = found["metadata"]["uid"]
+        await self._users.client.delete(resource, name, uid=uid, namespace=namespace)
+
+
+def explained(disagreements: Iterable[Disagreement]) -> str:
+    return "\n".join(map(str, disagreements)) or "none"
