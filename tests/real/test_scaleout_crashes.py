@@ -1,15 +1,17 @@
-"""kill -9 at several points of a scale-out: the promises are read back, and no node is added."""
+"""kill -9 at several points of a scale-out: the promises are read back, and no node is added.
+
+The pods are alike and fill the nodes exactly, so a promise that is forgotten is one node more.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tenure.model.api.names import INSTANCE_TYPE, NOMINATED_PODS
+from tenure.model.api.names import INSTANCE_TYPE
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from testbed.controlplane import ControlPlane
 from tests.builders import a_deployment, a_node_class, a_pool, a_requirement
@@ -46,9 +48,5 @@ def test_a_scale_out_that_is_killed_again_and_again_gets_the_nodes_of_one_plan(
             await scene.all_run(PODS)
             await scene.in_order(claims=PLANNED, ever=PLANNED)
             assert await asyncio.to_thread(fourth.stop) == 0
-        claims = scene.seen.claims.values()
-        named = [c["metadata"]["annotations"][NOMINATED_PODS].split(",") for c in claims]
-        times = Counter(uid for uids in named for uid in uids)
-        assert (len(times), set(times.values())) == (PODS, {1}), "each pod was claimed for once"
 
     tell(cluster, tmp_path, "killed-in-a-scale-out", story)
