@@ -18,12 +18,12 @@ TEST_WORKERS ?= --numprocesses $(shell n=$$(( 2 * $$(getconf _NPROCESSORS_ONLN 2
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-real bed soak conformance check bench fuzz fuzz-objects fuzz-calendars scenarios generate crds picture clean \
+.PHONY: help setup demo test test-real bed soak conformance conformance-performance check bench fuzz fuzz-objects fuzz-calendars scenarios generate crds picture clean \
 	check-format check-lint check-types check-imports check-generated
 
 help: ## List the verbs
 	@echo "Tenure: verbs of the Makefile"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-23s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Prepare .venv (every other verb does it by itself)
 
@@ -67,6 +67,10 @@ soak: $(READY) ## Repeat the stories of processes that die and come back; N=10 t
 conformance: $(READY) ## Karpenter's own suites against tenure run (90 minutes); ARGS="--focus Reboot"
 	@$(BIN)/python -m testbed.binaries
 	@$(BIN)/python -m testbed.conformance $(ARGS)
+
+conformance-performance: $(READY) ## Karpenter's performance suite against tenure run (hours); ARGS="--focus Basic"
+	@$(BIN)/python -m testbed.binaries
+	@$(BIN)/python -m testbed.conformance.performance $(ARGS)
 
 CHECKS := format lint types imports generated
 check: $(READY) ## Format, lint, types, import direction, generated files; shows all failures
