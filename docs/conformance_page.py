@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from testbed.conformance import expectations, results
 from testbed.conformance.expectations import Expected, Rule, Rules, surprise
@@ -13,6 +14,8 @@ from testbed.conformance.report import Spec, State
 from testbed.conformance.results import Result, Results
 
 PAGE: Final = Path(__file__).with_name("conformance.md")
+#: What the performance suite measured when it was run last.
+PERFORMANCE: Final = results.FILE.with_name("performance.json")
 
 _HEADER: Final = """\
 # Conformance
@@ -29,6 +32,7 @@ roles, on the [test bed](testbed.md).
 | `make conformance ARGS="--focus Reboot"` | only specs whose suite and name this pattern matches |
 | `make conformance ARGS="--all"` | also the specs of what is not built |
 | `make conformance ARGS="--list"` | says what would run and what is expected |
+| `make conformance-performance` | Karpenter's performance suite: [below](#the-performance-suite) |
 | `make conformance ARGS="--controller karpenter --focus Reboot"` | Karpenter's own controller on the same bed: what would it do? |
 
 It ends with 1 when a spec differs from [expected.yaml](../testbed/conformance/expected.yaml), in either
@@ -64,6 +68,43 @@ def _lines(kept: Results, rules: Rules) -> Iterator[str]:
         yield f"\n## {group} ({suite})\n\n| spec | outcome | seconds | why |\n|---|---|---|---|\n"
         for spec, rule, result in members:
             yield _row(spec, rule, result)
+    yield from _performance(json.loads(PERFORMANCE.read_text(encoding="utf-8")))
+
+
+_MEASURED: Final = """\
+
+## The performance suite
+
+`make conformance-performance` runs Karpenter's performance suite (hours; `ARGS="--focus Basic"` picks a spec). It reads the
+metrics of the controller's pod; here they come from the process, by an overlay of four lines while the suite is compiled
+(`testbed/conformance/overlay.py`). Thresholds are Karpenter's. *memory* is resident memory, where Karpenter counts its
+live heap.
+
+| spec | phase | outcome | pods | nodes | seconds | cpu reserved | memory reserved | controller's cores | its memory, MB |
+|---|---|---|---|---|---|---|---|---|---|
+"""
+
+
+def _performance(measured: Mapping[str, Any]) -> Iterator[str]:
+    yield _MEASURED
+    for entry in measured["specs"]:
+        name = entry["spec"].removeprefix("Performance ")
+        outcome = "passes" if entry["state"] == "passed" else f"**{entry['state']}**"
+        if why := entry.get("complaint", ""):
+            outcome += f": {' '.join(why.split())[:160]}"
+        for number, phase in enumerate(entry["phases"] or [{}]):
+            first = (name, phase.get("phase", "–"), outcome if number == 0 else "")
+            figures = (
+                phase.get("total_pods", "–"),
+                phase.get("total_nodes", "–"),
+                phase.get("seconds", "–"),
+                phase.get("total_reserved_cpu_utilization", "–"),
+                phase.get("total_reserved_memory_utilization", "–"),
+                phase.get("karpenter_avg_cpu_cores", "–"),
+                phase.get("karpenter_max_memory_mb", "–"),
+            )
+            cells = (str(cell).replace("|", "\\|") for cell in (*first, *figures))
+            yield f"| {' | '.join(cells)} |\n"
 
 
 _Row = tuple[Spec, Rule, Result | None]

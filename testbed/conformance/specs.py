@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,8 +30,8 @@ def _escaped(found: re.Match[str]) -> str:
     return f"\\{sign}" if sign.isascii() else sign
 
 
-def catalogue(suites: Suites) -> Catalogue:
-    reports = {name: _dry_run(suites, name) for name in SUITES}
+def catalogue(suites: Suites, names: Sequence[str] = SUITES) -> Catalogue:
+    reports = {name: _dry_run(suites, name) for name in names}
     found = [spec for name, report in reports.items() for spec in specs(name, report)]
     return Catalogue(tuple(found), {name: description(report) for name, report in reports.items()})
 

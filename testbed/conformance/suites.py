@@ -20,9 +20,12 @@ from typing import Final
 from testbed.binaries import SOURCES, cache
 from testbed.build import BuildFailed, alone, watched
 from testbed.conformance import source
+from testbed.conformance.overlay import write_overlay
 
-#: Not the performance suite, which reads the metrics of the controller's pod, nor that of DRA.
+#: Not that of DRA.
 SUITES: Final = ("regression", "disruption")
+#: Takes hours, and is compiled with an overlay: ``performance.py``.
+PERFORMANCE: Final = "performance"
 CONTROLLER: Final = "karpenter-kwok"
 #: Raised when what is built or how changes without another version of Karpenter.
 RECIPE: Final = 1
@@ -76,6 +79,26 @@ def built(*, controller: bool) -> Suites:
     suites.home.mkdir(parents=True, exist_ok=True)
     with alone(suites.home):
         _build(go, suites, missing, controller=lacks_controller)
+    return suites
+
+
+def built_performance() -> Suites:
+    """The performance suite, beside the others. Raises ``BuildFailed``."""
+    suites = built(controller=False)
+    if suites.suite(PERFORMANCE).exists():
+        return suites
+    go = shutil.which("go")
+    if go is None:
+        raise BuildFailed("no `go` program on the PATH; see https://go.dev/doc/install")
+    with (
+        alone(suites.home),
+        tempfile.TemporaryDirectory(dir=suites.home, prefix=".building-") as name,
+    ):
+        folder, into = Path(name), suites.suite(PERFORMANCE)
+        overlay = write_overlay(suites.source, folder)
+        command = [go, "test", "-c", "-overlay", str(overlay)]
+        title = f"conformance: Karpenter {source.pin().version}"
+        _link(command, f"./test/suites/{PERFORMANCE}", into, folder, title)
     return suites
 
 

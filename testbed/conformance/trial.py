@@ -31,7 +31,13 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def trial(
-    spec: Spec, rule: Rule, focus: str, suites: Suites, kubeconfig: Path, folder: Path
+    spec: Spec,
+    rule: Rule,
+    focus: str,
+    suites: Suites,
+    kubeconfig: Path,
+    folder: Path,
+    **environment: str,
 ) -> Outcome:
     """What became of it. Its output and Ginkgo's report are left in the folder."""
     report = folder / "report.json"
@@ -42,7 +48,8 @@ def trial(
         f"--ginkgo.grace-period={GRACE}s", f"--ginkgo.json-report={report}",
         "--ginkgo.v", "--ginkgo.no-color", *_node_class(rule.registration_delay, folder),
     ]  # fmt: skip
-    _run(command, suites.folder(spec.suite), kubeconfig, folder / "output.log", limit)
+    environment |= {"KUBECONFIG": str(kubeconfig), "OUTPUT_DIR": str(folder)}
+    _run(command, suites.folder(spec.suite), environment, folder / "output.log", limit)
     found = outcome(spec.name, report.read_text()) if report.exists() else None
     return found or Outcome(
         State.TIMED_OUT, limit, "killed: it did not end by itself, and reported nothing"
@@ -63,12 +70,14 @@ def _node_class(delay: timedelta, folder: Path) -> list[str]:
     return [f"--default-nodeclass={file}"]
 
 
-def _run(command: list[str], where: Path, kubeconfig: Path, log: Path, limit: float) -> None:
+def _run(
+    command: list[str], where: Path, environment: dict[str, str], log: Path, limit: float
+) -> None:
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603  # what we have built
             command,
             cwd=where,
-            env={**os.environ, "KUBECONFIG": str(kubeconfig), "OUTPUT_DIR": str(log.parent)},
+            env={**os.environ, **environment},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
