@@ -55,6 +55,16 @@ def test_a_file_in_karpenters_format_is_read(tmp_path: Path) -> None:
     ]
 
 
+def test_a_type_may_say_how_many_volumes_its_nodes_attach() -> None:
+    (kind,) = parse_types([{**M5, "volumeLimits": {"disks.example.com": 3}}], "types.json")
+    assert kind.volume_limits == {"disks.example.com": 3}
+    (silent,) = parse_types([M5], "types.json")
+    assert silent.volume_limits == {}
+    for wrong in (3, {"disks.example.com": "3"}, {"disks.example.com": -1}, {"a b": 3}):
+        with pytest.raises(SpecError, match="volumeLimits"):
+            parse_types([{**M5, "volumeLimits": wrong}], "types.json")
+
+
 def test_an_older_file_is_read_too_and_capitals_do_not_matter() -> None:
     old = {
         "Name": "g5.4xlarge",

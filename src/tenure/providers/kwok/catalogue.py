@@ -102,8 +102,9 @@ def instance_type(
     capacity: Mapping[str, int],
     offerings: tuple[Offering, ...],
     labels: Mapping[str, str] | None = None,
+    volume_limits: Mapping[str, int] | None = None,
 ) -> InstanceType:
-    """A type with its labels and its overhead; ``labels`` are what a file says on top."""
+    """A type with its labels and its overhead; the last two are what a file says on top."""
     written = format_resources({key: capacity.get(key, 0) for key in ("cpu", "memory")})
     fixed = {
         **(labels or {}),
@@ -126,6 +127,7 @@ def instance_type(
             key: max(0, amount - KUBE_RESERVED.get(key, 0)) for key, amount in capacity.items()
         },
         offerings=offerings,
+        volume_limits=dict(volume_limits or {}),
     )
 
 

@@ -8,6 +8,9 @@
           {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]},
           {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["zone-a"]}]}]}]
 
+``volumeLimits``, such as ``{"ebs.csi.aws.com": 25}``, is ours: how many volumes of each CSI driver a node
+attaches, so that a plan knows before the CSINode is there. Karpenter skips it.
+
 As Karpenter reads it: capitals in the names of fields do not matter, unknown fields are
 skipped, ``pods`` is 110 where it is missing; older files may name ``Zone`` and
 ``CapacityType`` instead of ``Requirements``, and write the systems as an object; its lists of
@@ -41,13 +44,18 @@ from tenure.providers.kwok.written import (
 _PODS: Final = 110 * UNIT
 #: More than any node has; the API server counts no further.
 _AMOUNT_MAX: Final = 10**15 * UNIT
+#: What a CSINode may say.
+_VOLUMES_MAX: Final = 2**31 - 1
 _PRICE_MAX: Final = 10**6
 #: Without these no pod ever fits.
 _NEEDED: Final = ("cpu", "memory", "pods")
 #: Said by the type itself, or of each node alone.
 _SAID_ELSEWHERE: Final = frozenset({INSTANCE_TYPE, ARCH, OS, HOSTNAME})
 
-_TYPE_FIELDS: Final = ("name", "offerings", "architecture", "operatingSystems", "resources")
+_TYPE_FIELDS: Final = (
+    *("name", "offerings", "architecture", "operatingSystems", "resources"),
+    "volumeLimits",
+)
 _OFFERING_FIELDS: Final = (
     *("Price", "Available", "Requirements"),
     *("Zone", "CapacityType", "ReservationCapacity"),
@@ -81,6 +89,8 @@ class _Shape(msgspec.Struct, frozen=True):
     capacity: Mapping[str, int]
     offerings: tuple[Offering, ...]
     labels: _Labels
+    #: By CSI driver.
+    volume_limits: Mapping[str, int] = {}
 
     @property
     def holds_pods(self) -> bool:
@@ -103,6 +113,7 @@ def _shape(written: Any, at: str) -> _Shape:
         capacity=_resources(fields["resources"], f"{at}.resources"),
         offerings=_unique([offering for offering, _ in offerings], f"{at}.offerings"),
         labels=_shared([labels for _, labels in offerings], f"{at}.offerings"),
+        volume_limits=_volume_limits(fields["volumeLimits"], f"{at}.volumeLimits"),
     )
 
 
@@ -128,6 +139,7 @@ def _type(shape: _Shape) -> InstanceType:
         capacity=shape.capacity,
         offerings=shape.offerings,
         labels=shape.labels,
+        volume_limits=shape.volume_limits,
     )
 
 
@@ -154,6 +166,18 @@ def _resources(written: Any, at: str) -> dict[str, int]:
         if expected := _wrong_amount(name, resources[name]):
             raise SpecError(f"{at}[{name}]", written.get(name), expected)
     return resources
+
+
+def _volume_limits(written: Any, at: str) -> dict[str, int]:
+    if written is None:
+        return {}
+    if not isinstance(written, dict):
+        raise SpecError(at, shown(written), "an object of CSI drivers and how many volumes")
+    for driver, count in written.items():
+        label_key(driver, at, "names of CSI drivers, such as ebs.csi.aws.com")
+        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _VOLUMES_MAX:
+            raise SpecError(f"{at}[{driver}]", shown(count), f"a number from 0 to {_VOLUMES_MAX}")
+    return dict(written)
 
 
 def _wrong_amount(name: str, amount: int) -> str:
