@@ -9,7 +9,7 @@ import pytest
 
 from docs.conformance_page import conformance_page
 from testbed.conformance.overlay import EDITS, HELPERS, Changed, write_overlay
-from testbed.conformance.performance import KEPT, phase_of
+from testbed.conformance.performance import KEPT, phase_of, raised
 
 
 def a_source(folder: Path) -> Path:
@@ -47,3 +47,9 @@ def test_a_report_of_the_suite_becomes_aphase_of(tmp_path: Path) -> None:
 
 def test_the_page_has_a_section_of_it() -> None:
     assert "## The performance suite" in conformance_page()
+
+
+def test_only_the_thresholds_for_the_heap_are_raised(tmp_path: Path) -> None:
+    spec = 'HeapThreshold("basic/scaleOut", 120) CPUThreshold("basic/scaleOut", 0.50)'
+    (tmp_path / "basic_test.go").write_text(spec)
+    assert json.loads(raised(tmp_path)) == {"basic/scaleOut": {"heap_mb": 220.0}}
