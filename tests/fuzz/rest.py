@@ -35,6 +35,9 @@ from tests.runtime.worlds import Tapped
 
 RESOURCES: Final = {one.kind: one.plural for one in (NODE_CLAIMS, NODE_POOLS, NODES, PODS)}
 
+#: Seconds; no day is watched for longer once it is at rest.
+PLANNED_WITHIN: Final = 3600.0
+
 #: The conditions of claims that make their nodes candidates.
 CHOSEN: Final = {DRIFTED_CONDITION, EMPTY_CONDITION, EXPIRED_CONDITION, REBALANCE_CONDITION}
 
@@ -63,6 +66,9 @@ def restless(world: Tapped) -> list[str]:
         uid for uid, said in world.controller.observations.instances.drifts.items() if said.silence
     ]
     problems += [f"it is not known whether the claim with UID {uid} has drifted" for uid in silent]
+    due_in = world.controller.consolidation.due_in
+    if due_in is not None and due_in < PLANNED_WITHIN:
+        problems.append(f"a plan of consolidation is due in {due_in:.0f} s")
     problems += [f"instance {name} has no claim" for name in world.checkers.instances.unclaimed()]
     wanted = sum(d["spec"]["replicas"] for d in world.store.list(DEPLOYMENTS))
     counts = {

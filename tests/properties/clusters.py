@@ -31,6 +31,7 @@ from tests.properties.drawn.answers import (
     TYPES,
     announced,
     instances,
+    plans,
 )
 from tests.properties.drawn.basics import NOW, condition, instants, metas, past
 from tests.properties.drawn.nodes import STORIES, claims, nodes
@@ -109,6 +110,8 @@ def memories(draw: st.DrawFn, filled: tuple[Slot, ...], pod_count: int) -> Obser
         dry_offerings={("small", "zone-a", "spot"): dry} if dry else {},
         arrivals={"uid-general": tuple(draw(st.lists(ARRIVALS, max_size=4)))},
         instance_types={"KWOKNodeClass/default": TYPES},
+        consolidation=draw(plans(len(filled))),
+        pods_left={"node-0": draw(past)} if draw(st.booleans()) else {},
     )
 
 

@@ -7,12 +7,14 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
+from tenure.core.disrupt.facts.consolidation import PodWithoutController
 from tenure.model.api import names
 from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, InstanceState
 from tenure.model.cloud.offering import InstanceType, Offering
 from tenure.model.matching.requirements import Requirement as Wanted
 from tenure.model.matching.requirements import Requirements
+from tenure.model.snapshot.consolidation import ConsolidationPlan, PlannedMove
 from tenure.model.snapshot.observations import (
     Announcement,
     Arrival,
@@ -43,6 +45,21 @@ def instances(draw: st.DrawFn, index: int) -> Instance:
         launched_at=draw(instants) - timedelta(minutes=5),
         labels={names.ZONE: "zone-a"},
     )
+
+
+@st.composite
+def plans(draw: st.DrawFn, claims: int) -> ConsolidationPlan | None:
+    """Of consolidation: it may be older than the cluster, and name what is not there any more."""
+    if draw(st.booleans()):
+        return None
+    moves = []
+    for index in draw(st.permutations(range(claims))):
+        if draw(st.booleans()):
+            price = draw(st.sampled_from([20_000, 200_000]))
+            names_ = (f"claim-{index}",), (f"node-{index}",)
+            moves.append(PlannedMove(claims=names_[0], nodes=names_[1], price=price))
+    why = {"node-0": (PodWithoutController("default/pod-0"),)} if draw(st.booleans()) else {}
+    return ConsolidationPlan(at=draw(past), moves=tuple(moves), why=why)
 
 
 @st.composite

@@ -66,6 +66,12 @@ class ConsolidationPlanner:
         if self._triggers.due_at() != before:
             self._woken.set()
 
+    @property
+    def due_in(self) -> float | None:
+        """Seconds until the next plan, if nothing happens before; None: then there is none."""
+        due_at = self._triggers.due_at()
+        return None if due_at is None else due_at - self._clock.monotonic()
+
     async def run(self) -> None:
         """Until cancelled."""
         if not self._settings.voluntary_disruption:
