@@ -234,6 +234,30 @@ def test_prices_that_go_up_and_down_move_nothing() -> None:
         story.checkers.assert_kept()
 
 
+def test_nodes_that_are_cheaper_together_are_replaced_together() -> None:
+    """Each by itself is cheaper than the only other type; four of them are not."""
+    block = {"budgets": ANY, "consolidateAfter": "30s"}
+    small = a_requirement(INSTANCE_TYPE, "m7i.large")
+    both = a_requirement(INSTANCE_TYPE, "m7i.large", "t4g.2xlarge")
+    pool = a_pool(requirements=[small], disruption=block)
+    with Story(a_node_class(), pool, a_deployment(replicas=12, cpu="500m")) as story:
+        story.run(5 * MINUTE)
+        assert story.count("nodes") == 4
+        on_demand = a_requirement(CAPACITY_TYPE, "on-demand")
+        wanted = {"template": {"spec": {"requirements": [on_demand, both]}}}
+        story.store.patch(NODE_POOLS, "", "general", {"spec": wanted})
+        running = []
+        for _ in range(30):
+            story.run(10 * SECOND)
+            running.append(story.count("nodes"))
+        (claim,) = story.store.list(NODE_CLAIMS)
+        assert claim["metadata"]["labels"][INSTANCE_TYPE] == "t4g.2xlarge"
+        assert story.running("web") == 12
+        assert set(running) <= {1, 4, 5}, "all of them go, or none"
+        assert settled(story)
+        story.checkers.assert_kept()
+
+
 # -- no runaway ------------------------------------------------------------------------------
 
 
