@@ -40,7 +40,7 @@ def ready_commands(methods: Methods, snapshot: Snapshot) -> Iterator[tuple[Ready
     """Each with all commands of its group."""
     complete = {
         one.claim.name: one
-        for one in commands_under_way(snapshot)
+        for one in snapshot.once(commands_under_way)
         if not (one.claim.deleting or is_interrupted(one.claim)) and one.complete
     }
     for name, command in complete.items():

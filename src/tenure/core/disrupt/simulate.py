@@ -426,7 +426,7 @@ def simulation_in(snapshot: Snapshot, protection_clock: str) -> Simulation:
 
 
 def _leaving_nodes(snapshot: Snapshot) -> Iterable[LeavingNode]:
-    for command in commands_under_way(snapshot):
+    for command in snapshot.once(commands_under_way):
         if command.node is not None:
             pods = snapshot.pods_on(command.node.name).values()
             own = [room_of(one, snapshot) for _, one in command.replacements if one is not None]

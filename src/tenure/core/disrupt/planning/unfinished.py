@@ -50,7 +50,7 @@ class UnfinishedGroup(msgspec.Struct, frozen=True):
 
 
 def unfinished_groups(methods: Methods, snapshot: Snapshot) -> Iterator[UnfinishedGroup]:
-    found = [one for one in commands_under_way(snapshot) if one.uncommitted and _is_here(one)]
+    found = [one for one in snapshot.once(commands_under_way) if one.uncommitted and _is_here(one)]
     for command in found:
         others = (one for one in command.others if is_replaced(one))
         begun = (command, *(command_of(one, snapshot) for one in others))
