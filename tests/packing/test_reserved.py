@@ -23,9 +23,9 @@ from tests.packing.build import FAMILY, a_pod, a_pool, a_type, pods
 RESERVED = "reserved"
 
 
-def reserved(kind: InstanceType, instances: int, zone: str = "a") -> InstanceType:
+def reserved(kind: InstanceType, instances: int, zone: str = "a", price: int = 0) -> InstanceType:
     """The type with so many reserved instances in one zone, which cost nothing more."""
-    more = Offering(zone=zone, capacity_type=RESERVED, price=0, instances=instances)
+    more = Offering(zone=zone, capacity_type=RESERVED, price=price, instances=instances)
     terms = kind.requirements[CAPACITY_TYPE]
     wider = {**dict(kind.requirements.items())}
     wider[CAPACITY_TYPE] = Requirement.of(CAPACITY_TYPE, "In", [*terms.listed, RESERVED])

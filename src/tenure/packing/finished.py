@@ -11,8 +11,8 @@ from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.packing.demand.requests import Resources
 from tenure.packing.demand.volumes import is_attachable
 from tenure.packing.offers.catalogue import Catalogue
-from tenure.packing.offers.narrowing import Offer, Place
-from tenure.packing.opening.drafts import Draft
+from tenure.packing.offers.narrowing import Offer
+from tenure.packing.opening.drafts import Draft, launch_places
 from tenure.packing.result import PlannedClaim
 
 
@@ -74,22 +74,13 @@ def _order(draft: Draft) -> _Order:
     listed = {offer.type for offer in draft.listing}
     terms = {
         place[1]
-        for place in _on_hand(draft)
+        for place in launch_places(draft)
         if any(offer.type in listed for offer in catalogue.offers_at(place))
     }
     requirements = catalogue.said(draft.narrowing.requirements).add(
         Requirement(INSTANCE_TYPE, frozenset(names)), Requirement(CAPACITY_TYPE, frozenset(terms))
     )
     return _Order(requirements, names, _common_overhead(catalogue, draft.listing))
-
-
-def _on_hand(draft: Draft) -> frozenset[Place]:
-    """Where it may be launched: reserved capacity is for the claims that hold a reservation."""
-    catalogue, places = draft.catalogue, draft.narrowing.places
-    planned = draft.listing[0]
-    if (planned.type, planned.zone, planned.capacity_type) in catalogue.counted:
-        return places
-    return catalogue.uncounted(places)
 
 
 def _common_overhead(catalogue: Catalogue, listing: Iterable[Offer]) -> Resources:

@@ -22,6 +22,7 @@ from tenure.packing.consolidate.question import PoolTotals
 from tests.packing.build import a_pod, a_pool, a_type, pods
 from tests.packing.consolidate.build import ask, on, plan, told, why_not
 from tests.packing.demand.test_topology import WEB, spread
+from tests.packing.test_reserved import RESERVED, reserved
 
 
 def test_a_node_goes_whose_pods_fit_elsewhere() -> None:
@@ -223,3 +224,14 @@ def test_a_type_that_is_removed_is_no_replacement_of_several() -> None:
     types = [a_type("m", 16)]
     there = [on(f"n{n}", "m", *pods(1, f"p{n}", cpu="9"), types=types) for n in range(3)]
     assert plan(ask(*there, pools=[a_pool(types=types)])) == []
+
+
+@pytest.mark.parametrize("left", [0, 1, 2, 3])
+def test_no_more_nodes_move_to_reserved_capacity_than_there_is(left: int) -> None:
+    """Three full nodes; a reserved instance of the same type costs next to nothing."""
+    types = (reserved(a_type("x-10", 10), left, price=1),)
+    there = [on(f"n{n}", "x-10", *pods(1, f"p{n}", cpu="9"), types=types) for n in range(3)]
+    moves = plan(ask(*there, pools=[a_pool(types=types)]))
+    claims = [claim for move in moves for claim in move.claims]
+    assert [claim.capacity_type for claim in claims] == [RESERVED] * left
+    assert sum(len(move.names) for move in moves) == left

@@ -16,7 +16,7 @@ from tenure.packing.demand.steps import PODS_A_STEP
 from tenure.packing.index.whatif import Load, WhatIf
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.daemons import DaemonPod
-from tenure.packing.offers.limits import Budget
+from tenure.packing.offers.limits import Budget, reservations
 from tenure.packing.offers.narrowing import Narrowing
 from tenure.packing.opening.drafts import Draft, listing_of, used_by
 from tenure.packing.opening.lots import Lot
@@ -57,7 +57,8 @@ class Pools:
         ]
         self._sites = Sites(self._catalogues)
         index.nodes.domains.passes = self._sites.passes
-        self._budgets = {c.template.pool: Budget(c) for c in self._catalogues}
+        reserved = reservations(self._catalogues)
+        self._budgets = {c.template.pool: Budget(c, reserved) for c in self._catalogues}
         self._market = Market(self._catalogues, units, question.avoid, question.node_fee_cpus)
         yield
         lots: list[Lot] = []
@@ -86,6 +87,13 @@ class Pools:
         """What a node costs beyond its price."""
         return self._market.fee
 
+    @property
+    def reserves(self) -> bool:
+        """Whether reserved capacity is left: it may be cheaper than what is used well."""
+        return any(
+            count > 0 for budget in self._budgets.values() for count in budget.reserved.values()
+        )
+
     def worth(self, load: Load) -> float:
         """What nodes for these pods cost at the least, with their fees."""
         return sum(self._worths[index] * len(pods) for index, pods in load.items())
@@ -111,7 +119,7 @@ class Pools:
             budget = self._budgets[catalogue.template.pool]
             draft.listing = listing_of(draft, budget)
             if draft.listing:
-                draft.charge = budget.charge(offer.type for offer in draft.listing)
+                draft.charge = budget.charge_of(draft.listing)
                 return Opened([draft], lots)
         return None
 
@@ -152,6 +160,7 @@ class Pools:
         )
         for pool, budget in opener.budgets.items():
             budget.left = dict(self._budgets[pool].left)
+            budget.reserved.update(self._budgets[pool].reserved)
         if not dealt.left_over:
             opener.serve(dealt.lots, nodes.bins.present_groups())
         if dealt.left_over or any(lot.left for lot in dealt.lots):

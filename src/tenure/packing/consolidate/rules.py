@@ -25,7 +25,7 @@ from tenure.packing.consolidate.facts import (
 from tenure.packing.consolidate.question import Candidate
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.narrowing import Narrowing, Offer, Place
-from tenure.packing.opening.drafts import Draft, shortfall
+from tenure.packing.opening.drafts import Draft, holds_reservation, launch_places, shortfall
 
 #: Types that must be cheaper before one spot node replaces another, and that are listed then: with
 #: fewer to choose from, the cloud would soon take it back.
@@ -96,7 +96,7 @@ class PriceRules:
     def _priced(self, draft: Draft, going: Sequence[Candidate], *, all_spot: bool) -> Priced | Fact:
         """With the capacity type that is cheapest at worst; for spot nodes, spot where it is sold."""
         found = []
-        for term in sorted({place[1] for place in draft.narrowing.places}):
+        for term in sorted({place[1] for place in launch_places(draft)}):
             one = self._of_term(draft, term, going)
             if one is not None:
                 if all_spot and term == CAPACITY_SPOT:
@@ -114,6 +114,9 @@ class PriceRules:
             return None
         worst = self._worst_of(catalogue, narrowing.places)
         types = {offer.type for offer in draft.listing} & worst.keys()
+        planned = draft.listing[0]
+        if holds_reservation(draft) and term == planned.capacity_type:
+            types &= {planned.type}  # It holds this one reservation.
         below = _below(draft.catalogue, going, types)
         offers: list[tuple[int, Offer]] = []
         for offer in catalogue.listing(narrowing, narrowing.sold):

@@ -152,7 +152,7 @@ class Search:
         wasteful: dict[str, list[tuple[float, Candidate]]] = {}
         for one in left:
             load = self.index.load(one.name)
-            if one.price <= WASTE_MIN * self._pools.price(load):
+            if one.price <= WASTE_MIN * self._pools.price(load) and not self._pools.reserves:
                 self.why.setdefault(one.name, WellUsed(one.price))
                 continue
             worth = self._pools.worth(load)

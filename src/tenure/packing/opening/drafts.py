@@ -13,7 +13,7 @@ from tenure.packing.demand.requests import HostPort
 from tenure.packing.demand.terms import FREE
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.limits import Budget, Charge
-from tenure.packing.offers.narrowing import Narrowing, Offer
+from tenure.packing.offers.narrowing import Narrowing, Offer, Place
 from tenure.packing.opening.lots import Lot
 
 #: The most instance types that a claim lists, as in Karpenter: API objects have a size.
@@ -50,6 +50,18 @@ class Draft(msgspec.Struct, gc=False):
 def _choosy(one: PodClass) -> bool:
     """Of the class alone: what holds among the lots of one round may not hold in the next."""
     return bool(one.demand.ports or one.apart or one.member_of or one.repels or one.rules != FREE)
+
+
+def holds_reservation(draft: Draft) -> bool:
+    """Whether it is planned for reserved capacity."""
+    planned = draft.listing[0]
+    return (planned.type, planned.zone, planned.capacity_type) in draft.catalogue.counted
+
+
+def launch_places(draft: Draft) -> frozenset[Place]:
+    """Where it may be launched: reserved capacity is for the claims that hold a reservation."""
+    places = draft.narrowing.places
+    return places if holds_reservation(draft) else draft.catalogue.uncounted(places)
 
 
 def used_by(parts: Iterable[tuple[Lot, int]], resources: int) -> list[int]:
