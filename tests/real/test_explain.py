@@ -93,6 +93,11 @@ async def _agrees(cluster: ControlPlane, folder: Path, printed: Printed) -> None
             questions = (f"node/{node}", f"claim/{claim['metadata']['name']}", "pool/general")
             for question in (*questions, "pod/looks/huge"):
                 await asyncio.to_thread(agree, printed, cluster.kubeconfig, tenure, question)
+            huge = await asyncio.to_thread(
+                asked, printed, cluster.kubeconfig, "explain", "pod/looks/huge"
+            )
+            assert "NodePool general: 0 of " in huge["message"]
+            assert huge["smallestChanges"][0]["fact"]["type"] == "AskAtMost"
             plan = await asyncio.to_thread(asked, printed, cluster.kubeconfig, "plan")
             held = {v["subject"]: v for v in plan["notNow"]}
             blockers = {each["subject"] for each in held[f"Node/{node}"]["blockers"]}
