@@ -28,3 +28,15 @@ class Fact(msgspec.Struct, frozen=True, tag=True):
 
 def sentence(facts: Iterable[Fact]) -> str:
     return "; ".join(filter(None, map(str, facts)))
+
+
+def shortened(facts: Iterable[Fact], most: int) -> str:
+    """The sentence, in so many characters: whole facts, and how many more there are."""
+    texts = [text for text in map(str, facts) if text]
+    said = "; ".join(texts)
+    for left_out in range(1, len(texts)):
+        if len(said) <= most:
+            break
+        some = "; ".join(texts[:-left_out])
+        said = f"{some}; and {left_out:,} more, which tenure explain tells"
+    return said[:most]

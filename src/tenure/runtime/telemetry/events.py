@@ -38,6 +38,7 @@ from tenure.model.api.resource import BY_KIND, EVENTS, Resource
 from tenure.model.api.workload import Event
 from tenure.model.settings import Settings
 from tenure.model.snapshot.kinds import decode
+from tenure.model.values.fact import shortened
 from tenure.ports.clock import Clock
 from tenure.runtime.clock.backoff import Bucket
 from tenure.runtime.telemetry.linelimit import LineRate
@@ -56,6 +57,7 @@ CROWDED: Final = frozenset({Reason.DISRUPTION_BLOCKED, Reason.VOLUNTARY_DISRUPTI
 #: Events with these reasons at once; then so many a second.
 CROWD_BURST: Final = 100
 CROWD_RATE: Final = 1.0
+MESSAGE_MAX: Final = 1024
 #: The longest name that the API takes.
 NAME_MAX: Final = 253
 #: Seconds. A timer may ring this much early: event loops round, and so do sums of floats.
@@ -289,7 +291,7 @@ class EventRecorder:
             },
             "type": kind,
             "reason": REASONS[verdict.reason].event_reason or str(verdict.reason),
-            "message": verdict.message[:1024],
+            "message": shortened(verdict.facts, MESSAGE_MAX),
             "count": 1,
             "firstTimestamp": at,
             "lastTimestamp": at,
