@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from tenure.model.api.names import CAPACITY_TYPE, ZONE
 from tenure.packing.demand.classes import PodClass
-from tenure.packing.index.domains import Domains, Foreseen, Planned
+from tenure.packing.index.domains import Domains, Foreseen, Rule
 from tenure.packing.opening.drafts import Draft
 
 #: By key: the domains in which a new node for a class can be had.
@@ -23,37 +23,44 @@ def unforeseen(
 ) -> Foreseen:
     """New nodes that count for a spread of one of the classes, which was planned without them."""
     found: Foreseen = {}
-    opened: Foreseen | None = None
-    for one in classes:
-        spreads = [spread for spread in one.rules.spreads if not spread.group.on_hostname]
-        if not spreads:
-            continue
-        if opened is None:
-            opened = _opened(drafts, {s.group.key for c in classes for s in c.rules.spreads})
+    spread = [one for one in classes if any(not s.group.on_hostname for s in one.rules.spreads)]
+    if not spread:
+        return found
+    opened = _opened(drafts, {s.group.key for one in spread for s in one.rules.spreads})
+    for one in spread:
         sold = for_sale(one)
-        for spread in spreads:
-            key = spread.group.key
-            rule = domains.rule(spread, one.demand.signature)
-            for value in opened.get(key, {}).keys() - rule.known - set(sold[key]):
-                planned = opened[key][value]
-                if domains.any_counts(rule, planned):
-                    found.setdefault(key, {})[value] = planned
+        for key in sold:
+            values = opened[key].keys() - set(sold[key])
+            for rule in _rules(one, key, domains) if values else ():
+                for value in values - rule.known:
+                    planned = {
+                        (lot.one.demand.signature, lot.pins)
+                        for draft in opened[key][value]
+                        for lot, _ in draft.parts
+                    }
+                    if domains.any_counts(rule, planned):
+                        found.setdefault(key, {}).setdefault(value, set()).update(planned)
     return found
 
 
-def _opened(drafts: Iterable[Draft], keys: Collection[str]) -> Foreseen:
-    found: Foreseen = {key: {} for key in sorted(keys)}
+def _rules(one: PodClass, key: str, domains: Domains) -> list[Rule]:
+    signature = one.demand.signature
+    return [domains.rule(s, signature) for s in one.rules.spreads if s.group.key == key]
+
+
+def _opened(drafts: Iterable[Draft], keys: Collection[str]) -> dict[str, dict[str, list[Draft]]]:
+    """By key and value, the drafts of nodes that will have it."""
+    found: dict[str, dict[str, list[Draft]]] = {key: {} for key in sorted(keys)}
     seen: set[tuple[int, int]] = set()
     for draft in drafts:
         kind = id(draft.listing), id(draft.parts)
         if kind in seen:
             continue
         seen.add(kind)
-        planned: set[Planned] = {(lot.one.demand.signature, lot.pins) for lot, _ in draft.parts}
         for key, values in found.items():
             value = _value(draft, key)
             if value is not None:
-                values.setdefault(value, set()).update(planned)
+                values.setdefault(value, []).append(draft)
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from tenure.errors import SpecError
-from tenure.model.api.pod import Pod, Toleration
+from tenure.model.api.pod import Pod, PodSpec, Toleration
 from tenure.model.matching.requirements import Requirements, pod_preferences
 from tenure.model.snapshot.derived import NOTHING_KEPT, Derivation, Derived
 from tenure.packing.demand.requests import (
@@ -144,7 +144,8 @@ class _Reader:
 
     def __init__(self, derived: Derived) -> None:
         self._derived = derived
-        self._by_bytes: dict[tuple[bytes, bytes, str], Asked] = {}
+        self._by_bytes: dict[bytes, Asked] = {}
+        self._placing: dict[bytes, _Placing] = {}
         self._known: dict[Asked, Asked] = {}
         self._signatures: dict[Signature, Signature] = {}
         self._rules: dict[Rules, Rules] = {}
@@ -163,16 +164,35 @@ class _Reader:
 
     def read(self, pod: Pod) -> Asked:
         metadata = pod.metadata
-        key = self._encode(pod.spec), self._encode(metadata.labels), metadata.namespace
+        key = self._encode((pod.spec, metadata.labels, metadata.namespace))
         asked = self._by_bytes.get(key)
         if asked is None:
-            asked = _read(pod)
+            asked = _asked(pod, self._placing_of(pod))
             known = self._known.get(asked)
             if known is None:
                 known = self._shared(asked)
                 self._known[known] = known
             asked = self._by_bytes[key] = known
         return asked
+
+    def _placing_of(self, pod: Pod) -> _Placing:
+        """Workloads differ in size and labels more often than in these."""
+        spec = pod.spec
+        labels = pod.labels if _read_with_labels(spec) else None
+        key = self._encode(
+            (
+                spec.affinity,
+                spec.topology_spread_constraints,
+                spec.node_selector,
+                spec.tolerations,
+                pod.namespace,
+                labels,
+            )
+        )
+        placing = self._placing.get(key)
+        if placing is None:
+            placing = self._placing[key] = _placing(pod)
+        return placing
 
     def _shared(self, asked: Asked) -> Asked:
         """With one object for equal signatures, rules and groups: they are looked up all the time."""
@@ -197,24 +217,61 @@ class _Reader:
         return msgspec.structs.replace(asked, demand=demand, rules=rules)
 
 
-def _read(pod: Pod) -> Asked:
-    requests = pod_requests(pod)
+class _Placing(msgspec.Struct, frozen=True):
+    """What a pod asks for but for its size."""
+
+    signature: Signature
+    left_out: int
+    rules: Rules
+    wishes: tuple[Wish, ...]
+
+
+def _placing(pod: Pod) -> _Placing:
     alternatives, left_out = first_alternatives(pod)
     rules = rules_of(pod)
-    plain = rules is FREE
+    signature = Signature(alternatives, _tolerations(pod.spec.tolerations))
+    return _Placing(signature, left_out, rules, () if rules is FREE else _wishes(pod))
+
+
+def _read_with_labels(spec: PodSpec) -> bool:
+    """Whether a constraint takes values of the pod's own labels."""
+    if any(one.match_label_keys for one in spec.topology_spread_constraints):
+        return True
+    affinity = spec.affinity
+    for part in (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ():
+        if part is None:
+            continue
+        terms = [
+            *part.required_during_scheduling_ignored_during_execution,
+            *(
+                one.pod_affinity_term
+                for one in part.preferred_during_scheduling_ignored_during_execution
+            ),
+        ]
+        if any(term.match_label_keys or term.mismatch_label_keys for term in terms):
+            return True
+    return False
+
+
+def _asked(pod: Pod, placing: _Placing) -> Asked:
+    requests = pod_requests(pod)
     return Asked(
         demand=Demand(
-            requests=tuple(sorted((name, nano) for name, nano in requests.items() if nano > 0)),
-            signature=Signature(alternatives, _tolerations(pod.spec.tolerations)),
+            requests=tuple(sorted([each for each in requests.items() if each[1] > 0])),
+            signature=placing.signature,
             ports=host_ports(pod.spec),
-            left_out=left_out,
+            left_out=placing.left_out,
         ),
-        rules=rules,
+        rules=placing.rules,
         namespace=pod.namespace,
         labels=frozenset(pod.labels.items()),
         priority=pod.spec.priority or 0,
-        wishes=() if plain else _wishes(pod),
+        wishes=placing.wishes,
     )
+
+
+def _read(pod: Pod) -> Asked:
+    return _asked(pod, _placing(pod))
 
 
 def _wishes(pod: Pod) -> tuple[Wish, ...]:

@@ -15,7 +15,7 @@ class Waiting:
     def __init__(self, one: PodClass, last: Collection[str] = ()) -> None:
         """``last``: UIDs of pods that are served after the others."""
         self.one = one
-        uids = [pod.uid for pod in one.pods]
+        uids = [pod.metadata.uid for pod in one.pods]
         if last:
             uids.sort(key=lambda uid: uid in last)
         self._uids = uids

@@ -132,6 +132,8 @@ def wishes_of(pod: Pod, preferred: Iterable[tuple[int, Requirements]]) -> tuple[
     affinity = spec.affinity
     near = affinity.pod_affinity if affinity else None
     far = affinity.pod_anti_affinity if affinity else None
+    if not (near or far or spec.topology_spread_constraints):
+        return tuple(Wish(node=requirements) for _, requirements in preferred)
     wishes = [Wish(near=group_of(pod, term)) for term in _heaviest_first(near)]
     wishes += [
         Wish(far=group_of(pod, term))

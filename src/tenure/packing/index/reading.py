@@ -107,7 +107,7 @@ def reading_nodes(
     found = Nodes(Bins(free, shapes=shapes, looks=known.all, amounts=amounts), Domains(known.all))
     for node in open_:
         found.add(node.name, domains_of(node, keys))
-    reader = _Reader(found, groups, _moving(pods) if moving and groups else frozenset())
+    reader = _Reader(found, groups, _moving(pods) if moving and ordered and groups else frozenset())
     for number, node in enumerate(open_):
         if number % NODES_A_STEP == NODES_A_STEP - 1:
             yield

@@ -44,7 +44,11 @@ class Draft(msgspec.Struct, gc=False):
 
     @property
     def ports(self) -> tuple[HostPort, ...]:
-        return tuple(port for lot, _ in self.parts for port in lot.one.demand.ports)
+        found: tuple[HostPort, ...] = ()
+        for lot, _ in self.parts:
+            if lot.one.demand.ports:
+                found += lot.one.demand.ports
+        return found
 
 
 def _choosy(one: PodClass) -> bool:
@@ -76,8 +80,8 @@ def listing_of(draft: Draft, budget: Budget) -> tuple[Offer, ...]:
     """What the claim would list; empty when nothing holds it or too little variety is left."""
     catalogue, narrowing = draft.catalogue, draft.narrowing
     types = catalogue.holding(draft.used) & narrowing.types
-    if any(lot.one.demand.ports for lot, _ in draft.parts):
-        types &= catalogue.clear_of(draft.ports)
+    if ports := draft.ports:
+        types &= catalogue.clear_of(ports)
     if budget.limited:
         types &= budget.affordable()
     offers = budget.on_hand(narrowing, catalogue.listing(narrowing, types))

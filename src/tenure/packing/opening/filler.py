@@ -135,17 +135,17 @@ class BinState:
         mask = self.mask & ~lot.ports if lot.ports else self.mask
         for group in lot.members:
             there = counts[group] = counts.get(group, 0) + count
-            blocked = lots.blocked[group]
-            mask &= ~blocked[min(there, len(blocked) - 1)]
+            admitting = lots.admitting[group]
+            mask &= admitting[there] if there < len(admitting) else admitting[-1]
             if group in caps and there >= caps[group]:
-                mask &= ~lots.members[group]
+                mask &= lots.others[group]
         for group in lot.repels:
-            mask &= ~lots.members[group]
+            mask &= lots.others[group]
         for group, skew in lot.caps:
             if skew < caps.get(group, NO_END):
                 caps[group] = skew
             if counts.get(group, 0) >= caps[group]:
-                mask &= ~lots.members[group]
+                mask &= lots.others[group]
         self.mask = mask
         if self.locked:
             self._unlock(lot)
@@ -186,9 +186,8 @@ class Filler:
             for signature, lots in self._lots.by_signature.items():
                 if any(one.allows(offer) for one in self.joiner.entrances(signature)):
                     mask |= lots
-            for lot in self._lots.all:
-                ports = lot.one.demand.ports
-                if ports and not clear(ports) >> offer.type & 1:
+            for lot in self._lots.with_ports:
+                if not clear(lot.one.demand.ports) >> offer.type & 1:
                     mask &= ~lot.bit
             self.joiner.admitted[key] = mask
         return mask
@@ -222,7 +221,7 @@ class Filler:
                 return None
             state.narrowing = joined
             state.put(lot, count)
-        state.mask &= self.admitted(offer) & ~exclude
+        state.mask &= self.admitted(offer) & lots.alive & ~exclude
         self._fill_up(state, offer, worth_max, prefer)
         return state
 
@@ -253,7 +252,7 @@ class Filler:
             if count > 0 and not lot.plain:
                 count = state.limit(lot, count)
             if count <= 0:
-                state.mask &= ~lot.bit
+                state.mask &= lot.others
                 continue
             if count > 1 and chosen:
                 count = min(count, self._turn(lot, lean, room))
@@ -268,7 +267,7 @@ class Filler:
             state.put(lot, count)
             used[number] = taken + count
             if taken + count >= lot.left:
-                state.mask &= ~lot.bit
+                state.mask &= lot.others
 
     def _turn(self, lot: Lot, lean: int, room: Sequence[int]) -> int:
         """After how many pods the other resource is relatively more free."""

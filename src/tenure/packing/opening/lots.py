@@ -52,6 +52,7 @@ class Lot:
         "near",
         "number",
         "one",
+        "others",
         "pins",
         "plain",
         "ports",
@@ -82,6 +83,7 @@ class Lot:
         self.worth = 0.0
         self.number = 0
         self.bit = 0
+        self.others = -1
         self.forget()
 
     def forget(self) -> None:
@@ -125,6 +127,7 @@ class Lots:
         self.all: Final = [lot for _, lot in ordered]
         for number, lot in enumerate(self.all):
             lot.number, lot.bit = number, 1 << number
+            lot.others = ~lot.bit
             lot.forget()
         self.alive = bits([lot.number for lot in self.all if lot.left])
         self.apart = bits([lot.number for lot in self.all if lot.one.apart])
@@ -161,7 +164,6 @@ class Lots:
 
     def fitting(self, free: Sequence[int], mask: int) -> int:
         """Those of the lots of which a pod fits, and perhaps some that are a little too large."""
-        mask &= self.alive
         for (starts, masks), there in zip(self._columns, free, strict=True):
             level = bisect_right(starts, there)
             if not level:
@@ -202,13 +204,13 @@ class Lots:
         """The lots of which a pod may be on one node with a pod of this one."""
         mask = ~lot.ports
         for group in lot.members:
-            mask &= ~self.blocked[group][min(1, len(self.blocked[group]) - 1)]
+            mask &= self.admitting[group][:2][-1]
         for group in (*lot.far, *lot.repels):
-            mask &= ~self.members[group]
+            mask &= self.others[group]
         return mask
 
     def _mark_ports(self) -> None:
-        with_ports = [lot for lot in self.all if lot.one.demand.ports]
+        self.with_ports = with_ports = [lot for lot in self.all if lot.one.demand.ports]
         for lot in with_ports:
             lot.plain = False
             lot.most = 1
@@ -247,11 +249,13 @@ class Lots:
         self.locked = 0
         for mask in self.near:
             self.locked |= mask
-        #: By group and how many pods of it are there: the lots that may not come any more.
+        #: By group: the lots that do not belong to it.
+        self.others = [~mask for mask in self.members]
+        #: By group and how many pods of it are there: the lots that may still come.
         #: The last one is for any larger number.
-        self.blocked = self._blocked(len(index))
+        self.admitting = self._admitting(len(index))
 
-    def _blocked(self, groups: int) -> list[list[int]]:
+    def _admitting(self, groups: int) -> list[list[int]]:
         by_count: list[dict[int, list[int]]] = [{} for _ in range(groups)]
         for lot in self.all if groups else ():
             for group in lot.far:
@@ -259,13 +263,13 @@ class Lots:
             for group, skew in lot.caps:
                 from_ = skew + 1 - (group in lot.members)
                 by_count[group].setdefault(from_, []).append(lot.number)
-        blocked: list[list[int]] = []
+        admitting: list[list[int]] = []
         for counts in by_count:
-            masks = [0]
+            masks = [-1]
             for count in range(1, max(counts, default=0) + 1):
-                masks.append(masks[-1] | bits(counts.get(count, [])))
-            blocked.append(masks)
-        return blocked
+                masks.append(masks[-1] & ~bits(counts.get(count, [])))
+            admitting.append(masks)
+        return admitting
 
 
 def _columns(lots: Sequence[Lot], resources: int) -> list[list[int]]:

@@ -9,7 +9,7 @@ from tenure.model.api.names import ZONE
 from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import UNIT
 from tenure.packing.demand.asked import Signature
-from tenure.packing.demand.classes import Units
+from tenure.packing.demand.classes import Units, Wants
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.limits import Budget
 from tenure.packing.offers.narrowing import Narrowing
@@ -91,8 +91,13 @@ class Market:
 
     def _price_shelf(self, number: int, narrowing: Narrowing, lots: Sequence[Lot]) -> None:
         prices = self._priced(number, narrowing, lots)
+        worths: dict[Wants, float] = {}
         for lot in lots:
-            lot.worth = sum(amount * prices[index] for index, amount in lot.wants)
+            worth = worths.get(lot.wants)
+            if worth is None:
+                worth = sum([amount * prices[index] for index, amount in lot.wants])
+                worths[lot.wants] = worth
+            lot.worth = worth
 
     def _priced(self, number: int, narrowing: Narrowing, lots: Sequence[Lot]) -> list[float]:
         """The shadow prices of what these lots ask for, among the offers of the narrowing."""
@@ -112,16 +117,28 @@ class Market:
         So a few pods with a GPU do not make it a price that no other pod pays, and the same plan
         comes out in every currency.
         """
+        if "cpu" not in self._units.names:
+            return self._lowest_cpu_price()
+        column = self._units.names.index("cpu")
+        size = self._units.sizes[column]
+        asked: dict[tuple[float, int], int] = {}
+        for lot in lots:
+            amount = dict(lot.wants).get(column, 0)
+            if amount:
+                key = lot.worth, amount
+                asked[key] = asked.get(key, 0) + lot.left
         prices = sorted(
-            (lot.worth * UNIT / cpus, cpus * lot.left)
-            for lot in lots
-            if (cpus := lot.one.demand.resources.get("cpu", 0)) > 0
+            (worth * UNIT / (amount * size), amount * size * pods)
+            for (worth, amount), pods in asked.items()
         )
         half = sum(cpus for _, cpus in prices) / 2
         for price, cpus in prices:
             half -= cpus
             if half <= 0:
                 return price
+        return self._lowest_cpu_price()
+
+    def _lowest_cpu_price(self) -> float:
         return float(min((c.cpu_price() for c in self.catalogues), default=0))
 
     def shelf(self, number: int, narrowing: Narrowing, budget: Budget) -> Shelf:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from tenure.packing.demand.classes import Units
+from tenure.packing.demand.classes import Units, Wants
 from tenure.packing.demand.terms import Group
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.limits import Budget, reservations
@@ -61,6 +61,8 @@ class Opener:
         self._lots = Lots((), units)
         self._fillers: dict[int, Filler] = {}
         self._forced: dict[object, float] = {}
+        #: By shelf and what a pod wants: the types that hold it. Shelves live as long as a round.
+        self._holding: dict[tuple[int, Wants], int] = {}
 
     # -- a round ---------------------------------------------------------------------------------
 
@@ -85,6 +87,7 @@ class Opener:
         self._home = self._market.served_elsewhere()
         self._natives = Natives(self._lots, self._market, self._fillers)
         self._forced = {}
+        self._holding = {}
         self._forcing: dict[object, int] = {}
         for lot in self._lots.all:
             self._count(lot, lot.left)
@@ -253,15 +256,22 @@ class Opener:
         *,
         bounded: bool,
     ) -> list[Offer]:
-        used = used_by(first, len(self._units.names))
+        width = len(self._units.names)
         if prefer:
             lots = self._lots
             bundle = [(lot, lot.left) for lot in lots.all if lot.bit & prefer and lot.left]
-            whole = used_by(bundle, len(used))
-            return shelf.holding(whole) or shelf.offers[-4:]
-        holding = shelf.catalogue.holding(used)
+            return shelf.holding(used_by(bundle, width)) or shelf.offers[-4:]
+        if len(first) == 1:
+            wants = first[0][0].wants
+            holding = self._holding.get((id(shelf), wants))
+            if holding is None:
+                holding = shelf.catalogue.holding(used_by(first, width))
+                self._holding[id(shelf), wants] = holding
+        else:
+            holding = shelf.catalogue.holding(used_by(first, width))
         chosen = shelf.candidates(target, fee, bounded=bounded)
-        return [offer for offer in chosen if holding >> offer.type & 1] or shelf.holding(used)
+        suitable = [offer for offer in chosen if holding >> offer.type & 1]
+        return suitable or shelf.holding(used_by(first, width))
 
     def _price_of(self, catalogue: Catalogue, state: BinState, offer: Offer, budget: Budget) -> int:
         """Of the cheapest offer that holds it."""
@@ -292,13 +302,12 @@ class Opener:
             if times <= 0:
                 return False
             budget.take(draft.charge, times)
+        listing, charge, narrowing = draft.listing, draft.charge, state.narrowing
         for _ in range(times):
             uids: list[str] = []
             for lot, count in parts:
                 uids += lot.take(count)
-            self.drafts.append(
-                Draft(catalogue, state.narrowing, used, parts, uids, draft.listing, draft.charge)
-            )
+            self.drafts.append(Draft(catalogue, narrowing, used, parts, uids, listing, charge))
         for lot, count in parts:
             self._count(lot, -count * times)
             if not lot.left:

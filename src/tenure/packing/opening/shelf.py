@@ -54,7 +54,7 @@ class Shelf:
         if bounded:
             return [self.offers[i] for i in self._smaller[position][:BOUNDED]]
         chosen = {*self._smaller[position], *self._larger[position]}
-        chosen.update(i for i in (position, position + 1) if i < len(self.offers))
+        chosen.update(range(position, min(position + 2, len(self.offers))))
         return [self.offers[i] for i in sorted(chosen)]
 
     def holding(self, used: Sequence[int]) -> list[Offer]:
