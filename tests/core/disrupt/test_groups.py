@@ -25,6 +25,7 @@ from tenure.core.disrupt.method import Methods
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.gates.facts import BlockedByObject
+from tenure.core.provision.facts import TypesAwaited
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import (
@@ -48,6 +49,7 @@ from tests.core.build import (
     a_pool,
     about,
     ago,
+    ahead,
     body_of,
     condition,
     evaluated,
@@ -88,6 +90,7 @@ def old(name: str, *, committed: bool = False, **fields: Any) -> list[Any]:
 
 def new(name: str, *, uids: str = UIDS, stage: int = 3, **fields: Any) -> list[Any]:
     fields.setdefault("annotations", {REPLACES: uids})
+    fields["creation_timestamp"] = fields.pop("made", ago(3600))
     return [a_claim(name, stage=stage, **fields), a_node(f"node-{name}", claim=name)]
 
 
@@ -299,6 +302,21 @@ def test_it_is_rolled_back_where_the_plan_does_not_hold_any_more() -> None:
     assert told.reason is Reason.DISRUPTION_CANCELLED
     why = fact_of(told, WaitsTogether)
     assert (why.claim, why.why) == ("b", (NotFewer(3, 3),))
+
+
+def test_it_waits_a_while_for_what_passes_by_itself() -> None:
+    fresh = [thing for name in NEW for thing in new(name, stage=REGISTERED, made=ago(60))]
+    objects = [*old("a", committed=True, tainted=False), *old("b"), *old("c"), *fresh]
+    unknown: dict[str, Any] = {"methods": FORGETFUL, "instance_types": {}}
+    found = pipeline(*objects, **unknown)
+    assert isinstance(on(found, "b").facts[-1], TypesAwaited)
+    assert not [one for one in found if one.subject.name == "a"]
+    at = about(found, "NodePool/general").recheck_at
+    assert at is not None
+    assert at <= ahead(14 * 60)
+    late = on(pipeline(*objects, **unknown, now=ahead(14 * 60)), "a")
+    assert late.reason is Reason.DISRUPTION_CANCELLED
+    assert isinstance(fact_of(late, WaitsTogether).why[-1], TypesAwaited)
 
 
 @pytest.mark.parametrize("gone", ["deleted", "interrupted"])

@@ -51,7 +51,7 @@ class Gating:
         self._started_recorded: Counter[str] = Counter()
         #: By claim: when the first of the gates that block it may let it pass.
         self._opens_at: dict[str, datetime] = {}
-        #: By pool: when a command under way may be taken over that may not now.
+        #: By pool: when a command under way may be taken over that may not now, or is rolled back.
         self.recheck_at: dict[str, datetime] = {}
 
     def first_way(self, one: Wanted) -> Way:
@@ -123,10 +123,9 @@ class Gating:
         """When what a candidate waits for may be over although nothing changes."""
         return self._opens_at.get(verdict.subject.name) if verdict.gate else verdict.recheck_at
 
-    def ask_again(self, one: Wanted, at: datetime | None) -> None:
-        """Something else is said of its claim: so its pool is evaluated again then."""
+    def ask_again(self, name: str, at: datetime | None) -> None:
+        """Something else is said of a claim of the pool: so the pool is evaluated again then."""
         if at is not None:
-            name = one.pool.pool.name
             self.recheck_at[name] = min(at, self.recheck_at.get(name, at))
 
     def first_blocked_together(self, ways: Iterable[Wanted]) -> tuple[Wanted, Verdict] | None:

@@ -39,7 +39,11 @@ from tenure.core.disrupt.planning.gating import Gating, Way
 from tenure.core.disrupt.planning.quota import PlanningQuota, places_in_quota
 from tenure.core.disrupt.planning.recording import Recording
 from tenure.core.disrupt.planning.together import Commands, Said, Together
-from tenure.core.disrupt.planning.unfinished import UnfinishedGroup, roll_back_unfinished
+from tenure.core.disrupt.planning.unfinished import (
+    UnfinishedGroup,
+    roll_back_unfinished,
+    waits_until,
+)
 from tenure.core.disrupt.planning.withoutreplacement import expire, reboot
 from tenure.core.facts import Fact
 from tenure.core.gates.operations import Operation
@@ -188,8 +192,12 @@ class Planner:
         """On the claims of groups that are committed in part, and cannot be on the others now."""
         for names, group in self._unfinished.items():
             why, passing = self._kept_back.get(names, (self._unwanted(group), False))
-            if why is not None:
-                yield from roll_back_unfinished(group, why, self._shared, passing=passing)
+            until = waits_until(group, self._now)
+            if why is not None and passing and self._now < until:
+                for one in group.missing:
+                    self._gating.ask_again(one.claim.pool_name, until)
+            elif why is not None:
+                yield from roll_back_unfinished(group, why, self._shared)
 
     def _unwanted(self, group: UnfinishedGroup) -> Fact:
         """Why none of the others could be planned."""

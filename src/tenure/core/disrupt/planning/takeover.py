@@ -53,13 +53,13 @@ def _taken_over(one: Wanted, gating: Gating, shared: Pass) -> Verdict | None:
     facts = msgspec.structs.replace(gating.facts(one), fleet=fleet)
     blocked = first_blocked(operation, facts, shared.settings, shared.now, only=BEFORE_PLAN)
     if blocked is not None:
-        gating.ask_again(one, blocked.recheck_at)
+        gating.ask_again(one.pool.pool.name, blocked.recheck_at)
         return None
     if operation is Operation.EXPIRATION:
         return expire(one, gating)
     refusal = one.pool.refused.get(claim.uid)
     if refusal is not None and shared.now < refusal.retry_at:
-        gating.ask_again(one, refusal.retry_at)
+        gating.ask_again(one.pool.pool.name, refusal.retry_at)
         return None  # The command goes on as it is.
     why = (*candidate.why, CommandTakenOver(reason_of(claim)))
     action = take_over(claim, reason, candidate.marks)

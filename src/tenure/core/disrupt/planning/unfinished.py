@@ -8,7 +8,7 @@ committed. Where they cannot be committed now, the marks that are there are take
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -63,15 +63,15 @@ def unfinished_groups(methods: Methods, snapshot: Snapshot) -> Iterator[Unfinish
             yield UnfinishedGroup(command.group, known, missing)
 
 
-def roll_back_unfinished(
-    group: UnfinishedGroup, why: Fact, shared: Pass, *, passing: bool
-) -> Iterator[Verdict]:
-    """``passing``: it waits for something that passes by itself, and may for a while."""
-    commands = [one.under_way.command for one in group.begun]
+def waits_until(group: UnfinishedGroup, now: datetime) -> datetime:
+    """Until when it may wait for what passes by itself."""
+    commands = (one.under_way.command for one in group.begun)
     news = [new for one in commands for _, new in one.replacements if new is not None]
-    by = max((later(new.created_at, WAITS) for new in news), default=shared.now)
-    if passing and shared.now < by:
-        return
+    return max((later(new.created_at, WAITS) for new in news), default=now)
+
+
+def roll_back_unfinished(group: UnfinishedGroup, why: Fact, shared: Pass) -> Iterator[Verdict]:
+    commands = [one.under_way.command for one in group.begun]
     for one in group.begun:
         found = shared.methods.validate(one.under_way, shared.settings, shared.now)
         if found.unwanted or failure_of(one.under_way.command, shared.now) is not None:
