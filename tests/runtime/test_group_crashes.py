@@ -65,7 +65,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 class Merging(FaultyStory):
     def __init__(self, case: Case, fatal: int, do: Do | None, *, forgets: bool = False) -> None:
         self.case, self._forgets, self._starts = case, forgets, 0
-        super().__init__(fatal, None, *half_empty_nodes(budgets=PACED, consolidateAfter="Never"))
+        super().__init__(fatal, None, *half_empty_nodes(budgets=PACED))
         self._armed = do
 
     def choose(self, settings: Settings) -> Sequence[AnyDecider]:

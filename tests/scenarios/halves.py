@@ -17,9 +17,9 @@ FIRST_TO_GO = {"metadata": {"annotations": {"controller.kubernetes.io/pod-deleti
 
 
 def half_empty_nodes(count: int = 3, **disruption: Any) -> list[Manifest]:
-    """``scale_down`` makes them half empty."""
+    """``scale_down`` makes them half empty, and nothing but the method of the tests takes them away."""
     small = a_requirement("node.kubernetes.io/instance-type", "c7i.large")
-    rules = {"budgets": [{"nodes": "100%"}], **disruption}
+    rules = {"budgets": [{"nodes": "100%"}], "consolidateAfter": "Never", **disruption}
     pool = a_pool(requirements=[small], disruption=rules)
     return [a_node_class(), pool, a_deployment(replicas=2 * count, cpu="700m")]
 

@@ -34,7 +34,7 @@ class Merging(Story):
 def two_pools() -> list[Manifest]:
     """The first node is of the pool ``other``, which may have one; the next two are of ``general``."""
     small = a_requirement("node.kubernetes.io/instance-type", "c7i.large")
-    rules = {"budgets": [{"nodes": "100%"}]}
+    rules = {"budgets": [{"nodes": "100%"}], "consolidateAfter": "Never"}
     limits = {"cpu": "2"}
     other = a_pool("other", requirements=[small], disruption=rules, weight=10, limits=limits)
     return [*half_empty_nodes(), other]
