@@ -51,23 +51,30 @@ class Nodes:
         One that does not fit there any more is left out: the scheduler gave its capacity to others.
         """
         kept: dict[str, str] = {}
-        if not nominated:
-            return kept
-        for one in classes:
-            by_node: dict[str, list[str]] = {}
-            for pod in one.pods:
-                name = nominated.get(pod.uid, "")
-                if name in self._number:
-                    by_node.setdefault(name, []).append(pod.uid)
-            for name, uids in by_node.items():
-                number = self._number[name]
-                # Its domain is not asked about: it was right when the promise was given.
-                taken = self.bins.taking(one) >> number & 1
-                count = self.bins.room(number, one, len(uids)) if taken else 0
-                if count:
-                    self._put(number, one, uids[:count])
-                    kept |= dict.fromkeys(uids[:count], name)
+        todo = list(classes) if nominated else []
+        before = -1
+        while todo and len(kept) != before:
+            before = len(kept)
+            for one in todo:
+                self._keep(one, nominated, kept)
+            # Those that must be on one node with others come after these.
+            todo = [one for one in todo if one.rules.near]
         return kept
+
+    def _keep(self, one: PodClass, nominated: Mapping[str, str], kept: dict[str, str]) -> None:
+        by_node: dict[str, list[str]] = {}
+        for pod in one.pods:
+            name = nominated.get(pod.uid, "")
+            if name in self._number and pod.uid not in kept:
+                by_node.setdefault(name, []).append(pod.uid)
+        for name, uids in by_node.items():
+            number = self._number[name]
+            # Its domain is not asked about: it was right when the promise was given.
+            taken = self.bins.taking(one) >> number & 1
+            count = self.bins.room(number, one, len(uids)) if taken else 0
+            if count:
+                self._put(number, one, uids[:count])
+                kept |= dict.fromkeys(uids[:count], name)
 
     def place(self, waiting: Waiting, more: ValuesByKey = NOWHERE_ELSE) -> dict[str, str]:
         """Put as many pods of the class onto nodes as will go; by UID, the node's name.
