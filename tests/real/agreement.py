@@ -52,6 +52,8 @@ class Agreement:
         self.claims: dict[str, Json] = {}
         #: What the scheduler said last of a pod, by UID.
         self._said: dict[str, str] = {}
+        #: Those that were pending when nothing happened any more, whatever became of them later.
+        self._late: set[str] = set()
         self._changed_at = time.monotonic()
 
     @asynccontextmanager
@@ -72,6 +74,7 @@ class Agreement:
         self._changed_at = time.monotonic()
         while len(self._ours()) < pods or self._pending():
             if time.monotonic() - self._changed_at > QUIET:
+                self._late |= {pod["metadata"]["uid"] for pod in self._pending()}
                 return
             await asyncio.sleep(LOOK_EVERY)
 
@@ -87,7 +90,7 @@ class Agreement:
                 self._said.get(uid, ""),
             )
             for uid, pod in self._ours().items()
-            if len(named.get(uid, ())) > 1 or uid in pending
+            if len(named.get(uid, ())) > 1 or uid in pending | self._late
         ]
 
     def _ours(self) -> dict[str, Json]:
