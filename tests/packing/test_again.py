@@ -15,7 +15,8 @@ from tests.packing.mixes import a_mix
 
 def launched(problem: Problem, plan: Packing) -> tuple[list[ExistingNode], dict[str, str]]:
     """The claims as nodes that have their labels and have not registered, and who goes there."""
-    nodes, named = [], {}
+    nodes: list[ExistingNode] = []
+    named: dict[str, str] = {}
     for number, claim in enumerate(plan.claims):
         place = planned(claim, number, problem)
         template = next(one for one in problem.templates if one.pool == claim.pool)
