@@ -29,6 +29,7 @@ from tenure.model.api.names import (
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
+from tenure.model.api.workload import Namespace
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
 from tenure.packing.consolidate.facts import PriceUnknown
@@ -47,6 +48,7 @@ from tests.core.build import (
     ago,
     ahead,
     condition,
+    meta,
     types,
 )
 from tests.snapshots import snapshot_with
@@ -93,6 +95,11 @@ def test_a_quiet_node_with_a_price_is_a_candidate() -> None:
     assert (one.instance_type, one.capacity_type, one.cost) == ("small", "on-demand", 2.0)
     assert [each.name for each in found.nodes] == ["node-a"]
     assert found.node_fee_cpus == SETTINGS.node_fee_cpus
+
+
+def test_the_search_knows_the_labels_of_namespaces() -> None:
+    team = Namespace(metadata=meta("shop", labels={"team": "shop"}))
+    assert question(a_claim("a"), node(), pod(), team).namespaces == {"shop": {"team": "shop"}}
 
 
 @pytest.mark.parametrize(

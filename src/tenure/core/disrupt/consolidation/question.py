@@ -161,6 +161,7 @@ def _question(
         dry=problem.dry,
         avoid=problem.avoid,
         volumes=problem.volumes,
+        namespaces=problem.namespaces,
         node_fee_cpus=problem.node_fee_cpus,
         spot_to_spot=settings.spot_to_spot_consolidation,
         balanced={
