@@ -5,6 +5,8 @@ Each of the nodes has 4 cpu and one pod of 1900m: two of these pods fit on a new
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -22,8 +24,10 @@ from tenure.core.disrupt.facts.groups import (
 )
 from tenure.core.disrupt.facts.planning import ReplacedBy, ReplacementsCreated, StartRecorded
 from tenure.core.disrupt.method import Methods
+from tenure.core.disrupt.methods import SHIPPED
 from tenure.core.disrupt.orchestrate import ReplacementDecider
 from tenure.core.disrupt.pipeline import DisruptionDecider
+from tenure.core.disrupt.simulate import LeavingNode, Plan, Simulation
 from tenure.core.gates.facts import BlockedByObject
 from tenure.core.provision.facts import TypesAwaited
 from tenure.core.reasons import Reason
@@ -37,6 +41,7 @@ from tenure.model.api.names import (
     REPLACES,
 )
 from tenure.model.api.nodepool import NodePool
+from tenure.model.settings import Settings
 from tests.core.build import (
     DISRUPTED,
     NOW,
@@ -61,6 +66,7 @@ from tests.core.disrupt.merged import (
     MERGE,
     MERGES,
     REASON,
+    MergeMethod,
     NotFewer,
     NotMerged,
     ToBeMerged,
@@ -151,6 +157,27 @@ def test_what_exists_is_counted_and_what_is_missing_is_created() -> None:
     found = pipeline(*all_old(), *new("x", stage=REGISTERED))
     (created,) = [one.action for one in found if isinstance(one.action, Create)]
     assert created.body["metadata"]["annotations"][REPLACES] == UIDS
+
+
+def test_a_plan_is_revised_with_what_exists() -> None:
+    """What was launched before a crash costs something, too."""
+    seen: list[list[str]] = []
+
+    class Looking(MergeMethod):
+        def revised(
+            self,
+            leaving: Sequence[LeavingNode],
+            plan: Plan,
+            simulation: Simulation,
+            settings: Settings,
+            now: datetime,
+        ) -> Plan:
+            seen.append([one.name for one in plan.came])
+            return plan
+
+    methods = Methods((*SHIPPED, Looking()))
+    pipeline(*all_old(), *new("x", stage=REGISTERED), methods=methods)
+    assert seen == [["x"]]
 
 
 def test_all_are_committed_once_everything_exists() -> None:

@@ -93,7 +93,8 @@ class DisruptionDecider:
         if not pools and not ready and not left_over and not unfinished:
             return None  # The usual case, and it must stay cheap.
         simulation = simulation_in(snapshot, self._protection_clock)
-        if any(reason == Disruption.UNDERUTILIZED for one in pools for reason, _ in one.watches):
+        watched = {reason for one in pools for reason, _ in one.watches}
+        if Disruption.UNDERUTILIZED in watched or unfinished:
             settling = settling_until(snapshot)
             simulation = msgspec.structs.replace(simulation, settling=settling)
         return DisruptionView(

@@ -84,7 +84,11 @@ class Together:
         # Empty nodes wait for no replacement that was launched before their pods left.
         empty = self.method.traits.voluntary and self.empty
         came = () if empty else tuple(sorted(self._came.values(), key=lambda one: one.name))
-        return msgspec.structs.replace(self._plan(empty=empty), came=came)
+        plan = msgspec.structs.replace(self._plan(empty=empty), came=came)
+        if empty or not self.method.traits.needs_replacement:
+            return plan
+        settings, now = self._shared.settings, self._shared.now
+        return self.method.revised(self.leaving, plan, self._shared.simulation, settings, now)
 
     def _plan(self, *, empty: bool) -> Plan:
         simulation, shared = self._shared.simulation, self._shared
@@ -97,13 +101,12 @@ class Together:
             return next((one for one in found if one.why is not None), found[0])
         if not self.method.traits.needs_replacement:
             return Plan()
-        plan = simulation.plan(
+        return simulation.plan(
             self.leaving,
             *common,
             reservations=shared.reservations,
             avoid=self.method.avoids(simulation, shared.now),
         )
-        return self.method.revised(self.leaving, plan, simulation, *common)
 
     def others(self, one: Wanted) -> tuple[Fact, ...]:
         """Which claims are replaced together with this one."""
