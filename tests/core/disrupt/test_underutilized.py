@@ -21,6 +21,7 @@ from tenure.model.api.names import (
     DISRUPTION_REASON,
     INSTANCE_TYPE,
     REPLACED_BY,
+    REPLACEMENT_FAILED,
     REPLACES,
     ZONE,
 )
@@ -251,6 +252,8 @@ def test_a_replacement_must_still_be_cheaper_when_it_is_up(price: int, goes: boo
     if not goes:
         assert found.reason is Reason.DISRUPTION_CANCELLED
         assert fact_of(found, NoCheaperReplacement).price == 200_000
+        marks = body_of(found)["metadata"]["annotations"]
+        assert marks[REPLACEMENT_FAILED] == "1", "its pool pauses before it launches again"
 
 
 def test_a_pool_that_keeps_its_nodes_from_now_on_ends_it() -> None:

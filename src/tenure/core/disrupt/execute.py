@@ -186,7 +186,7 @@ class Execution:
         elif method.traits.only_fitting:  # Of the others a gate says so.
             full = not plan.passing or isinstance(plan.why, ReservedCapacityTaken)
             why = PodsHaveNoRoom() if full else None
-        return None if why is None else [one.rolled_back(why) for one in self._members]
+        return None if why is None else [one.called_off(why) for one in self._members]
 
     def _has_begun(self) -> bool:
         """Whether a claim of the group terminates already, or is gone."""

@@ -69,7 +69,7 @@ class ConsolidationPlanner:
     @property
     def due_in(self) -> float | None:
         """Seconds until the next plan, if nothing happens before; None: then there is none."""
-        due_at = self._triggers.due_at()
+        due_at = self._triggers.due_at() if self._settings.voluntary_disruption else None
         return None if due_at is None else due_at - self._clock.monotonic()
 
     async def run(self) -> None:

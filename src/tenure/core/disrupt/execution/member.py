@@ -175,12 +175,28 @@ class Member:
         facts = (*why, RolledBack(self.node.name))
         return _say(self.claim, Reason.DISRUPTION_CANCELLED, *facts, action=roll_back(self.claim))
 
+    def called_off(self, why: Fact) -> Verdict:
+        """Rolled back because the plan does not hold any more.
+
+        Where replacements were launched in vain the pool pauses, longer each time: else the next plan
+        would launch them again at once.
+        """
+        verdict = self.rolled_back(why)
+        if not self.command.names:
+            return verdict
+        action, at = self._pausing()
+        return msgspec.structs.replace(verdict, action=action, recheck_at=at)
+
+    def _pausing(self) -> tuple[Patch, datetime | None]:
+        """Takes the marks off and notes a failure; when earlier ones are forgotten."""
+        forgotten = failures_of(self.claim).forgotten_at
+        at = forgotten if forgotten is not None and self._now < forgotten else None
+        return roll_back_failed(self.claim, self._now), at
+
     def failed(self, why: Fact, *, counted: bool) -> Verdict:
         """Rolled back with a pause of its pool; ``counted``: as a failed command."""
         facts = (why, RolledBack(self.node.name, retried=True))
-        action = roll_back_failed(self.claim, self._now)
-        forgotten = failures_of(self.claim).forgotten_at
-        at = forgotten if forgotten is not None and self._now < forgotten else None
+        action, at = self._pausing()
         verdict = _say(self.claim, Reason.REPLACEMENT_FAILED, *facts, action=action, recheck_at=at)
         decision = Decision.REPLACE if self.command.names else Decision.DELETE
         count = CommandCount(reason=self.command.reason, decision=decision, failed=1)
