@@ -69,6 +69,10 @@ def restless(world: Tapped) -> list[str]:
     due_in = world.controller.consolidation.due_in
     if due_in is not None and due_in < PLANNED_WITHIN:
         problems.append(f"a plan of consolidation is due in {due_in:.0f} s")
+    plan = world.controller.observations.consolidation.plan
+    there = {claim["metadata"]["name"] for claim in claims}
+    moves = plan.moves if plan is not None else ()
+    problems += [f"{name} is to be consolidated" for m in moves for name in there & set(m.claims)]
     problems += [f"instance {name} has no claim" for name in world.checkers.instances.unclaimed()]
     wanted = sum(d["spec"]["replicas"] for d in world.store.list(DEPLOYMENTS))
     counts = {

@@ -26,6 +26,7 @@ from tenure.model.api.names import (
     DISRUPTION_REASON,
     DO_NOT_DISRUPT,
     REPLACED_BY,
+    REPLACEMENT_FAILED,
     REPLACES,
 )
 from tenure.model.api.node import Node
@@ -242,7 +243,12 @@ def test_a_plan_is_asked_about_again_before_its_node_terminates() -> None:
     told = on_claim(*going(), methods=THRIFTY)
     assert told.reason is Reason.DISRUPTION_CANCELLED
     assert told.facts == (TooDear((), ("b",)), RolledBack("node-a"))
-    assert body_of(told)["metadata"]["annotations"] == {REPLACED_BY: None, DISRUPTION_REASON: None}
+    marks = body_of(told)["metadata"]["annotations"]
+    assert {mark for mark, value in marks.items() if value is None} == {
+        REPLACED_BY,
+        DISRUPTION_REASON,
+    }
+    assert marks[REPLACEMENT_FAILED] == "1", "the pool pauses: what was launched is of no use"
 
 
 # -- maintenance windows ---------------------------------------------------------------------
