@@ -18,8 +18,9 @@ from tenure.packing.demand.requests import Resources
 from tenure.packing.demand.terms import NO_SOFT_TAINTS
 from tenure.packing.demand.volumes import is_attachable
 from tenure.packing.index.reading import avoided_by_running
-from tenure.packing.offers.catalogue import Catalogue, resources_of
+from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.daemons import read_daemons, that_fit
+from tenure.packing.offers.provided import resources_of
 from tenure.packing.relaxing import groups_of
 
 

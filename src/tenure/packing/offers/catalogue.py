@@ -9,35 +9,27 @@ the same claim again and again.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Final
 
 from tenure.model.api.names import CAPACITY_TYPE, WELL_KNOWN_LABELS, ZONE
 from tenure.model.api.node import Taint
 from tenure.model.api.taints import HARD_EFFECTS, untolerated
-from tenure.model.cloud.offering import InstanceType, OfferingKey
-from tenure.model.matching.requirements import Requirement, Requirements
+from tenure.model.cloud.offering import OfferingKey
+from tenure.model.matching.requirements import Requirements
 from tenure.model.values.quantity import UNIT
 from tenure.model.values.same import Same
 from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.classes import Units
 from tenure.packing.demand.problem import NODES, PoolTemplate
 from tenure.packing.demand.requests import HostPort, Resources, ports_conflict
-from tenure.packing.demand.volumes import ATTACHABLE, UNLIMITED, is_attachable
 from tenure.packing.offers.claimable import NEW_NODE, refusal_of, said_in_claim
 from tenure.packing.offers.daemons import DaemonPod, loads_by_type, that_fit_together
 from tenure.packing.offers.narrowing import Narrowing, Offer, Place, levels
+from tenure.packing.offers.provided import allocatable, counted, indexed, offers_by_place
 
 #: What keeps a pod away that prefers nodes without such taints.
 SOFT_EFFECTS: Final = (*HARD_EFFECTS, "PreferNoSchedule")
-
-
-def _allocatable(type_: InstanceType, resource: str) -> int:
-    if not is_attachable(resource):
-        return type_.allocatable.get(resource, 0)
-    limit = type_.volume_limits.get(resource.removeprefix(ATTACHABLE))
-    return UNLIMITED if limit is None else limit * UNIT
 
 
 class Catalogue:
@@ -58,7 +50,7 @@ class Catalogue:
         self.defined: Final = template.requirements.intersect(NEW_NODE)
         self.units: Final = units
         given = Same(template.instance_types)
-        self.types, self._index = _indexed(given)
+        self.types, self._index = indexed(given)
         #: Keys that some type speaks about: its provider will label nodes with them.
         self.known_keys: Final = WELL_KNOWN_LABELS.union(self._index)
         accepting, self.left_out = that_fit_together(
@@ -76,15 +68,15 @@ class Catalogue:
         #: What each type leaves to pods, in ``units``.
         self.available: Final = [
             tuple(
-                (_allocatable(t, name) - over.get(name, 0)) // size
+                (allocatable(t, name) - over.get(name, 0)) // size
                 for name, size in zip(units.names, units.sizes, strict=True)
             )
             for t, over in zip(self.types, self.overhead, strict=True)
         ]
         self._levels: Final = [levels(column) for column in zip(*self.available, strict=True)]
-        self._offers = _offers_by_place(given, dry)
+        self._offers = offers_by_place(given, dry)
         #: Reserved capacity: how many instances can be had, by type, zone and capacity type.
-        self.counted: Final = _counted(given)
+        self.counted: Final = counted(given)
         self._rankings: dict[frozenset[Place], tuple[Offer, ...]] = {}
         self._fronts: dict[tuple[frozenset[Place], int], tuple[Offer, ...]] = {}
         self._clear_of: dict[tuple[HostPort, ...], int] = {(): (1 << len(self.types)) - 1}
@@ -273,58 +265,3 @@ class Catalogue:
     def capacity(self, type_: int, name: str) -> int:
         """What one node of the type counts against a limit."""
         return UNIT if name == NODES else self.types[type_].capacity.get(name, 0)
-
-
-#: Compared by identity: prices move slowly, and comparing them takes long.
-_Types = Same[tuple[InstanceType, ...]]
-_Index = dict[str, list[tuple[Requirement, int]]]
-
-
-@lru_cache(16)
-def _indexed(given: _Types) -> tuple[tuple[InstanceType, ...], _Index]:
-    """The types by name, and their index; kept for as long as the provider's answer is."""
-    types = tuple(sorted(given.value, key=lambda t: t.name))
-    return types, _index(types)
-
-
-def _index(types: Sequence[InstanceType]) -> _Index:
-    """For each key: each requirement that types have on it, and which types those are."""
-    masks: dict[str, dict[Requirement, int]] = {}
-    for i, instance_type in enumerate(types):
-        for key, requirement in instance_type.requirements.items():
-            bits = masks.setdefault(key, {})
-            bits[requirement] = bits.get(requirement, 0) | 1 << i
-    return {key: list(bits.items()) for key, bits in masks.items()}
-
-
-def resources_of(types: tuple[InstanceType, ...]) -> frozenset[str]:
-    """What at least one of the types has some of."""
-    return _resources_of(Same(types))
-
-
-@lru_cache(16)
-def _resources_of(given: _Types) -> frozenset[str]:
-    return frozenset(name for t in given.value for name, nano in t.allocatable.items() if nano > 0)
-
-
-@lru_cache(16)
-def _counted(given: _Types) -> Mapping[tuple[int, str, str], int]:
-    return {
-        (i, one.zone, one.capacity_type): one.instances
-        for i, kind in enumerate(_indexed(given)[0])
-        for one in kind.offerings
-        if one.instances is not None
-    }
-
-
-@lru_cache(16)
-def _offers_by_place(given: _Types, dry: frozenset[OfferingKey]) -> Mapping[Place, Sequence[Offer]]:
-    """What can be had where; kept, too, for as long as nothing else is sold out."""
-    offers: dict[Place, list[Offer]] = {}
-    for i, instance_type in enumerate(_indexed(given)[0]):
-        for offering in instance_type.offerings:
-            zone, term = offering.zone, offering.capacity_type
-            sold_out = not offering.available or offering.instances == 0
-            if not sold_out and (instance_type.name, zone, term) not in dry:
-                offers.setdefault((zone, term), []).append(Offer(offering.price, i, zone, term))
-    return offers

@@ -32,6 +32,10 @@ class Natives:
         self._at_home: dict[int, tuple[frozenset[Signature], int]] = {}
         self._drawn: dict[tuple[int, int], list[tuple[Signature, Narrowing]]] = {}
 
+    def count(self, lot: Lot, count: int) -> None:
+        """So many pods more wait, or fewer."""
+        self.worth[lot.signature] = self.worth.get(lot.signature, 0.0) + lot.worth * count
+
     def on(self, shelf: Shelf, number: int) -> tuple[int, float]:
         """The lots that find nothing cheaper than this shelf, and what is left of their worth.
 

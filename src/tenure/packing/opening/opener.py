@@ -2,9 +2,8 @@
 
 1. What a pod is worth is found first: the shadow prices of its resources among the offers that it may
    use (``shadow``). A node costs a fee beyond its price: so many cpus at what these pods pay for one.
-2. Lots lead one after the other: those that force nodes (pods that may not share one), then those
-   with the fewest offers to choose from, then the largest. A lead's requirement alternatives are tried
-   in the order written, each in the pools by weight; the first pool that can take it opens the claim.
+2. Lots lead one after the other (``leads``). A lead's requirement alternatives are tried in the order
+   written, each in the pools by weight; the first pool that can take it opens the claim.
 3. A few offers are filled on paper (``shelf``, ``filler``). The lowest price and fee per worth of the
    pods wins; the claim lists every type that holds them, so the cheapest of these is its price.
 4. The same filling is repeated while there are pods and limits for it.
@@ -19,7 +18,7 @@ together where one node serves both for no more (``merging``).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from tenure.packing.demand.classes import Units, Wants
@@ -30,6 +29,7 @@ from tenure.packing.offers.narrowing import Narrowing, Offer
 from tenure.packing.opening.drafts import Draft, listing_of, used_by
 from tenure.packing.opening.filler import BinState, Filler, Joiner
 from tenure.packing.opening.growing import join
+from tenure.packing.opening.leads import Leads
 from tenure.packing.opening.lots import NO_END, Lot, Lots
 from tenure.packing.opening.market import Market
 from tenure.packing.opening.natives import Natives
@@ -60,9 +60,8 @@ class Opener:
         self._present: set[Group] = set()
         self._lots = Lots((), units)
         self._fillers: dict[int, Filler] = {}
-        self._forced: dict[object, float] = {}
-        #: By shelf and what a pod wants: the types that hold it. Shelves live as long as a round.
-        self._holding: dict[tuple[int, Wants], int] = {}
+        #: By shelf and what pods want: the types that hold one of each.
+        self._holding: dict[tuple[int, tuple[Wants, ...]], int] = {}
 
     # -- a round ---------------------------------------------------------------------------------
 
@@ -86,63 +85,22 @@ class Opener:
                 self._note_present(draft.parts)
         self._home = self._market.served_elsewhere()
         self._natives = Natives(self._lots, self._market, self._fillers)
-        self._forced = {}
-        self._holding = {}
-        self._forcing: dict[object, int] = {}
         for lot in self._lots.all:
-            self._count(lot, lot.left)
-            for reason, _ in lot.forced:
-                self._forcing[reason] = self._forcing.get(reason, 0) | lot.bit
-        for lot in self._leads():
+            self._natives.count(lot, lot.left)
+        self._holding = {}
+        limited = any(budget.limited for budget in self.budgets.values())
+        self._leads = Leads(self._lots, self._market, limited=limited)
+        for lot in self._leads:
             while lot.left and self._open_any(lot):
                 pass
-        if any(budget.limited for budget in self.budgets.values()):
+        if limited:
             for lot in reversed(self._lots.all):
                 if lot.left:
                     self._grow_for(lot)
 
-    def _leads(self) -> Iterator[Lot]:
-        """Those that must be near to others; those that force most nodes; then the most constrained."""
-        lots = self._lots
-        yield from (lot for lot in reversed(lots.all) if lot.near)
-        refused = 0
-        while True:
-            reason, count = self._most_forced()
-            if count <= 1:
-                break
-            mask = self._forcing[reason] & lots.alive & ~refused
-            if not mask:
-                self._forced[reason] = 0
-                continue
-            lot = lots.all[mask.bit_length() - 1]
-            before = lot.left
-            yield lot
-            if lot.left == before:
-                refused |= lot.bit
-        limited = any(budget.limited for budget in self.budgets.values())
-        yield from sorted(lots.all, key=self._service if limited else self._freedom)
-
-    def _service(self, lot: Lot) -> tuple[int, int, int, int]:
-        """Where not all may be served, the largest come first, as in Karpenter."""
-        asked = lot.one.demand.resources
-        return -lot.one.priority, -asked.get("cpu", 0), -asked.get("memory", 0), -lot.number
-
-    def _freedom(self, lot: Lot) -> tuple[int, int, float, int]:
-        first = next(iter(self._market.entrances(lot.signature)), None)
-        choice = first[1].sold.bit_count() * len(first[1].places) if first is not None else 0
-        return -lot.one.priority, choice, -lot.worth, -lot.number
-
     def _count(self, lot: Lot, count: int) -> None:
-        worth = self._natives.worth
-        worth[lot.signature] = worth.get(lot.signature, 0.0) + lot.worth * count
-        for reason, most in lot.forced:
-            self._forced[reason] = self._forced.get(reason, 0.0) + count / most
-
-    def _most_forced(self) -> tuple[object, float]:
-        if not self._forced:
-            return None, 0.0
-        reason = max(self._forced, key=self._forced.__getitem__)
-        return reason, self._forced[reason]
+        self._natives.count(lot, count)
+        self._leads.count(lot, count)
 
     # -- one claim -------------------------------------------------------------------------------
 
@@ -163,7 +121,7 @@ class Opener:
         first, prefer = self._first(lead)
         if not first:
             return False
-        forced = max((self._forced.get(reason, 0.0) for reason, _ in lead.forced), default=0.0)
+        forced = self._leads.forced_by(lead)
         fee = 0.0 if forced > 1 else self._market.fee
         shelf = self._market.shelf(number, narrowing, budget)
         natives, left = self._natives.on(shelf, number)
@@ -261,23 +219,18 @@ class Opener:
             lots = self._lots
             bundle = [(lot, lot.left) for lot in lots.all if lot.bit & prefer and lot.left]
             return shelf.holding(used_by(bundle, width)) or shelf.offers[-4:]
-        if len(first) == 1:
-            wants = first[0][0].wants
-            holding = self._holding.get((id(shelf), wants))
-            if holding is None:
-                holding = shelf.catalogue.holding(used_by(first, width))
-                self._holding[id(shelf), wants] = holding
-        else:
-            holding = shelf.catalogue.holding(used_by(first, width))
+        key = id(shelf), tuple(lot.wants for lot, _ in first)
+        holding = self._holding.get(key)
+        if holding is None:
+            holding = self._holding[key] = shelf.catalogue.holding(used_by(first, width))
         chosen = shelf.candidates(target, fee, bounded=bounded)
         suitable = [offer for offer in chosen if holding >> offer.type & 1]
         return suitable or shelf.holding(used_by(first, width))
 
     def _price_of(self, catalogue: Catalogue, state: BinState, offer: Offer, budget: Budget) -> int:
         """Of the cheapest offer that holds it."""
-        listing = catalogue.listing(
-            state.narrowing, catalogue.holding(state.used(offer, catalogue))
-        )
+        holding = catalogue.holding(state.used(offer, catalogue))
+        listing = catalogue.listing(state.narrowing, holding)
         if budget.reserved:
             listing = budget.on_hand(state.narrowing, listing)
             return listing[0].price if listing else offer.price
