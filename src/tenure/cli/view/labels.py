@@ -17,6 +17,7 @@ from tenure.core.disrupt.facts.candidates import (
     NodeIsEmpty,
     RebalanceRecommended,
 )
+from tenure.core.disrupt.facts.consolidation import NodeUnderutilized
 from tenure.core.facts import Fact, sentence
 from tenure.core.reasons import Reason
 from tenure.model.cloud.offering import MICRO_DOLLARS
@@ -53,6 +54,11 @@ PHASES: Final[dict[Reason, str]] = {
     Reason.DISRUPTION_WAITS: "blocked",
     Reason.DISRUPTION_CANCELLED: "in service",
     Reason.VOLUNTARY_DISRUPTION_OFF: "in service",
+    Reason.CONSOLIDATES_LATER: "in service",
+    Reason.UNCONSOLIDATABLE: "in service",
+    Reason.CONSOLIDATION_REJECTED: "in service",
+    Reason.CONSOLIDATION_CANDIDATE: "underused",
+    Reason.CONSOLIDATION_APPROVED: "replacing",
     Reason.REPLACEMENT_FAILED: "failed",
     Reason.EXPIRATION_FORCED: "leaving",
     Reason.REPLACEMENT_LEFT_OVER: "leaving",
@@ -101,6 +107,7 @@ CANDIDATES: Final[dict[type[Fact], str]] = {
     NodeExpired: "expired",
     NodeDrifted: "drifted",
     RebalanceRecommended: "to leave",
+    NodeUnderutilized: "underused",
 }
 BLOCKED: Final = frozenset({Reason.DISRUPTION_BLOCKED, Reason.DISRUPTION_WAITS})
 
