@@ -23,7 +23,7 @@ KEPT = {
 
 
 #: Days that together reach every rule of the checkers.
-REACHING = ((1, LEAKY), (4, HELD), (5, HELD), (4, UNHEALTHY_DAY), (3, VOLUNTARY))
+REACHING = ((3, LEAKY), (4, HELD), (5, HELD), (4, UNHEALTHY_DAY), (3, VOLUNTARY))
 
 
 @pytest.mark.parametrize("seed", [*range(1, 13), *KEPT])
@@ -33,14 +33,14 @@ def test_a_troubled_day_ends_at_rest_and_breaks_no_promise(seed: int) -> None:
     assert outcome.launched > 0
 
 
-@pytest.mark.parametrize("seed", [1, 34, 45])
+@pytest.mark.parametrize("seed", [3, 6, 45])
 def test_a_day_on_which_nodes_need_reboots_ends_at_rest_too(seed: int) -> None:
     outcome = live(seed, LEAKY)
     assert outcome.problems == ()
     assert outcome.reboots > 3
 
 
-@pytest.mark.parametrize("seed", [7, 8, 11, 13])
+@pytest.mark.parametrize("seed", [7, 8, 11, 17])
 def test_a_day_on_which_nodes_are_replaced_gracefully_ends_at_rest_too(seed: int) -> None:
     outcome = live(seed, UNHEALTHY_DAY)
     assert outcome.problems == ()

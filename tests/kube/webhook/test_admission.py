@@ -258,11 +258,11 @@ def test_a_thousand_mistakes_are_named_in_part_and_counted() -> None:
 
 
 def test_what_does_nothing_yet_is_said_on_create_and_not_on_a_change_of_labels() -> None:
-    idle = {**HOURS, "reasons": ["Underutilized"]}
-    pool = a_pool(idle)
+    idle = {"spec.replicas": 2}
+    pool = a_pool(**idle)
     (warning,) = answer_to(a_review(pool))["warnings"]
-    assert warning.startswith("spec.disruption.budgets: does nothing yet")
-    labelled = a_pool(idle, **{"metadata.labels": {"a": "b"}})
+    assert warning.startswith("spec.replicas: does nothing yet")
+    labelled = a_pool(**idle, **{"metadata.labels": {"a": "b"}})
     assert "warnings" not in answer_to(a_review(labelled, old=pool))
 
 

@@ -16,6 +16,7 @@ from tenure.model.api import names
 from tenure.model.api.meta import format_time
 from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.settings import Settings
+from tenure.sim.virtual.faults import Faults
 from tenure.sim.world import World, WorldOptions
 from tests.builders import HOUR, MINUTE, SECOND, a_deployment, a_node_class, a_pool, a_requirement
 
@@ -241,6 +242,25 @@ def test_a_repair_that_is_switched_off_is_caught() -> None:
     world = a_world(OFF)
     try:
         assert delete_claim(world) == ["past a switch"]
+    finally:
+        world.close()
+
+
+def test_a_claim_that_timed_out_may_go_although_expiration_is_switched_off() -> None:
+    options = WorldOptions(settings=Settings(voluntary_disruption=False))
+    world = World(options)
+    try:
+        made = a_pool(
+            template={"expireAfter": "8m", "readinessTTL": "5m"},
+            disruption={"expirationPolicy": "Always"},
+        )
+        world.infrastructure.faults.current = Faults(never_ready_rate=1.0)
+        for manifest in (a_node_class(), made, a_deployment()):
+            world.apply(manifest)
+        world.run(2 * MINUTE)
+        world.crash(stay_down=True)
+        world.run(8 * MINUTE)
+        assert delete_claim(world) == []
     finally:
         world.close()
 

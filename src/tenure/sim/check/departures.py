@@ -88,14 +88,12 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
         yield "past a veto", "" if left_over else self._veto(nodes, reason or "Unhealthy")
         if replaced and reason is not None and not self._is_forced():
             yield from self._replaced(nodes, reason)
-        elif by_age:
-            yield from by_age
-        elif left_over:
+        elif left_over or self._timed_out() or self._lost(nodes) or self._reboot_failed():
             yield "unfounded deletion", ""
-        elif not (self._timed_out() or self._lost(nodes) or self._reboot_failed()):
-            yield from self._forced(nodes)
         else:
-            yield "unfounded deletion", ""
+            forced = tuple(self._forced(nodes))
+            # Its age is no ground right now; another one may be.
+            yield from by_age if by_age and any(sentence for _, sentence in forced) else forced
 
     # -- one way or the other ----------------------------------------------------------
 
