@@ -10,7 +10,6 @@ import msgspec
 from tenure.model.matching.requirements import Requirements
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.requests import HostPort
-from tenure.packing.demand.terms import FREE
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.limits import Budget, Charge
 from tenure.packing.offers.narrowing import Narrowing, Offer, Place
@@ -53,7 +52,10 @@ class Draft(msgspec.Struct, gc=False):
 
 def _choosy(one: PodClass) -> bool:
     """Of the class alone: what holds among the lots of one round may not hold in the next."""
-    return bool(one.demand.ports or one.apart or one.member_of or one.repels or one.rules != FREE)
+    if one.demand.ports or one.apart:
+        return True
+    groups = (*one.member_of, *one.repels, *one.rules.groups())
+    return any(group.on_hostname for group in groups)
 
 
 def holds_reservation(draft: Draft) -> bool:
