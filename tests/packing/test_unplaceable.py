@@ -8,6 +8,7 @@ from tenure.packing.demand.problem import Problem
 from tenure.packing.pack import pack
 from tests.packing.build import a_pod, a_pool, a_type, pods
 from tests.packing.judges.adding import addable
+from tests.packing.judges.verify import verify
 from tests.packing.mixes import GPU, TYPES, a_mix
 
 #: Mixes in which a pod could be added all the same, and why it is not.
@@ -55,3 +56,9 @@ def test_where_nodes_run_out_pods_go_to_the_zones_that_have_one() -> None:
     pool = a_pool(types=[a_type("m-8", 8)], limits={"nodes": "2"})
     packing = pack(Problem(pods=waiting, templates=(pool,)))
     assert not packing.unplaced
+
+
+def test_a_zone_that_was_tried_in_vain_still_counts() -> None:
+    """Found by chance: the pod went to a zone that was ahead of the one that it was refused in."""
+    problem = a_mix(300743)
+    assert verify(problem, pack(problem)) == []

@@ -94,8 +94,6 @@ class Dealer:
                 dealt.lots.append(self._lot(one, waiting.take(waiting.left), ()))
                 continue
             options = self._sites.options(one, ordered)
-            if self._without:
-                options = [pins for pins in options if pins not in self._without]
             order = levels[position], len(options), not one.rules.spreads, position
             todo.append((order, waiting, ordered, options))
             self._note_suited(waiting, options)
@@ -154,7 +152,7 @@ class Dealer:
     ) -> None:
         one, domains = waiting.one, self._domains
         left = min(waiting.left, most)
-        if len(keys) == 1 and left and not self._avoid:
+        if len(keys) == 1 and left and not self._avoid and not self._without:
             shares = shared(domains, one, keys[0], options, left, self._load)
             if shares is not None:
                 for pins, count in shares:
@@ -217,7 +215,7 @@ class Dealer:
             values = dict(pins)
             here = sum(counts.get(values.get(key, ""), 0) for key, counts in loads)
             fuller.append(here)
-            if limit <= 0:
+            if limit <= 0 or pins in self._without:
                 continue
             avoided = any(value in self._avoid for _, value in pins)
             suits = -sum(self._suits.get(g, {}).get(pins, 0) for g in first_of) if first_of else 0
