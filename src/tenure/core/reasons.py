@@ -398,7 +398,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         event=_NORMAL,
     ),
     Reason.CONSOLIDATES_LATER: ReasonInfo(
-        "A pod has come to the node or left it within consolidateAfter of its pool: until that is over, the "
+        "A pod has come to the node or left it within consolidateAfter of its pool, or prices are not known yet: until then the "
         "node is no candidate of consolidation, and no pod is moved there by it.",
     ),
     Reason.UNCONSOLIDATABLE: ReasonInfo(

@@ -260,6 +260,10 @@ def test_nothing_is_asked_before_instance_types_are_known() -> None:
     assert (found.question, found.waits) == (None, TypesAwaited(("other",)))
 
 
+def test_before_the_provider_was_asked_for_prices_none_is_said_to_be_missing() -> None:
+    assert why(a_claim("a"), node(), pod(), instance_types={}) == TypesAwaited(("general",))
+
+
 # -- the pools -----------------------------------------------------------------------------------
 
 

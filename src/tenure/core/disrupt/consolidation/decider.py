@@ -23,6 +23,7 @@ from tenure.core.facts import Fact
 from tenure.core.gates.reasons import Disruption
 from tenure.core.marks.command import is_replaced, reason_of
 from tenure.core.marks.ownership import claims_touched, is_ours
+from tenure.core.provision.facts import TypesAwaited
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, say
 from tenure.model.api.node import Node
@@ -78,7 +79,7 @@ class ConsolidationDecider:
     ) -> Sequence[Verdict]:
         claim, node, move = view.claim, view.node, view.move
         if move is None:
-            late = isinstance(view.why[0], PodsChangedLately)
+            late = isinstance(view.why[0], PodsChangedLately | TypesAwaited)
             reason = Reason.CONSOLIDATES_LATER if late else Reason.UNCONSOLIDATABLE
             verdict = _say(claim, reason, *view.why)
             return verdict, also_of(node, verdict)

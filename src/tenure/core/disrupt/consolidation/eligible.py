@@ -4,7 +4,7 @@ A node could be a candidate where its pool consolidates nodes with pods (``conso
 ``WhenEmpty``, ``consolidateAfter`` not ``Never``) and no command is under way for it. It is one where
 
 1. movable    every pod would be created again elsewhere;
-2. priced     the provider has a price for it, in its zone and capacity type;
+2. priced     the provider has been asked, and has a price for it, in its zone and capacity type;
 3. quiet      no pod has come or gone for ``consolidateAfter``, and for 15s at least;
 4. gates      none blocks it. Budgets are no matter of a plan: they open as nodes go.
 """
@@ -38,6 +38,7 @@ from tenure.core.marks.command import is_replaced, replaced_uids
 from tenure.core.marks.interruption import is_interrupted
 from tenure.core.pool.lookup import node_class_key
 from tenure.core.provision.demand import is_reschedulable
+from tenure.core.provision.facts import TypesAwaited
 from tenure.core.terminate.drain import before_drain
 from tenure.core.windows.windows import Windows, windows_for_commands
 from tenure.model.api import names
@@ -160,6 +161,11 @@ def types_of_pool(pool: NodePool, snapshot: Snapshot) -> dict[str, InstanceType]
     return {one.name: one for one in known.get(node_class_key(pool.node_class_ref), ())}
 
 
+def _known_types(pool: NodePool, snapshot: Snapshot) -> dict[str, InstanceType] | None:
+    known = node_class_key(pool.node_class_ref) in snapshot.observations.instance_types
+    return types_of_pool(pool, snapshot) if known else None
+
+
 class Pools:
     """What is asked of all nodes of a pool, worked out once."""
 
@@ -178,7 +184,7 @@ class Pools:
             claims = snapshot.claims_of_pool(name)
             found = self._known[name] = _Pool(
                 pool=pool,
-                types=types_of_pool(pool, snapshot),
+                types=_known_types(pool, snapshot),
                 fleet=fleet_of(name, snapshot),
                 pauses=tuple(pauses_of(claims)),
                 windows=self._windows,
@@ -188,7 +194,8 @@ class Pools:
 
 class _Pool(msgspec.Struct, frozen=True, kw_only=True):
     pool: NodePool
-    types: dict[str, InstanceType]
+    #: None: the provider has not been asked yet.
+    types: dict[str, InstanceType] | None
     fleet: PoolFleet
     pauses: tuple[tuple[datetime, str], ...]
     windows: Windows
@@ -217,6 +224,8 @@ def _eligible(
     why = _reserved(claim, snapshot) or not_movable(node, snapshot)
     if why is not None:
         return Excluded(claim=claim, node=node, why=(why,))
+    if pool.types is None:
+        return Excluded(claim=claim, node=node, why=(TypesAwaited((pool.pool.name,)),))
     price = price_of(node, pool.types)
     if price is None:
         labels = node.labels
