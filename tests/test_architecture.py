@@ -123,6 +123,7 @@ CACHED_PROPERTIES = {
     "core/gates/fleet.py": "the nodes of a pool, in the groups that its budgets count",
     "core/health/domains.py": "when the state of the failure domains changes next",
     "core/health/rules.py": "the usable policies of a pool, asked for each of its Nodes",
+    "model/snapshot/consolidation.py": "the move of each claim, asked for each of them",
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tenure.core.decision import Subject, Verdict
 from tenure.core.disrupt.consolidation.decider import ConsolidationDecider
-from tenure.core.disrupt.consolidation.planned import PLAN
+from tenure.core.disrupt.consolidation.subject import PLAN
 from tenure.core.disrupt.facts.consolidation import NodeUnderutilized, PodsChangedLately
 from tenure.core.facts import Fact
 from tenure.core.reasons import Reason

@@ -28,7 +28,7 @@ from tenure.core.marks.deadline import requested_at
 from tenure.core.marks.ownership import is_our_node
 from tenure.core.provision.advice import advice_for
 from tenure.core.provision.facts import CapacityTaken, Fits, SchedulerDisagrees
-from tenure.core.provision.launchable import launches_nothing
+from tenure.core.provision.pools import launches_nothing
 from tenure.core.reasons import NO_ADVICE, REASONS, Reason
 from tenure.core.windows.facts import blocking_windows
 from tenure.model.api import resource as r

@@ -20,7 +20,7 @@ import msgspec
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.candidates import PoolCandidates, Unfinished, Wanted, candidates_in
 from tenure.core.disrupt.consolidation.eligible import settling_until
-from tenure.core.disrupt.consolidation.planned import PLAN
+from tenure.core.disrupt.consolidation.subject import PLAN
 from tenure.core.disrupt.execute import Execution
 from tenure.core.disrupt.facts.groups import CommittedInPart, NotReplacedTogether
 from tenure.core.disrupt.facts.planning import CandidatesWait, NodesWatched

@@ -77,6 +77,8 @@ PLAN_ONLY: Final = frozenset({Gate.PAUSE, Gate.CLOSING})
 
 #: Asked once the plan is made, after all others.
 LAST: Final = frozenset(_PLANNED)
+#: Asked of every candidate, so that its verdict says what blocks it.
+BEFORE_PLAN: Final = frozenset(Gate) - LAST
 
 #: Those whose answer depends on what was started in the same pass (``GateFacts.started``, ``recorded``).
 COUNTS_STARTED: Final = frozenset({Gate.BUDGET})

@@ -31,9 +31,9 @@ from tenure.core.provision.facts import (
     Target,
     TypesAwaited,
 )
-from tenure.core.provision.missingpools import missing_pools
 from tenure.core.provision.newclaim import claim_manifest, claim_name
 from tenure.core.provision.nominations import Nomination, nominations_in
+from tenure.core.provision.pools import missing_pools
 from tenure.core.provision.supply import (
     closed_nodes,
     nodes_with_capacity,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from tenure.core.disrupt.consolidation.planned import PLAN
+from tenure.core.disrupt.consolidation.subject import PLAN
 from tenure.model.api.node import Node
 from tenure.model.api.pod import Pod
 from tenure.model.snapshot.consolidation import ConsolidationPlan

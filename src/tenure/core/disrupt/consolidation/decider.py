@@ -17,7 +17,7 @@ from functools import partial
 import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.disrupt.consolidation.planned import PLAN
+from tenure.core.disrupt.consolidation.subject import PLAN
 from tenure.core.disrupt.facts.consolidation import NodeUnderutilized, PodsChangedLately
 from tenure.core.facts import Fact
 from tenure.core.gates.reasons import Disruption

@@ -25,13 +25,12 @@ from tenure.core.disrupt.facts.consolidation import (
     PodStillTerminating,
     PodWithoutController,
 )
-from tenure.core.disrupt.planning.gating import BEFORE_PLAN
 from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.facts import Fact
 from tenure.core.gates.fleet import PoolFleet, fleet_of
 from tenure.core.gates.gatefacts import GateFacts
 from tenure.core.gates.gates import first_blocked
-from tenure.core.gates.operations import Gate, Operation
+from tenure.core.gates.operations import BEFORE_PLAN, Gate, Operation
 from tenure.core.gates.reasons import TRAITS, Disruption
 from tenure.core.marks.candidacy import is_open, node_of
 from tenure.core.marks.command import is_replaced, replaced_uids

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Final
 
-from tenure.core.decision import Subject
 from tenure.core.disrupt.consolidation.question import Asked
 from tenure.core.facts import Fact
-from tenure.core.provision.placement import CLUSTER
 from tenure.model.snapshot.consolidation import ConsolidationPlan, PlannedLaunch, PlannedMove
 from tenure.packing.consolidate.balanced import scores
 from tenure.packing.consolidate.question import Move, Question
 from tenure.packing.consolidate.search import Search
-
-#: What is observed when there is another plan.
-PLAN: Final = Subject("ConsolidationPlan", CLUSTER)
 
 
 def planned(asked: Asked, at: datetime) -> Iterator[ConsolidationPlan | None]:

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final
 
 import msgspec
 
@@ -19,13 +18,10 @@ from tenure.core.disrupt.candidates import Wanted
 from tenure.core.disrupt.passes import Pass
 from tenure.core.gates.gatefacts import Blocked, GateFacts, LaunchTime
 from tenure.core.gates.gates import changes_at, first_blocked, start_in_time
-from tenure.core.gates.operations import ASKED, COUNTS_STARTED, LAST, Gate
+from tenure.core.gates.operations import ASKED, BEFORE_PLAN, COUNTS_STARTED, Gate
 from tenure.core.marks.starts import recorded_at
 from tenure.core.provision.demand import is_reschedulable
 from tenure.core.verdicts import say
-
-#: Asked of every candidate, so that its verdict says what blocks it.
-BEFORE_PLAN: Final = frozenset(Gate) - LAST
 
 _say = partial(say, Concern.DISRUPTION)
 

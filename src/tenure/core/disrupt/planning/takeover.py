@@ -15,10 +15,10 @@ from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.candidates import Wanted
 from tenure.core.disrupt.facts.commands import CommandTakenOver
 from tenure.core.disrupt.passes import Pass
-from tenure.core.disrupt.planning.gating import BEFORE_PLAN, Gating
+from tenure.core.disrupt.planning.gating import Gating
 from tenure.core.disrupt.planning.withoutreplacement import expire
 from tenure.core.gates.gates import changes_at, first_blocked
-from tenure.core.gates.operations import Operation
+from tenure.core.gates.operations import BEFORE_PLAN, Operation
 from tenure.core.marks.command import reason_of, take_over
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, say
