@@ -242,3 +242,11 @@ def test_nodes_with_a_soft_taint_come_last() -> None:
         "small": "quiet",
         "large": "busy",
     }
+
+
+def test_a_skew_of_any_size_costs_no_more_than_a_small_one() -> None:
+    """A user may write 2147483647: nothing may be made for each of them."""
+    spread = {**term(HOSTNAME), "maxSkew": 2**31 - 1, "whenUnsatisfiable": "DoNotSchedule"}
+    waiting = pods(3, labels={"app": "web"}, topologySpreadConstraints=[spread])
+    (claim,) = pack(Problem(pods=waiting, templates=(a_pool(),))).claims
+    assert len(claim.pods) == 3

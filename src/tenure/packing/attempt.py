@@ -17,6 +17,7 @@ from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.facts import VolumeFact
 from tenure.packing.demand.problem import Problem
 from tenure.packing.demand.queue import Waiting
+from tenure.packing.demand.terms import Group
 from tenure.packing.facts import (
     KeptOff,
     NamespacesUnknown,
@@ -41,6 +42,8 @@ from tenure.packing.why import explain
 LEVELS: Final = 1 << 20
 #: Classes that are tried again in vain, at the end.
 TRIES_MAX: Final = 64
+#: By group, then by the value of its key: a running pod that avoids it there.
+Avoided = dict[Group, dict[str, str]]
 #: By class: how many of its pods are dealt at the most.
 Caps = dict[tuple[str, str, int], int]
 
@@ -278,6 +281,7 @@ class Attempt:
         pools = [(c, self._opener.budgets[c.template.pool]) for c in question.catalogues]
         topology = Topology(self._nodes, question.pods.classes, question.catalogues)
         node_count = sum(not node.closed for node in self._problem.nodes)
+        avoided = _avoided(self._problem) if any(one.member_of for one, _, _ in left) else {}
         for one, uids, over in left:
             if not one.may_be_claimed_for:
                 continue
@@ -285,7 +289,7 @@ class Attempt:
                 one,
                 pools,
                 node_count=node_count,
-                kept_off=_kept_off(one, self._problem),
+                kept_off=_kept_off(one, avoided),
                 topology=partial(_in_the_way, one, over, topology),
             )
             unplaced |= dict.fromkeys(uids, why)
@@ -300,18 +304,25 @@ def _in_the_way(one: PodClass, over: LeftOver | None, topology: Topology) -> Top
     return found
 
 
-def _kept_off(one: PodClass, problem: Problem) -> list[KeptOff]:
-    """Where running pods do not let the class in, over other keys than the hostname."""
-    found: dict[tuple[str, str], KeptOff] = {}
-    if one.member_of:
-        for group, node, pod in avoided_by_running(problem.nodes):
-            value = node.labels.get(group.key)
-            if not group.on_hostname and group in one.member_of and value is not None:
-                off = KeptOff(pod.key, group.key, value)
-                known = found.get((group.key, value))
-                if known is None or off.by < known.by:
-                    found[group.key, value] = off
-    return [found[each] for each in sorted(found)]
+def _avoided(problem: Problem) -> Avoided:
+    """Whom running pods avoid over other keys than the hostname: by value, the first such pod."""
+    found: Avoided = {}
+    for group, node, pod in avoided_by_running(problem.nodes):
+        value = node.labels.get(group.key)
+        if not group.on_hostname and value is not None:
+            by_value = found.setdefault(group, {})
+            by_value[value] = min(by_value.get(value, pod.key), pod.key)
+    return found
+
+
+def _kept_off(one: PodClass, avoided: Avoided) -> list[KeptOff]:
+    """Where running pods do not let the class in."""
+    found: dict[tuple[str, str], str] = {}
+    for group in one.member_of & avoided.keys():
+        for value, by in avoided[group].items():
+            where = group.key, value
+            found[where] = min(found.get(where, by), by)
+    return [KeptOff(found[key, value], key, value) for key, value in sorted(found)]
 
 
 def _alone(fact: PodUnreadable | NamespacesUnknown) -> Unplaced:

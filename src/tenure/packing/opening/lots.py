@@ -18,6 +18,8 @@ from tenure.packing.demand.terms import Group, Rules
 from tenure.packing.index.levels import bits
 
 NO_END: Final = 1 << 40
+#: No node has so many pods of one group: a skew above is none, whatever a user writes.
+ON_NODE_MAX: Final = 4096
 #: Bitsets per resource. Between two of them, what is too large by a little is found by dividing.
 LEVELS_MAX: Final = 1024
 
@@ -266,8 +268,10 @@ class Lots:
         admitting: list[list[int]] = []
         for counts in by_count:
             masks = [-1]
-            for count in range(1, max(counts, default=0) + 1):
-                masks.append(masks[-1] & ~bits(counts.get(count, [])))
+            most = max((count for count in counts if count <= ON_NODE_MAX), default=0)
+            for count in range(1, most + 1):
+                closed = counts.get(count)
+                masks.append(masks[-1] & ~bits(closed) if closed else masks[-1])
             admitting.append(masks)
         return admitting
 
