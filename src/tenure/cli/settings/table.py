@@ -281,8 +281,8 @@ OWN: Final = (
         field="",
         flag="feature-gates",
         form=form.gates(),
-        reason="Karpenter's gates. NodeRepair counts where --node-repair is not given; what the "
-        "others gate is not there yet. One that is on and does nothing is named in the log.",
+        reason="Karpenter's gates. NodeRepair counts where --node-repair is not given; SpotToSpotConsolidation lets "
+        "spot nodes be replaced by cheaper spot nodes; what the others gate is not there yet. One that is on and does nothing is named in the log.",
         karpenters=True,
     ),
     _span(
@@ -334,8 +334,8 @@ OWN: Final = (
         field="voluntary_disruption",
         flag="voluntary-disruption",
         form=form.switch(),
-        reason="Whether nodes are taken away by choice: empty, expired, drifted, or recommended to leave "
-        "by the cloud. Repair, interruptions and deletions by users go on without it. The log says at "
+        reason="Whether nodes are taken away by choice: empty, underutilized, expired, drifted, or "
+        "recommended to leave by the cloud. Repair, interruptions and deletions by users go on without it. The log says at "
         "the start if it is off.",
     ),
     Setting(
