@@ -47,8 +47,8 @@ from tests.fuzz.rest import (
 from tests.fuzz.voluntary import VOLUNTARY_DEEDS, lift_everything, prepare
 from tests.runtime.worlds import Tapped
 
-#: Events of a watch may come 15 seconds apart, one after the other.
-LATE: Final = timedelta(minutes=3)
+#: Events of a watch may come 15 seconds apart, one after the other, and busy days have many.
+LATE: Final = timedelta(minutes=5)
 STEP: Final = timedelta(minutes=1)
 
 

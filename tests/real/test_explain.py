@@ -146,7 +146,7 @@ def test_who_may_not_look_hears_which_rights_are_missing(
     out, err = capsys.readouterr()
     lines = err.splitlines()
     assert out == ""
-    assert len(lines) == 10, "one for each kind"
+    assert len(lines) == 13, "one for each kind"
     assert lines[3].startswith("pods cannot be listed: 403 Forbidden: ")
     assert all("the role that comes with Tenure has it" in line for line in lines)
 
