@@ -28,6 +28,7 @@ from tenure.packing.demand.facts import (
     VolumeUnreadable,
 )
 from tenure.packing.demand.volumes import VolumeAnswer, VolumeNeeds, attachable
+from tests.core.build import a_node
 from tests.core.volumes.build import (
     DRIVER,
     a_storage_class,
@@ -92,15 +93,20 @@ def test_a_claim_that_is_named_twice_is_attached_once() -> None:
 
 
 @pytest.mark.parametrize("kind", ["local", "hostPath"])
-def test_the_host_of_a_directory_is_left_out_because_its_node_may_be_replaced(kind: str) -> None:
+@pytest.mark.parametrize("there", [False, True], ids=["gone", "there"])
+def test_the_host_of_a_directory_counts_while_its_node_is_there(kind: str, there: bool) -> None:
     expressions = [
         {"key": HOSTNAME, "operator": "In", "values": ["node-1"]},
         {"key": ZONE, "operator": "In", "values": ["a"]},
     ]
     source: dict[str, Any] = {kind: {"path": "/disk"}}
     volume = a_volume(terms=[expressions], driver="", **source)
-    found = asked(using("data"), a_volume_claim(volume="pv-1"), volume)
-    assert found == VolumeNeeds((in_zones("a"),), ())
+    nodes = [a_node("node-1", labels={HOSTNAME: "node-1"})] if there else []
+    found = asked(using("data"), a_volume_claim(volume="pv-1"), volume, *nodes)
+    assert isinstance(found, VolumeNeeds)
+    (wanted,) = found.alternatives
+    assert wanted.allowed(HOSTNAME).listed == ({"node-1"} if there else set())
+    assert wanted.allowed(ZONE).listed == {"a"}
 
 
 def test_the_host_of_another_volume_counts() -> None:

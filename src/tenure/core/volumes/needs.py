@@ -168,15 +168,15 @@ def _bound(claim: PersistentVolumeClaim, key: str, storage: Storage) -> _Use:
     volume = storage.volumes.get(name)
     if volume is None:
         raise _Unusable(VolumeClaimLost(key, name))
-    return _Use(_reachable(volume, key), volume.spec.csi.driver if volume.spec.csi else "")
+    return _Use(_reachable(volume, key, storage), volume.spec.csi.driver if volume.spec.csi else "")
 
 
-def _reachable(volume: PersistentVolume, key: str) -> Alternatives:
+def _reachable(volume: PersistentVolume, key: str, storage: Storage) -> Alternatives:
     if is_unreadable(volume):
         problem = f"PersistentVolume {volume.name} cannot be read"
         raise _Unusable(VolumeUnreadable(key, problem))
     try:
-        return affinity_of(volume)
+        return affinity_of(volume, storage.hosts)
     except SpecError as error:
         problem = f"PersistentVolume {volume.name}: {error}"
         raise _Unusable(VolumeUnreadable(key, problem)) from error
@@ -219,7 +219,7 @@ def _existing(
     found = free_volumes(storage.volumes.values(), key, spec, storage_class)
     if not found:
         raise _Unusable(NoVolumeMatches(key, storage_class))
-    reachable = [one for volume in found for one in _reachable(volume, key)]
+    reachable = [one for volume in found for one in _reachable(volume, key, storage)]
     drivers = {volume.spec.csi.driver if volume.spec.csi else "" for volume in found}
     return _Use(tuple(dict.fromkeys(reachable)), drivers.pop() if len(drivers) == 1 else "")
 

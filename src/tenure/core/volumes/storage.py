@@ -7,6 +7,8 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.volumes.topology import is_on_a_host
+from tenure.model.api.names import HOSTNAME
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import (
     PERSISTENT_VOLUME_CLAIMS,
@@ -45,6 +47,8 @@ class Storage(msgspec.Struct, frozen=True, kw_only=True):
     attached: Mapping[str, tuple[Attached, ...]] = {}
     #: By claim that only one pod may use: the unfinished pods with a node that do.
     users: Mapping[str, tuple[Pod, ...]] = {}
+    #: Hostnames of all Nodes, where a volume is the directory of one.
+    hosts: frozenset[str] = frozenset()
     #: By kind: why the API server does not list it.
     unlisted: Mapping[str, str] = {}
     #: By instance type: how many volumes a node of it can attach, by driver.
@@ -74,8 +78,16 @@ def _objects_in(snapshot: Snapshot) -> Storage:
         csi_nodes=dict(snapshot.csi_nodes),
         attached=_attached_in(snapshot),
         users=_users_in(claims, snapshot),
+        hosts=_hosts_in(snapshot),
         unlisted=unlisted,
     )
+
+
+def _hosts_in(snapshot: Snapshot) -> frozenset[str]:
+    volumes = snapshot.persistent_volumes.values()
+    if not any(not is_unreadable(one) and is_on_a_host(one) for one in volumes):
+        return frozenset()  # Nearly always.
+    return frozenset(node.labels.get(HOSTNAME, name) for name, node in snapshot.nodes.items())
 
 
 def _attached_in(snapshot: Snapshot) -> dict[str, tuple[Attached, ...]]:

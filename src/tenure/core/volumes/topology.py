@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from tenure.model.api.names import HOSTNAME
@@ -15,21 +16,33 @@ Alternatives = tuple[Requirements, ...]
 ANYWHERE: Final[Alternatives] = (Requirements(),)
 
 
-def affinity_of(volume: PersistentVolume) -> Alternatives:
-    """Raises SpecError where it cannot be read."""
+def affinity_of(volume: PersistentVolume, hosts: AbstractSet[str]) -> Alternatives:
+    """``hosts``: hostnames of the nodes there are. Raises SpecError where it cannot be read.
+
+    A directory of a node is used there and nowhere else, so its pod stays there. Once the node is gone
+    the pod may have another one: what was there is lost.
+    """
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
         return ANYWHERE
-    # The directory of a node that is replaced is not on the next one, wherever that is.
-    on_a_host = volume.spec.local is not None or volume.spec.host_path is not None
+    gone = None if not is_on_a_host(volume) else hosts
     return tuple(
-        _requirements(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]", on_a_host)
+        _requirements(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]", gone)
         for index, term in enumerate(affinity.required.node_selector_terms)
     )
 
 
-def _requirements(term: NodeSelectorTerm, at: str, on_a_host: bool) -> Requirements:
-    written = [one for one in term.match_expressions if not (on_a_host and one.key == HOSTNAME)]
+def is_on_a_host(volume: PersistentVolume) -> bool:
+    return volume.spec.local is not None or volume.spec.host_path is not None
+
+
+def _requirements(term: NodeSelectorTerm, at: str, hosts: AbstractSet[str] | None) -> Requirements:
+    """Without the hostname where no node has it; None: it counts in any case."""
+    written = [
+        one
+        for one in term.match_expressions
+        if hosts is None or one.key != HOSTNAME or not hosts.isdisjoint(one.values)
+    ]
     return Requirements.from_wire(written, f"{at}.matchExpressions")
 
 
