@@ -10,6 +10,7 @@ import pytest
 from tenure.core.disrupt.consolidation.question import Asked, ask
 from tenure.core.disrupt.facts.candidates import PendingPodsFirst, PendingPodsFit, ReservedForPods
 from tenure.core.disrupt.facts.consolidation import (
+    PodNotEvicted,
     PodsChangedLately,
     PodStillTerminating,
     PodWithoutController,
@@ -28,7 +29,7 @@ from tenure.model.api.names import (
 )
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.pod import Pod
+from tenure.model.api.pod import Pod, Toleration
 from tenure.model.api.workload import Namespace
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
@@ -142,7 +143,7 @@ def test_pods_that_would_be_lost_or_are_awaited_keep_their_node() -> None:
     assert why(*there, pod("debug", owner="")) == PodWithoutController("default/debug")
     leaving = pod("db-0", owner="StatefulSet", deletion_timestamp=ago(5))
     assert why(*there, leaving) == PodStillTerminating("default/db-0")
-    gone = pod("old", deletion_timestamp=ago(5))
+    gone = pod("old", deletion_timestamp=ago(300))
     assert question(*there, gone, pod("agent", owner="DaemonSet")).candidates
 
 
@@ -258,6 +259,18 @@ def test_nothing_is_asked_before_instance_types_are_known() -> None:
     )
     found = asked(a_claim("a"), node(), pod(), other, a_class("second"))
     assert (found.question, found.waits) == (None, TypesAwaited(("other",)))
+
+
+def test_a_node_with_a_pod_that_is_not_evicted_stays() -> None:
+    tolerates = pod(spec={"tolerations": (Toleration(operator="Exists"),)})
+    assert why(a_claim("a"), node(), tolerates) == PodNotEvicted("default/web")
+
+
+def test_a_pod_that_begins_to_terminate_has_gone() -> None:
+    """Its requests are free at once: the node is not quiet from then on."""
+    ends = pod("old", deletion_timestamp=ahead(20), deletion_grace_period_seconds=30)
+    found = why(a_claim("a"), node(), pod(), ends)
+    assert isinstance(found, PodsChangedLately | PodStillTerminating)
 
 
 def test_before_the_provider_was_asked_for_prices_none_is_said_to_be_missing() -> None:

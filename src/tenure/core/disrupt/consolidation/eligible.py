@@ -21,6 +21,7 @@ from tenure.core.disrupt.consolidation.figures import disruption_cost, price_of,
 from tenure.core.disrupt.emptiness import consolidate_after, due_at
 from tenure.core.disrupt.facts.candidates import ReservedForPods
 from tenure.core.disrupt.facts.consolidation import (
+    PodNotEvicted,
     PodsChangedLately,
     PodStillTerminating,
     PodWithoutController,
@@ -108,8 +109,10 @@ def not_movable(node: Node, snapshot: Snapshot) -> Fact | None:
 
 
 def _not_movable(pod: Pod) -> Fact | None:
-    if pod.finished or pod.daemon or pod.mirror or pod.tolerates_disruption:
+    if pod.finished or pod.daemon or pod.mirror:
         return None
+    if pod.tolerates_disruption:
+        return PodNotEvicted(pod.key)
     if not pod.active:
         return PodStillTerminating(pod.key) if is_reschedulable(pod) else None
     return None if is_reschedulable(pod) else PodWithoutController(pod.key)

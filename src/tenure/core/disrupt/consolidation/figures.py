@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from tenure.core.provision.demand import is_reschedulable
@@ -71,9 +71,16 @@ def quiet_since(claim: NodeClaim, pods: Iterable[Pod], left: datetime | None) ->
     condition = claim.condition("Initialized")
     if not claim.initialized or condition is None or condition.last_transition_time is None:
         return None
-    came = (_scheduled_at(pod) for pod in pods if not pod.daemon and not pod.mirror)
-    instants = (condition.last_transition_time, left, *came)
+    own = [pod for pod in pods if not pod.daemon and not pod.mirror]
+    came, goes = map(_scheduled_at, own), map(_deleted_at, own)
+    instants = (condition.last_transition_time, left, *came, *goes)
     return max(at for at in instants if at is not None)
+
+
+def _deleted_at(pod: Pod) -> datetime | None:
+    """When it began to terminate: its requests are free from then on."""
+    ends, grace = pod.metadata.deletion_timestamp, pod.metadata.deletion_grace_period_seconds
+    return None if ends is None else ends - timedelta(seconds=grace or 0)
 
 
 def _scheduled_at(pod: Pod) -> datetime | None:

@@ -22,6 +22,16 @@ class PodWithoutController(Fact, frozen=True):
         return f"Pod {self.pod} has no controller that would create it again elsewhere"
 
 
+class PodNotEvicted(Fact, frozen=True):
+    pod: str
+
+    def __str__(self) -> str:
+        return (
+            f"Pod {self.pod} tolerates the taint of nodes that leave, so it is not evicted before its node is "
+            f"gone"
+        )
+
+
 class PodStillTerminating(Fact, frozen=True):
     pod: str
 
@@ -81,6 +91,7 @@ class PodsHaveNoRoom(Fact, frozen=True):
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
     PodWithoutController("default/debug"),
+    PodNotEvicted("shop/web-1"),
     PodStillTerminating("default/db-0"),
     PodsChangedLately(AT, AT, "10m"),
     NodeUnderutilized("node-1", ("node-1",), 5, 96_000, 96_000, 6.0),
