@@ -88,6 +88,8 @@ REPAIR_REASON: Final = "karpenter.sh/repair-reason"
 INTERRUPTION: Final = "karpenter.sh/interruption"
 #: On a claim: the owners of the pods that it was created for.
 LAUNCHED_FOR: Final = "karpenter.sh/launched-for"
+#: On a claim that was created while a node was being consolidated: how often in a row that was so.
+CONSOLIDATION_UNDONE: Final = "karpenter.sh/consolidation-undone"
 #: On a pool: launches of the last hours after which the same owner's pods were pending again.
 LAUNCH_BREAKER: Final = "karpenter.sh/launch-breaker"
 #: On a pool: claims that were not Ready in time or were repaired soon, since a node of it was of use.
@@ -109,6 +111,7 @@ MARKS: Final = frozenset(
         REPAIR_REASON,
         INTERRUPTION,
         LAUNCHED_FOR,
+        CONSOLIDATION_UNDONE,
         LAUNCH_BREAKER,
         LAUNCH_TIMEOUTS,
     }

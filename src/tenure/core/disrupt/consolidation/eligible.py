@@ -5,8 +5,9 @@ A node could be a candidate where its pool consolidates nodes with pods (``conso
 
 1. movable    every pod would be created again elsewhere;
 2. priced     the provider has been asked, and has a price for it, in its zone and capacity type;
-3. quiet      no pod has come or gone for ``consolidateAfter``, and for 15s at least;
-4. gates      none blocks it. Budgets are no matter of a plan: they open as nodes go.
+3. lasting    pods of nodes that were consolidated needed no new node of its pool lately;
+4. quiet      no pod has come or gone for ``consolidateAfter``, and for 15s at least;
+5. gates      none blocks it. Budgets are no matter of a plan: they open as nodes go.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tenure.core.disrupt.consolidation.figures import disruption_cost, price_of,
 from tenure.core.disrupt.emptiness import consolidate_after, due_at
 from tenure.core.disrupt.facts.candidates import ReservedForPods
 from tenure.core.disrupt.facts.consolidation import (
+    ConsolidationUndone,
     PodNotEvicted,
     PodsChangedLately,
     PodStillTerminating,
@@ -36,6 +38,7 @@ from tenure.core.gates.reasons import TRAITS, Disruption
 from tenure.core.marks.candidacy import is_open, node_of
 from tenure.core.marks.command import is_replaced, replaced_uids
 from tenure.core.marks.interruption import is_interrupted
+from tenure.core.marks.undone import paused_until
 from tenure.core.pool.lookup import node_class_key
 from tenure.core.provision.demand import is_reschedulable
 from tenure.core.provision.facts import TypesAwaited
@@ -189,6 +192,7 @@ class Pools:
                 types=_known_types(pool, snapshot),
                 fleet=fleet_of(name, snapshot),
                 pauses=tuple(pauses_of(claims)),
+                paused_until=paused_until(claims.values()),
                 windows=self._windows,
             )
         return found
@@ -200,6 +204,8 @@ class _Pool(msgspec.Struct, frozen=True, kw_only=True):
     types: dict[str, InstanceType] | None
     fleet: PoolFleet
     pauses: tuple[tuple[datetime, str], ...]
+    #: Pods that were moved needed new nodes.
+    paused_until: datetime | None
     windows: Windows
 
 
@@ -235,6 +241,9 @@ def _eligible(
             labels.get(names.INSTANCE_TYPE, ""), labels.get(names.CAPACITY_TYPE, "")
         )
         return Excluded(claim=claim, node=node, why=(unknown,))
+    if pool.paused_until is not None and now < pool.paused_until:
+        why = ConsolidationUndone(pool.pool.name, pool.paused_until)
+        return Excluded(claim=claim, node=node, why=(why,), recheck_at=pool.paused_until)
     since, at = quiet_at(claim, node, snapshot)
     if since is None or at is None or now < at:
         return Excluded(claim=claim, node=node, why=_changed(since, at, pool), recheck_at=at)

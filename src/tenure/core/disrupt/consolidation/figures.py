@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from tenure.core.provision.demand import is_reschedulable
 from tenure.model.api import names
+from tenure.model.api.meta import earlier, seconds_of
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
@@ -80,7 +81,7 @@ def quiet_since(claim: NodeClaim, pods: Iterable[Pod], left: datetime | None) ->
 def _deleted_at(pod: Pod) -> datetime | None:
     """When it began to terminate: its requests are free from then on."""
     ends, grace = pod.metadata.deletion_timestamp, pod.metadata.deletion_grace_period_seconds
-    return None if ends is None else ends - timedelta(seconds=grace or 0)
+    return None if ends is None else earlier(ends, seconds_of(grace or 0))
 
 
 def _scheduled_at(pod: Pod) -> datetime | None:

@@ -32,6 +32,17 @@ class PodNotEvicted(Fact, frozen=True):
         )
 
 
+class ConsolidationUndone(Fact, frozen=True):
+    pool: str
+    until: datetime
+
+    def __str__(self) -> str:
+        return (
+            f"pods that consolidation moved needed a new node of NodePool {self.pool}: no node of the pool is "
+            f"consolidated until {format_time(self.until)}"
+        )
+
+
 class PodStillTerminating(Fact, frozen=True):
     pod: str
 
@@ -92,6 +103,7 @@ class PodsHaveNoRoom(Fact, frozen=True):
 EXAMPLES: Final[tuple[Fact, ...]] = (
     PodWithoutController("default/debug"),
     PodNotEvicted("shop/web-1"),
+    ConsolidationUndone("general", AT),
     PodStillTerminating("default/db-0"),
     PodsChangedLately(AT, AT, "10m"),
     NodeUnderutilized("node-1", ("node-1",), 5, 96_000, 96_000, 6.0),

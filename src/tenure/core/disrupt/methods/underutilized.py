@@ -36,6 +36,7 @@ from tenure.core.facts import Fact
 from tenure.core.gates.gatefacts import GateFacts
 from tenure.core.marks.candidacy import is_open
 from tenure.core.marks.command import Command, is_replaced, replacement_marks
+from tenure.core.marks.undone import paused_until
 from tenure.core.provision.demand import is_reschedulable
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -82,6 +83,8 @@ class UnderutilizedMethod(AnyPlan):
             for claim, node in _members(move, snapshot):
                 _, at = quiet_at(claim, node, snapshot)
                 if at is not None:
+                    paused = paused_until(snapshot.claims_of_pool(claim.pool_name).values())
+                    at = max(at, paused) if paused is not None else at
                     proposed = _Proposed(place, move, at)
                     found.setdefault(claim.pool_name, []).append(((claim, node), proposed))
         for pool, those in sorted(found.items()):
