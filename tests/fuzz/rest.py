@@ -72,7 +72,9 @@ def restless(world: Tapped) -> list[str]:
     plan = world.controller.observations.consolidation.plan
     there = {claim["metadata"]["name"] for claim in claims}
     moves = plan.moves if plan is not None else ()
-    problems += [f"{name} is to be consolidated" for m in moves for name in there & set(m.claims)]
+    # Empty nodes are those of emptiness, which waits for budgets and windows.
+    planned = {name for move in moves if move.pods for name in move.claims}
+    problems += [f"{name} is to be consolidated" for name in sorted(there & planned)]
     problems += [f"instance {name} has no claim" for name in world.checkers.instances.unclaimed()]
     wanted = sum(d["spec"]["replicas"] for d in world.store.list(DEPLOYMENTS))
     counts = {

@@ -81,8 +81,8 @@ class Dealer:
         keyed: dict[tuple[Rules, frozenset[Group]], tuple[str, ...]] = {}
         todo: list[tuple[tuple[int, int, bool, int], Waiting, tuple[str, ...], list[Pins]]] = []
         self._beside = {group: {} for w in queue for group in w.one.rules.near if group.on_hostname}
-        first = self._first_level
-        levels = [first + level for level in levels_of([waiting.one for waiting in queue])]
+        base = self._first_level
+        levels = [base + level for level in levels_of([waiting.one for waiting in queue])]
         for position, waiting in enumerate(queue):
             one, self._level = waiting.one, levels[position]
             ordered = keyed.get((one.rules, one.member_of))
