@@ -104,6 +104,8 @@ def test_a_crash_between_the_node_and_its_envelope_leaves_one_instance() -> None
             assert broken.times
             assert len(await bench.nodes()) == len(await envelopes(bench)) == 1
             assert await unlucky.list_instances("contract") == (instance,)
+            await unlucky.reboot(instance.provider_id, "one")
+            assert await bench.boot_of(instance) == "kwok-one", "the Node counts once it is there"
         bench.transport = sound
         async with bench.kwok() as successor:
             await asyncio.sleep(1)

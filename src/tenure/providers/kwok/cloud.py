@@ -224,6 +224,8 @@ class KwokCloud:
             instance = await self._find(name) if name else None
             if instance is None or not instance.is_of(self._cluster) or instance.terminated:
                 raise _gone(provider_id)
+            if not instance.uid:  # The Node is there before its envelope goes.
+                instance = await self._of_node(name) or instance
             if not instance.uid:
                 raise ProviderError(f"{provider_id} has not registered yet")
             boot_id = f"kwok-{operation_id}"
