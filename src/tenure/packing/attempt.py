@@ -17,6 +17,7 @@ from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.facts import VolumeFact
 from tenure.packing.demand.problem import Problem
 from tenure.packing.demand.queue import Waiting
+from tenure.packing.demand.relaxing import relaxed, with_wishes
 from tenure.packing.demand.terms import Group
 from tenure.packing.facts import (
     KeptOff,
@@ -34,7 +35,6 @@ from tenure.packing.opening.merging import merged
 from tenure.packing.opening.opener import Opener
 from tenure.packing.question import Question, split
 from tenure.packing.refusals.topology import Topology
-from tenure.packing.relaxing import relaxed, with_wishes
 from tenure.packing.result import Packing, Unplaced
 from tenure.packing.why import explain
 

@@ -27,6 +27,7 @@ from tenure.packing.demand.classes import PodClass, Units, sort_pods
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import Daemon, PoolTemplate, Problem
 from tenure.packing.demand.queue import Waiting
+from tenure.packing.demand.relaxing import groups_of, with_wishes
 from tenure.packing.demand.requests import Resources
 from tenure.packing.demand.terms import NO_SOFT_TAINTS, Group
 from tenure.packing.demand.volumes import VolumeNeeds
@@ -38,7 +39,6 @@ from tenure.packing.index.shapes import KEYS_MAX, keys_asked
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.daemons import HEADROOM, DaemonPod, read_daemons, that_fit
 from tenure.packing.question import any_soft_taint
-from tenure.packing.relaxing import groups_of, with_wishes
 
 #: With more pods there is mostly no room on nodes for all of them, and a packing is no slower.
 PODS_MAX: Final = 500

@@ -11,7 +11,7 @@
 3. what is left, but for the pods that may get no claim, is dealt to zones and other domains
    (``dealing.dealer``), and claims are planned in the pools by weight (``opening.opener``);
 4. pods with preferences that found no place are tried again without the first of them
-   (``relaxing``); where limits are short, pods of lower priority only see what the others left;
+   (``demand.relaxing``); where limits are short, pods of lower priority only see what the others left;
 5. who is left then is told why, pool by pool (``why``); where ``minValues`` are a wish and nothing else is
    in the way, packing starts over with fewer (``besteffort``).
 

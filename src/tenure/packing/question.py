@@ -14,6 +14,7 @@ from tenure.packing.demand.asked import Asked, read_pods
 from tenure.packing.demand.classes import PodClass, least_wanted, sort_pods
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import Problem
+from tenure.packing.demand.relaxing import groups_of
 from tenure.packing.demand.requests import Resources
 from tenure.packing.demand.terms import NO_SOFT_TAINTS
 from tenure.packing.demand.volumes import is_attachable
@@ -21,7 +22,6 @@ from tenure.packing.index.reading import avoided_by_running
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.daemons import read_daemons, that_fit
 from tenure.packing.offers.provided import resources_of
-from tenure.packing.relaxing import groups_of
 
 
 class Question:
