@@ -54,7 +54,8 @@ def run(types: Sequence[InstanceType]) -> Run:
     gc.collect()
     start = time.process_time()
     search = Search(question)
-    search.read()
+    for _ in search.reading:
+        pass
     reading = time.process_time() - start
     gc.collect()
     thresholds = gc.get_threshold()

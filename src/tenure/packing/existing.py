@@ -95,7 +95,7 @@ class _Asking:
 
     def __init__(self, problem: Problem, asked: Mapping[Asked, Sequence[Pod]]) -> None:
         self._problem, self._asked = problem, asked
-        self._soft = problem.preferences and any_soft_taint(problem)
+        self._soft = problem.preferences and any_soft_taint(problem.templates)
         own = {group for one in asked for group in one.rules.groups()}
         if problem.preferences:
             own |= {group for one in asked for group in groups_of(one.wishes)}

@@ -13,7 +13,7 @@ from tenure.packing.dealing.sites import Sites
 from tenure.packing.demand.asked import Asked, read_pods
 from tenure.packing.demand.classes import PodClass, least_wanted, sort_pods
 from tenure.packing.demand.groups import Groups
-from tenure.packing.demand.problem import Problem
+from tenure.packing.demand.problem import PoolTemplate, Problem
 from tenure.packing.demand.relaxing import groups_of
 from tenure.packing.demand.requests import Resources
 from tenure.packing.demand.terms import NO_SOFT_TAINTS
@@ -30,7 +30,7 @@ class Question:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         asked, unreadable = read_pods(problem.pods, problem.derived, problem.volumes)
-        self._soft = problem.preferences and any_soft_taint(problem)
+        self._soft = problem.preferences and any_soft_taint(problem.templates)
         self.groups = _groups(problem, asked)
         self.pods = sort_pods(
             asked,
@@ -83,11 +83,9 @@ def _groups(problem: Problem, asked: Iterable[Asked]) -> Groups:
     return groups
 
 
-def any_soft_taint(problem: Problem) -> bool:
+def any_soft_taint(templates: Iterable[PoolTemplate]) -> bool:
     """Whether some new node would have a taint that pods prefer to avoid."""
-    return any(
-        taint.effect == "PreferNoSchedule" for one in problem.templates for taint in one.taints
-    )
+    return any(taint.effect == "PreferNoSchedule" for one in templates for taint in one.taints)
 
 
 def _offered(asked: Collection[str], problem: Problem) -> set[str]:

@@ -73,15 +73,17 @@ def questions(draw: st.DrawFn) -> Question:
 
 @given(questions())
 @settings(max_examples=80, deadline=None)
-def test_what_was_kept_can_be_taken_back(question: Question) -> None:
+def test_a_try_that_comes_to_nothing_leaves_nothing_behind(question: Question) -> None:
     search = Search(question)
-    list(search.moves())
-    search.take_back()  # What is looked up for the first time stays.
+    for _ in search.reading:
+        pass
     before = search.index.state()
-    first = list(search.moves())
-    search.take_back()
-    assert search.index.state() == before
-    assert list(search.moves()) == first
+    for move in search.moves():
+        after = search.index.state()
+        if move is None:  # Only rules that were asked for the first time may be there now.
+            rules = {rule: after["rules"].get(rule) for rule in before["rules"]}
+            assert {**after, "rules": rules} == before
+        before = after
 
 
 @given(questions())

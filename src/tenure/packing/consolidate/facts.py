@@ -37,6 +37,19 @@ class PodFitsNowhereElse(Fact, frozen=True):
         return f"Pod {self.pod} fits on no other node, and no NodePool can launch one for the pod"
 
 
+class PreferenceKept(Fact, frozen=True):
+    #: ``namespace/name``.
+    pod: str
+    #: What the pod would have to give up.
+    preference: str
+
+    def __str__(self) -> str:
+        return (
+            f"Pod {self.pod} fits on other nodes only without its {self.preference}; preferences "
+            "are kept while a new node could keep them (--preference-policy)"
+        )
+
+
 class WellUsed(Fact, frozen=True):
     price: int
 
@@ -94,18 +107,12 @@ class ScoreTooLow(Fact, frozen=True):
         )
 
 
-class MoveNotAllowed(Fact, frozen=True):
-    pool: str
-
-    def __str__(self) -> str:
-        return f"the budgets of NodePool {self.pool} let no node go now"
-
-
 EXAMPLES: Final[tuple[Fact, ...]] = (
     PriceUnknown("m7i.large", "spot"),
     PodRequestsUnknown("default/web-1"),
     NodeTakesNoPods(),
     PodFitsNowhereElse("default/web-1"),
+    PreferenceKept("default/web-1", "preferred anti-affinity over kubernetes.io/hostname"),
     WellUsed(96_000),
     NoCheaperReplacement(96_000),
     SpotToSpotDisabled(),
@@ -114,5 +121,4 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     MinValuesNotKept(),
     SavesTooLittle(2_000, 4_800),
     ScoreTooLow("general", 0.31, 0.5),
-    MoveNotAllowed("general"),
 )

@@ -13,7 +13,7 @@ from tenure.packing.dealing.sites import Sites
 from tenure.packing.demand.classes import PodClass, least_wanted
 from tenure.packing.demand.queue import Waiting
 from tenure.packing.demand.steps import PODS_A_STEP
-from tenure.packing.index.whatif import Load, WhatIf
+from tenure.packing.index.whatif import Load, Trial, WhatIf
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.daemons import DaemonPod
 from tenure.packing.offers.limits import Budget, reservations
@@ -37,6 +37,8 @@ class Pools:
 
     def __init__(self, question: Question, index: WhatIf, daemons: tuple[DaemonPod, ...]) -> None:
         self._question, self._index = question, index
+        #: By class and preferences given up: whether a claim can be had, as far as it was asked.
+        self._launched: Final[dict[tuple[int, int], bool]] = {}
         #: Reads the pools, in steps.
         self.reading: Final = self._read(daemons)
 
@@ -57,6 +59,7 @@ class Pools:
         ]
         self._sites = Sites(self._catalogues)
         index.nodes.domains.passes = self._sites.passes
+        index.for_sale = self._sites.for_sale
         reserved = reservations(self._catalogues)
         self._budgets = {c.template.pool: Budget(c, reserved) for c in self._catalogues}
         self._market = Market(self._catalogues, units, question.avoid, question.node_fee_cpus)
@@ -74,7 +77,7 @@ class Pools:
         yield
         self._worths = self._priced(self._market, lots)
         self._plain = [_is_plain(one) for one in index.classes]
-        self._asked = {group for one in index.classes for group in one.rules.groups()}
+        self._asked = {group for all_, *_ in index.relaxed for group in all_.rules.groups()}
 
     def _priced(self, market: Market, lots: Sequence[Lot]) -> list[float]:
         if lots and self._catalogues:
@@ -104,10 +107,11 @@ class Pools:
 
     # -- claims ----------------------------------------------------------------------------------
 
-    def one(self, left: Load) -> Opened | None:
-        """One claim for all of these pods, where nothing but resources and requirements decides."""
+    def one(self, trial: Trial) -> Opened | None:
+        """One claim for the pods that are left, where nothing but resources and requirements decides."""
+        left = trial.left
         if self._question.avoid or not all(self._plain[index] for index in left):
-            return self.some(left)
+            return self.some(trial)
         lots = [self._lot(index, left) for index in sorted(left)]
         used = used_by(((lot, lot.left) for lot in lots), len(self._index.units.names))
         for catalogue in self._catalogues:
@@ -142,50 +146,84 @@ class Pools:
                 return None
         return so_far
 
-    def some(self, left: Load) -> Opened | None:
-        """As many claims as these pods need; None where there is none for one of them."""
-        classes, nodes = self._index.classes, self._index.nodes
-        question = self._question
-        queue = [
-            Waiting(msgspec.structs.replace(classes[index], pods=tuple(left[index])))
-            for index in sorted(left)
-        ]
-        dealer = Dealer(nodes.domains, self._sites, question.avoid, asked=self._asked)
-        dealt = dealer.deal(queue, {})
+    def some(self, trial: Trial) -> Opened | None:
+        """As many claims as the pods that are left need; None where there is none for one of them.
+
+        As in a packing, pods that find none give up their next preference, and may then fit on nodes.
+        """
         opener = Opener(
             self._catalogues,
             self._index.units,
-            question.avoid,
-            fee_cpus=question.node_fee_cpus,
+            self._question.avoid,
+            fee_cpus=self._question.node_fee_cpus,
         )
         for pool, budget in opener.budgets.items():
             budget.left = dict(self._budgets[pool].left)
             budget.reserved.update(self._budgets[pool].reserved)
-        if not dealt.left_over:
+        lots: list[Lot] = []
+        while trial.left:
+            lots += self._served(trial, opener, again=bool(lots))
+            if trial.left and not self._index.relax(trial):
+                self.undo(lots)
+                return None
+        return Opened(merged(opener.drafts, opener.budgets, opener.fee), lots)
+
+    def _served(self, trial: Trial, opener: Opener, *, again: bool) -> list[Lot]:
+        """Claims for the pods that are left, with the preferences that they still have."""
+        index, left = self._index, trial.left
+        nodes, classes = index.nodes, [index.asked(trial, number) for number in sorted(left)]
+        queue = [
+            Waiting(msgspec.structs.replace(one, pods=tuple(left[number])))
+            for number, one in zip(sorted(left), classes, strict=True)
+        ]
+        dealer = Dealer(nodes.domains, self._sites, self._question.avoid, asked=self._asked)
+        dealt = dealer.deal(queue, {})
+        hopeless = any(not waiting.one.wishes for waiting in queue if waiting.left)
+        if not hopeless:
+            if again:
+                opener.top_up(dealt.lots)
             opener.serve(dealt.lots, nodes.bins.present_groups())
-        if dealt.left_over or any(lot.left for lot in dealt.lots):
-            self.undo(dealt.lots)
-            return None
-        return Opened(merged(opener.drafts, opener.budgets, opener.fee), dealt.lots)
+        rest = {uid for waiting in queue for uid in waiting.rest()}
+        for lot in dealt.lots:
+            rest.update(lot.rest())
+            nodes.domains.put(lot.one, dict(lot.pins), count=-lot.left)
+        unserved = {
+            number: [pod for pod in pods if pod.uid in rest] for number, pods in left.items()
+        }
+        trial.left = {number: pods for number, pods in unserved.items() if pods}
+        return dealt.lots
+
+    def surely(self, trial: Trial) -> bool:
+        """Whether a claim can be had for one of the pods that are left, without looking any further."""
+        if any(budget.limited for budget in self._budgets.values()):
+            return False
+        return any(self._sure(index, trial.given_up.get(index, 0)) for index in trial.left)
+
+    def _sure(self, index: int, given_up: int) -> bool:
+        known = self._launched.get((index, given_up))
+        if known is None:
+            one = self._index.relaxed[index][given_up]
+            groups = (*one.rules.groups(), *one.member_of)
+            alone = not one.rules.near and all(group.on_hostname for group in groups)
+            known = alone and bool(self._sites.options(one, ()))
+            self._launched[index, given_up] = known
+        return known
 
     def undo(self, lots: Sequence[Lot]) -> None:
         """Pods that were dealt to domains do not count there any more."""
         for lot in lots:
             if lot.pins:
-                self._index.nodes.domains.put(lot.one, dict(lot.pins), count=-len(lot.uids))
+                count = lot.left - len(lot.uids)
+                self._index.nodes.domains.put(lot.one, dict(lot.pins), count=count)
 
     def take(self, drafts: Sequence[Draft]) -> None:
         """These claims are planned."""
         for draft in drafts:
             self._budgets[draft.catalogue.template.pool].take(draft.charge)
 
-    def give_back(self, drafts: Sequence[Draft]) -> None:
-        for draft in drafts:
-            self._budgets[draft.catalogue.template.pool].give_back(draft.charge)
-
 
 def _is_plain(one: PodClass) -> bool:
     """Whether nothing but resources and requirements decides where its pods go."""
     rules = one.rules
-    ruled = rules.spreads or rules.near or rules.far
+    ruled = rules.spreads or rules.near or rules.far or one.wishes
     return not (ruled or one.member_of or one.repels or one.demand.ports)

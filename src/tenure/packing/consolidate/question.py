@@ -6,7 +6,6 @@ Money is micro-dollars per hour, as everywhere in packing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 import msgspec
 
@@ -14,9 +13,6 @@ from tenure.model.cloud.offering import OfferingKey
 from tenure.packing.demand.problem import NODE_FEE_CPUS, Daemon, ExistingNode, PoolTemplate
 from tenure.packing.demand.volumes import NO_ANSWERS, VolumeAnswer
 from tenure.packing.result import PlannedClaim
-
-#: The most candidates that one move replaces together.
-TOGETHER_MAX: Final = 8
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,13 +51,14 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     volumes: Mapping[str, VolumeAnswer] = NO_ANSWERS
     namespaces: Mapping[str, Mapping[str, str]] | None = None
     node_fee_cpus: int = NODE_FEE_CPUS
+    #: Whether pods' preferences are kept while they can be.
+    preferences: bool = True
     #: Whether spot nodes may be replaced by cheaper spot nodes.
     spot_to_spot: bool = False
     #: By name, of the pools whose policy is ``Balanced``.
     balanced: Mapping[str, PoolTotals] = {}
     #: By pool, how many of its nodes one move may take away. A pool that is not named: any number.
     allowed: Mapping[str, int] = {}
-    together_max: int = TOGETHER_MAX
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,8 @@
 
 1. *Delete*: candidates by price per disruption cost, the highest first. The node is taken out of the
    index and its pods are put onto others; where not all fit, that is undone. Room only shrinks while
-   moves are kept, so no candidate is asked twice.
+   moves are kept, so no candidate is asked twice. A preference is given up only where no new node
+   could keep it, as in a packing: else the packing that checks the move would launch that node.
 2. *Replace*: what is left, in groups by what is wasted: the price of a node per worth of its pods. Each
    node by itself, and the group together (m → n); what saves more is kept.
 
@@ -13,7 +14,6 @@ nothing, so that the caller can do something else meanwhile.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Final
@@ -23,11 +23,10 @@ import msgspec
 from tenure.model.values.fact import Fact
 from tenure.packing.consolidate.balanced import rejected
 from tenure.packing.consolidate.facts import (
-    MoveNotAllowed,
     NodeTakesNoPods,
     PodFitsNowhereElse,
     PodRequestsUnknown,
-    PriceUnknown,
+    PreferenceKept,
     SavesTooLittle,
     WellUsed,
 )
@@ -39,12 +38,15 @@ from tenure.packing.finished import finished
 from tenure.packing.index.whatif import Trial, WhatIf
 from tenure.packing.offers.daemons import DaemonPod, read_daemons, that_fit
 from tenure.packing.opening.drafts import Draft
+from tenure.packing.question import any_soft_taint
 
 #: Nodes that cost no more than this times what nodes for their pods cost at the least are not replaced:
 #: whatever is launched would save too little.
 WASTE_MIN: Final = 1.05
 #: Pods that are given new nodes in one try, so that none takes longer than some 10 ms.
 PODS_MAX: Final = 400
+#: The most candidates that one move replaces together.
+TOGETHER_MAX: Final = 8
 #: How often a group is tried together, each time without the node that wastes least: often it is one
 #: that is as good as what would replace it.
 TRIES: Final = 3
@@ -66,22 +68,21 @@ class Search:
         self._question = question
         daemons = that_fit(read_daemons(question.daemons), _sizes(question))
         ordered = sorted(question.candidates, key=lambda one: (one.price / one.cost, one.name))
-        self._candidates: Final = [one for one in reversed(ordered) if one.price > 0]
+        self._candidates: Final = ordered[::-1]
         #: By name of a candidate that stays: why, as far as it is known by now.
-        self.why: Final[dict[str, Fact]] = {
-            one.name: PriceUnknown(one.instance_type, one.capacity_type)
-            for one in ordered
-            if one.price <= 0
-        }
+        self.why: Final[dict[str, Fact]] = {}
         self.index: Final = WhatIf(
             question.nodes,
             daemons,
             question.namespaces,
             volumes=question.volumes,
             last=[one.name for one in ordered],
+            preferences=question.preferences,
+            soft_taints=any_soft_taint(question.templates),
             in_steps=True,
         )
-        self._reading: Final = self._read(daemons)
+        #: All nodes, in steps; ``moves`` begins with those that are left.
+        self.reading: Final = self._read(daemons)
 
     def _read(self, daemons: tuple[DaemonPod, ...]) -> Iterator[None]:
         question = self._question
@@ -92,14 +93,9 @@ class Search:
         self._rules = PriceRules(spot_to_spot=question.spot_to_spot, fee=self._pools.fee)
         yield
 
-    def read(self) -> None:
-        """All nodes at once; else ``moves`` reads them in its first steps."""
-        for _ in self._reading:
-            pass
-
     def moves(self) -> Iterator[Move | None]:
         """The plan. None: the search may be suspended here."""
-        yield from self._reading
+        yield from self.reading
         left: list[Candidate] = []
         for one in self._candidates:
             move = self._delete(one)
@@ -109,11 +105,6 @@ class Search:
         for group in self._groups(left):
             yield from self._replace(group)
 
-    def take_back(self) -> None:
-        """All moves that were given out did not happen."""
-        while self.index.kept:
-            self.index.take_back()
-
     # -- delete ----------------------------------------------------------------------------------
 
     def _delete(self, one: Candidate) -> Move | None:
@@ -121,8 +112,9 @@ class Search:
         if isinstance(trial, Fact):
             self.why[one.name] = trial
             return None
-        if trial.left:
+        if trial.left and not self._fits_relaxed(trial):
             self.index.undo(trial)
+            self._note_preference(one)
             return None
         move = Move(candidates=(one,), placed=self.index.where(trial))
         why = rejected(move, self._question.balanced)
@@ -132,12 +124,33 @@ class Search:
             return None
         return self._keep(_Found(trial, move))
 
+    def _fits_relaxed(self, trial: Trial) -> bool:
+        """Whether pods give up preferences that no new node can keep, and all fit on nodes then."""
+        pools, relaxed = self._pools, self.index.relaxed
+        if any(len(relaxed[index]) == 1 for index in trial.left) or pools.surely(trial):
+            return False
+        opened = pools.some(trial)
+        if opened is not None:
+            pools.undo(opened.lots)
+        return opened is not None and not opened.drafts
+
+    def _note_preference(self, one: Candidate) -> None:
+        """Say so where the node stays because of a preference alone."""
+        index = self.index
+        if not any(index.classes[each].wishes for each in index.load(one.name)):
+            return
+        trial = index.take_out((one.name,))
+        assert trial is not None
+        wanted, pods = next(iter(trial.left.items()))
+        while trial.left and index.relax(trial):
+            pass
+        if not trial.left:
+            given_up = index.classes[wanted].wishes[trial.given_up[wanted] - 1]
+            self.why[one.name] = PreferenceKept(pods[0].key, str(given_up))
+        index.undo(trial)
+
     def _taken_out(self, group: Sequence[Candidate], *, all_or_none: bool = False) -> Trial | Fact:
         """Without these nodes; or why they may not go."""
-        allowed = self._question.allowed
-        for pool, count in Counter(one.pool for one in group).items():
-            if count > allowed.get(pool, count):
-                return MoveNotAllowed(pool)
         for one in group:
             stuck = self.index.stuck(one.name)
             if stuck is not None:
@@ -160,15 +173,16 @@ class Search:
             wasteful.setdefault(one.pool, []).append((waste, one))
         for pool in sorted(wasteful):
             ranked = sorted(wasteful[pool], key=lambda each: (-each[0], each[1].name))
-            yield from self._together([one for _, one in ranked])
+            most = min(TOGETHER_MAX, self._question.allowed.get(pool, TOGETHER_MAX))
+            yield from self._together([one for _, one in ranked], most)
 
-    def _together(self, ranked: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+    def _together(self, ranked: Sequence[Candidate], most: int) -> Iterator[list[Candidate]]:
         """In this order, as many as may be replaced in one move."""
         group: list[Candidate] = []
         pods = 0
         for one in ranked:
             more = sum(map(len, self.index.load(one.name).values()))
-            if group and (len(group) == self._question.together_max or pods + more > PODS_MAX):
+            if group and (len(group) >= most or pods + more > PODS_MAX):
                 yield group
                 group, pods = [], 0
             group.append(one)
@@ -215,20 +229,23 @@ class Search:
             return found
         if isinstance(trial, Trial):
             self.index.undo(trial)
-        if len(group) == 1:  # What is said of a group says nothing of its nodes.
-            self.why[group[0].name] = found
+        name = group[0].name
+        # What is said of a group says nothing of its nodes; and one that only a preference keeps could be
+        # deleted, which is more than a cheaper one instead.
+        if len(group) == 1 and not isinstance(self.why.get(name), PreferenceKept):
+            self.why[name] = found
         return None
 
     def _found(self, trial: Trial, group: tuple[Candidate, ...]) -> _Found | Fact:
-        placed = self.index.where(trial)
         balanced = self._question.balanced
-        if not trial.left:
-            move = Move(candidates=group, placed=placed)
-            return rejected(move, balanced) or _Found(trial, move)
         pools = self._pools
-        opened = pools.one(trial.left) if len(group) == 1 else pools.some(trial.left)
+        opened = pools.one(trial) if len(group) == 1 else pools.some(trial)
         if opened is None:
             return PodFitsNowhereElse(next(iter(trial.left.values()))[0].key)
+        placed = self.index.where(trial)
+        if not opened.drafts:
+            move = Move(candidates=group, placed=placed)
+            return rejected(move, balanced) or _Found(trial, move)
         accepted = self._rules.accepted(opened.drafts, group)
         why: Fact | None
         if isinstance(accepted, Fact):
@@ -251,15 +268,8 @@ class Search:
         self.index.undo(found.trial)
 
     def _keep(self, found: _Found) -> Move:
-        drafts, opened, pools = found.drafts, found.opened, self._pools
-        pools.take(drafts)
-
-        def take_back() -> None:
-            pools.give_back(drafts)
-            if opened is not None:
-                pools.undo(opened.lots)
-
-        self.index.keep(found.trial, take_back)
+        self._pools.take(found.drafts)
+        self.index.keep(found.trial)
         for name in found.move.names:
             self.why.pop(name, None)
         return found.move

@@ -13,6 +13,8 @@ V = TypeVar("V")
 PODS_A_STEP: Final = 1000
 #: Nodes, with some 20 pods each.
 NODES_A_STEP: Final = 100
+#: Classes of pods that are worked out from others.
+CLASSES_A_STEP: Final = 200
 
 Steps = Generator[None, None, V]
 

@@ -87,6 +87,19 @@ class Wish(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     node: Requirements | None = None
     spread: Spread | None = None
 
+    def __str__(self) -> str:
+        if self.near is not None:
+            return f"preferred affinity over {self.near.key}"
+        if self.far is not None:
+            return f"preferred anti-affinity over {self.far.key}"
+        if self.spread is not None:
+            return f"spread over {self.spread.group.key} (ScheduleAnyway)"
+        return (
+            "preferred node affinity"
+            if self.node is not None
+            else "preference for nodes without PreferNoSchedule taints"
+        )
+
 
 #: The last wish to be given up: nodes without ``PreferNoSchedule`` taints.
 NO_SOFT_TAINTS: Final = Wish()

@@ -1,25 +1,31 @@
 """Where the pods of nodes would fit if the nodes went: asked for some nodes after the others.
 
 The classes of all pods that run, and the bins of all nodes, are read once. Each question is a
-*trial*: nodes are taken out and their pods put onto others; then it is taken back, exactly, or kept,
-and later questions see it. What is kept can be taken back, too, the last first. Only nodes that are
-there are asked: what has to be launched instead is for ``opening``.
+*trial*: nodes are taken out and their pods put onto others; then it is undone, exactly, or kept,
+and later questions see it. Only nodes that are there are asked: what has to be launched instead is for
+``opening``.
+
+Preferences count as requirements, as in a packing, until they are given up (``relax``): the caller knows
+whether a new node could be launched on which they are kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from tenure.model.api.pod import Pod
 from tenure.packing.demand.asked import reading_pods
-from tenure.packing.demand.classes import Units, service_order, sorting_pods
+from tenure.packing.demand.classes import PodClass, Units, service_order, sorting_pods
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
-from tenure.packing.demand.steps import NODES_A_STEP, PODS_A_STEP, Steps, at_once
+from tenure.packing.demand.relaxing import groups_of, relaxed, with_wishes
+from tenure.packing.demand.steps import CLASSES_A_STEP, NODES_A_STEP, PODS_A_STEP, Steps, at_once
+from tenure.packing.demand.terms import NO_SOFT_TAINTS
 from tenure.packing.demand.volumes import NO_ANSWERS, VolumeAnswer
+from tenure.packing.index.nodes import NOWHERE_ELSE, ValuesByKey
 from tenure.packing.index.reading import avoided_by_running, reading_nodes
 from tenure.packing.offers.daemons import DaemonPod
 
@@ -37,10 +43,8 @@ class Trial(msgspec.Struct, gc=False):
     placed: list[tuple[int, list[Pod], int]] = []
     #: Pods that fit on no node.
     left: Load = {}
-    #: Of a trial that is kept: what else has to be taken back with it.
-    beside: Callable[[], None] | None = None
-    #: Of a trial that is kept: what was on its nodes.
-    loads: dict[str, Load] = {}
+    #: By the index of a class: how many of its preferences are given up.
+    given_up: dict[int, int] = {}
 
 
 class WhatIf:
@@ -54,17 +58,23 @@ class WhatIf:
         *,
         volumes: Mapping[str, VolumeAnswer] = NO_ANSWERS,
         last: Sequence[str] = (),
+        preferences: bool = False,
+        soft_taints: bool = False,
         in_steps: bool = False,
     ) -> None:
         """``last``: names of nodes that get pods after all others, in this order.
 
-        ``in_steps``: it is not read yet; ``reading`` does that.
+        ``preferences``: they are kept while they can be. ``soft_taints``: new nodes may have taints that
+        pods prefer to avoid. ``in_steps``: it is not read yet; ``reading`` does that.
         """
         self._daemons, self._last = daemons, last
+        self._preferences, self._soft_taints = preferences, preferences and soft_taints
         self._loads: dict[str, Load] = {}
         #: Nodes with a pod that cannot be placed at all: what it asks for cannot be known.
         self._stuck: dict[str, Pod] = {}
-        self._kept: list[Trial] = []
+        #: By key that a class is spread over: domains that a new node for it could be in. They count as
+        #: empty where there is no node yet.
+        self.for_sale: Callable[[PodClass], ValuesByKey] = lambda _: NOWHERE_ELSE
         self.reading: Final = self._read(nodes, Groups(namespaces), volumes)
         if not in_steps:
             at_once(self.reading)
@@ -85,14 +95,26 @@ class WhatIf:
         asked, _ = yield from reading_pods(running, volumes=volumes)
         for each in asked:
             groups.add(each.rules.groups())
+            if self._preferences:
+                groups.add(groups_of(each.wishes))
         yield
-        pods = yield from sorting_pods(asked, groups, with_wishes=False)
+        pods = yield from sorting_pods(asked, groups, with_wishes=self._preferences)
         yield
+        self.units: Units = pods.units
+        self.classes = [
+            msgspec.structs.replace(one, wishes=(*one.wishes, NO_SOFT_TAINTS))
+            if self._soft_taints
+            else one
+            for one in sorted((*pods.classes, *pods.apart), key=service_order)
+        ]
+        yield
+        #: By class: with all its preferences, without the first, … and without any.
+        self.relaxed = yield from _relaxed(self.classes)
+        every = tuple({id(each): each for levels in self.relaxed for each in levels}.values())
+        pods = msgspec.structs.replace(pods, classes=every)
         self.nodes = yield from reading_nodes(
             nodes, pods=pods, groups=groups, daemons=self._daemons, moving=False, last=self._last
         )
-        self.units: Units = pods.units
-        self.classes = sorted((*pods.classes, *pods.apart), key=service_order)
         yield
         yield from self._read_loads(movable)
 
@@ -131,7 +153,8 @@ class WhatIf:
     def take_out(self, names: Iterable[str], *, all_or_none: bool = False) -> Trial | None:
         """Nodes go; their pods are put onto others, as many as fit.
 
-        ``all_or_none``: stop at the first that does not fit. None where a node cannot go.
+        ``all_or_none``: stop at the first that does not fit and has no preference to give up. None where
+        a node cannot go.
         """
         nodes = self.nodes
         names = tuple(names)
@@ -149,13 +172,32 @@ class WhatIf:
         self._place(trial, everything, all_or_none=all_or_none)
         return trial
 
+    def relax(self, trial: Trial) -> bool:
+        """Pods that are left give up their next preference, and are put where they fit then.
+
+        Not where one of them has none to give up.
+        """
+        left, given_up = trial.left, trial.given_up
+        if any(given_up.get(index, 0) + 1 == len(self.relaxed[index]) for index in left):
+            return False
+        for index in left:
+            given_up[index] = given_up.get(index, 0) + 1
+        trial.left = {}
+        self._place(trial, left, all_or_none=False)
+        return True
+
+    def asked(self, trial: Trial, index: int) -> PodClass:
+        """The class with the preferences that are kept in the trial."""
+        return self.relaxed[index][trial.given_up.get(index, 0)]
+
     def _place(self, trial: Trial, load: Load, *, all_or_none: bool) -> None:
         nodes = self.nodes
         for index in sorted(load):
-            one, pods = self.classes[index], load[index]
+            one, pods = self.asked(trial, index), load[index]
+            more = self.for_sale(one) if one.rules.spreads else NOWHERE_ELSE
             done, count = 0, len(pods)
             while done < count:
-                where = nodes.first(one, count - done)
+                where = nodes.first(one, count - done, more)
                 if where is None:
                     trial.left[index] = pods[done:]
                     break
@@ -163,62 +205,30 @@ class WhatIf:
                 nodes.put(number, one, some)
                 trial.placed.append((index, pods[done : done + some], number))
                 done += some
-            if all_or_none and trial.left:
+            if all_or_none and index in trial.left and len(self.relaxed[index]) == 1:
                 return
 
     def undo(self, trial: Trial) -> None:
         """The nodes are there again, as before."""
         self.nodes.undo(trial.mark, trial.numbers)
 
-    def keep(self, trial: Trial, beside: Callable[[], None] | None = None) -> None:
-        """The nodes have gone. ``beside``: what takes back the rest of the move."""
-        trial.beside = beside
-        trial.loads = {name: self._loads.pop(name) for name in trial.names}
+    def keep(self, trial: Trial) -> None:
+        """The nodes have gone."""
+        nodes = self.nodes
+        for name, number in zip(trial.names, trial.numbers, strict=True):
+            del self._loads[name]
+            nodes.domains.add_node(nodes.values[number], nodes.bins.shapes[number], -1)
         for index, pods, number in trial.placed:
-            load = self._loads[self.nodes.name(number)]
+            load = self._loads[nodes.name(number)]
             # A list of its own: trials have slices of the old one.
             load[index] = [*load.get(index, ()), *pods]
-        self._kept.append(trial)
-
-    def take_back(self) -> None:
-        """The last trial that was kept did not happen."""
-        trial = self._kept.pop()
-        for index, pods, number in reversed(trial.placed):
-            load = self._loads[self.nodes.name(number)]
-            load[index] = load[index][: -len(pods)]
-            if not load[index]:
-                del load[index]
-        self._loads |= trial.loads
-        if trial.beside is not None:
-            trial.beside()
-        self.undo(trial)
-
-    @property
-    def kept(self) -> int:
-        """How many trials are kept."""
-        return len(self._kept)
 
     def where(self, trial: Trial) -> dict[str, str]:
         """By UID, the node that each pod is put onto."""
         name = self.nodes.name
         return {pod.uid: name(number) for _, pods, number in trial.placed for pod in pods}
 
-    def delete(self, name: str, *, keep: bool = False) -> dict[str, str] | None:
-        """By UID, where the pods of the node go; None where not all of them fit.
-
-        ``keep``: the node has gone, if they do.
-        """
-        trial = self.take_out((name,), all_or_none=True)
-        if trial is None:
-            return None
-        found = None if trial.left else self.where(trial)
-        if found is None or not keep:
-            self.undo(trial)
-        else:
-            self.keep(trial)
-        return found
-
-    def state(self) -> Mapping[str, object]:
+    def state(self) -> Mapping[str, Any]:
         """Everything that a question changes, for comparisons."""
         nodes = self.nodes
         loads = {
@@ -231,6 +241,20 @@ class WhatIf:
             **nodes.bins.state(),
             **nodes.domains.state(),
         }
+
+
+def _relaxed(classes: Sequence[PodClass]) -> Steps[list[tuple[PodClass, ...]]]:
+    found: list[tuple[PodClass, ...]] = []
+    made = 0
+    for one in classes:
+        levels = [one]
+        while levels[-1].wishes:
+            levels.append(relaxed(levels[-1]))
+        found.append(tuple(map(with_wishes, levels)) if one.wishes else (one,))
+        if (made := made + len(levels)) >= CLASSES_A_STEP:
+            made = 0
+            yield
+    return found
 
 
 def _movable(pod: Pod) -> bool:

@@ -163,6 +163,7 @@ def _question(
         volumes=problem.volumes,
         namespaces=problem.namespaces,
         node_fee_cpus=problem.node_fee_cpus,
+        preferences=problem.preferences,
         spot_to_spot=settings.spot_to_spot_consolidation,
         balanced={
             name: _totals(snapshot.pools[name], snapshot)
