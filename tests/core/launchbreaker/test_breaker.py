@@ -549,6 +549,19 @@ NOT_WASTED: list[Any] = [
     pytest.param({"answer": TerminationAnswer(asked_at=NOW, gone=True, lost=True)}, id="lost"),
     pytest.param({"annotations": SERVED}, id="a pod succeeded there"),
     pytest.param({"annotations": {names.DISRUPTION_REASON: "Empty"}}, id="we disrupted it"),
+    pytest.param(
+        {
+            "annotations": {names.DISRUPTION_REASON: "Empty", names.REPLACED_BY: ""},
+            "conditions": [condition("Empty", at=ago(70))],
+        },
+        id="it was empty",
+    ),
+    pytest.param({"conditions": [condition("Expired")]}, id="it was too old"),
+    pytest.param({"annotations": {names.REPAIR_REASON: "Repairing"}}, id="it was repaired"),
+    pytest.param({"annotations": {names.REPLACES: "uid-old"}}, id="a replacement, left over"),
+    pytest.param({"annotations": {names.INTERRUPTION: "kwok"}}, id="the cloud took it back"),
+    pytest.param({"annotations": {names.REBOOT_HISTORY: "x"}}, id="its reboot failed"),
+    pytest.param({"conditions": [condition("NodeLost")]}, id="its Node was lost"),
     pytest.param({"deletion_timestamp": ahead(300)}, id="it was there for ten minutes"),
     pytest.param({"stage": 1, "spec": {"readiness_ttl": "5s"}}, id="it was not Ready in time"),
 ]
@@ -560,6 +573,37 @@ def test_claims_that_are_gone_for_other_reasons_hold_nothing(fields: Any) -> Non
     verdicts = decided(*many, waiting(), terminations=answers)
     assert len(created(verdicts)) == 1
     assert [v.reason for v in verdicts if v.subject.kind == "Pod"] == [Reason.NOMINATED]
+
+
+@pytest.mark.parametrize(("stayed", "most"), [(59, 0), (60, 1)])
+def test_nodes_that_pods_left_at_once_count_for_the_namespace(stayed: int, most: int) -> None:
+    """Tenure removes them as empty; one that held pods for a minute was of use."""
+    fields = {
+        "annotations": {names.DISRUPTION_REASON: "Empty", names.REPLACED_BY: ""},
+        "conditions": [
+            condition("Initialized", at=ago(200)),
+            condition("Empty", at=ago(200 - stayed)),
+        ],
+        "deletion_timestamp": ago(60),
+    }
+    verdicts = decided(*of_many_owners(100, **fields), waiting())
+    assert len(created(verdicts)) == most
+
+
+def test_nodes_that_are_gone_because_pods_left_at_once_count_for_the_namespace_only() -> None:
+    one = {
+        uid: msgspec.structs.replace(claim, left_at_once=True)
+        for uid, claim in gone(100, WEB).items()
+    }
+    assert len(created(decided(waiting(), departed_claims=one))) == 1
+    many = {
+        uid: msgspec.structs.replace(claim, left_at_once=True)
+        for uid, claim in gone(100, "StatefulSet/default/*").items()
+    }
+    verdicts = decided(waiting(), departed_claims=many)
+    told = on(verdicts, "Pod")
+    assert (told.reason, created(verdicts)) == (Reason.LAUNCH_BREAKER_OPEN, [])
+    assert [v for v in verdicts if v.subject.kind == "NodePool"] == []
 
 
 def test_nothing_is_written_to_a_pool_that_cannot_be_read() -> None:

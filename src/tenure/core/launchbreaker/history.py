@@ -4,12 +4,13 @@ Read from existing claims, from the pools' ledgers, and from what this process s
 (the first of a family: the ledger has them from the third on). A launch has *failed its owner* when
 its Node is in service, none of the owner's pods runs there, and the pods it was made for run nowhere
 else either. A launch does not count if Tenure, the cloud or an interruption is the cause: the claim
-is being deleted, replaced or rebooted, or its instance or Node is lost.
+is being deleted, replaced or rebooted, or its instance or Node is lost. One that is removed because
+its pods left it at once counts as if it were there.
 
 A pod that succeeded on a Node, or whose containers failed by themselves, has used it.
 
 A launch was *wasted* when others deleted its claim or Node within 10m of its creation, before a
-pod of the owner had used it; or when Tenure did because it was empty: its pods had left by then.
+pod of the owner had used it. What Tenure removes is not; how that is known: ``removed``.
 """
 
 from __future__ import annotations
@@ -31,24 +32,21 @@ from tenure.core.launchbreaker.ledger import (
     read_launched_for,
 )
 from tenure.core.launchbreaker.owners import OWNER, family_of, namespace_of, owner_of, revision_of
-from tenure.core.marks.command import has_reason, is_replaced
+from tenure.core.launchbreaker.removed import was_left_at_once, was_wasted
+from tenure.core.marks.command import is_replaced
 from tenure.core.marks.ownership import LOST, is_our_pool, missing_after
-from tenure.core.marks.timeout import has_timed_out
 from tenure.model.api import names
-from tenure.model.api.meta import condition_status, later
+from tenure.model.api.meta import condition_status
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.snapshot.derived import Derivation
-from tenure.model.snapshot.observations import TerminationAnswer
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 
 #: Launches are recorded for this long: enough to derive the longest back-off from their number.
 REMEMBERED: Final = timedelta(hours=3)
-#: A claim that existed for this long was of use, whatever happened afterwards.
-OF_USE_AFTER: Final = timedelta(minutes=10)
 #: The reason of a pod that ran for longer than its own ``activeDeadlineSeconds``.
 _OWN_DEADLINE: Final = "DeadlineExceeded"
 #: The condition of a pod that is evicted, preempted or deleted with its node.
@@ -80,11 +78,14 @@ class PastLaunch(msgspec.Struct, frozen=True, kw_only=True):
     taken_by: frozenset[str] = frozenset()
     #: The claim was deleted soon after its creation, and no pod of the owner had ended by itself there.
     wasted: bool = False
+    #: The claim is gone: Tenure removed it, because the pods had left it at once.
+    left_at_once: bool = False
 
     @property
     def useless(self) -> bool:
         """None of the owner's pods has stayed, and none that it was made for is still pending."""
-        return self.wasted or (self.deserted is not None and not self.waiting)
+        unused = self.deserted is not None and not self.waiting
+        return self.wasted or self.left_at_once or unused
 
 
 class OwnerHistory(msgspec.Struct, frozen=True, kw_only=True):
@@ -265,7 +266,8 @@ def _gone(
                     claim=claim.name,
                     pool=claim.pool,
                     at=claim.created_at,
-                    wasted=True,
+                    wasted=not claim.left_at_once,
+                    left_at_once=claim.left_at_once,
                 )
 
 
@@ -359,34 +361,9 @@ def has_used_its_node(pod: Pod) -> bool:
     )
 
 
-def was_wasted(claim: NodeClaim, answer: TerminationAnswer | None) -> bool:
-    """Whether its instance is terminated soon after its creation, and not by Tenure's decision.
-
-    Known once the cloud was asked to terminate it: an instance that was gone before is lost.
-    """
-    if answer is None or answer.lost or claim.metadata.deletion_timestamp is None or _by_us(claim):
-        return False
-    return claim.metadata.deletion_timestamp < later(claim.created_at, OF_USE_AFTER)
-
-
-def _by_us(claim: NodeClaim) -> bool:
-    """Whether it was disrupted, rebooted or found lost by Tenure, or was not Ready in time.
-
-    Not so if it was empty: that its pods have left is not Tenure's doing.
-    """
-    disrupted = is_replaced(claim) or has_reason(claim)
-    return (
-        has_timed_out(claim)
-        or claim.rebooting
-        or (disrupted and not claim.is_true(names.EMPTY_CONDITION))
-        or claim.is_true(LOST)
-        or names.REBOOT_HISTORY in claim.annotations
-    )
-
-
 def _node_in_service(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
     """The claim's Node, unless Tenure or the cloud is the cause of what happens there."""
-    empty = is_replaced(claim) and claim.is_true(names.EMPTY_CONDITION)
+    empty = was_left_at_once(claim)
     leaves = not empty and (claim.deleting or is_replaced(claim))
     ours = leaves or claim.rebooting or names.REBOOT_HISTORY in claim.annotations
     nodes = snapshot.nodes_with_provider(claim.provider_id)

@@ -158,6 +158,8 @@ class DepartedClaim(msgspec.Struct, frozen=True, kw_only=True):
     pool: str
     created_at: datetime
     launched_for: str
+    #: Tenure removed it as empty: its pods had left it at once. Otherwise others deleted it.
+    left_at_once: bool = False
 
 
 class Observations(msgspec.Struct, frozen=True, kw_only=True):

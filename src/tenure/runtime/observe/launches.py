@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from tenure.core.decision import Subject
-from tenure.core.launchbreaker.history import REMEMBERED, was_wasted
+from tenure.core.launchbreaker.history import REMEMBERED
 from tenure.core.launchbreaker.ledger import marked_served, unserved_owners
+from tenure.core.launchbreaker.removed import was_left_at_once, was_wasted
 from tenure.model.api.meta import later
 from tenure.model.api.names import LAUNCHED_FOR
 from tenure.model.api.nodeclaim import NodeClaim
@@ -42,12 +43,14 @@ class LaunchObservations:
             del self.departed_claims[uid]
         served = self.served_claims.pop(claim.uid, frozenset())
         launched_for = marked_served(claim.annotations.get(LAUNCHED_FOR, ""), served)
-        if was_wasted(claim, termination) and launched_for:
+        left_at_once = was_left_at_once(claim)
+        if launched_for and (left_at_once or was_wasted(claim, termination)):
             self.departed_claims[claim.uid] = DepartedClaim(
                 name=claim.name,
                 pool=claim.pool_name,
                 created_at=claim.created_at,
                 launched_for=launched_for,
+                left_at_once=left_at_once,
             )
 
     def served(self, claim: NodeClaim, owner: str) -> None:
