@@ -402,8 +402,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "node is no candidate of consolidation, and no pod is moved there by it.",
     ),
     Reason.UNCONSOLIDATABLE: ReasonInfo(
-        "The node could be consolidated by the rules of its pool, and stays: the message says what keeps it. "
-        "See consolidation.md.",
+        "The node is not consolidated: the message says what keeps it, a setting of its pool, its pods or the "
+        "prices. See consolidation.md.",
         event=_NORMAL,
     ),
     Reason.NEEDED_AS_REPLACEMENT: ReasonInfo(

@@ -70,7 +70,7 @@ def test_a_node_without_pods_is_empty_from_now_on() -> None:
 def test_its_conditions_are_written_once_and_keep_their_clock() -> None:
     told = verdict_on(a_claim(conditions=said_already()), a_node())
     due = ago(60) + timedelta(seconds=15)
-    assert told.facts == (NodeIsEmpty("node-a", ago(60)), CandidateFrom(due, "0s"))
+    assert told.facts == (NodeIsEmpty("node-a", ago(60)), CandidateFrom(due, "0s", "15s"))
     assert told.action is None
 
 

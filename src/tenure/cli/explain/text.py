@@ -232,8 +232,13 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "facts": [msgspec.to_builtins(fact) for fact in verdict.facts],
         "blockers": [_blocker_json(one) for one in verdict.blockers],
         "action": None if verdict.action is None else action_words(verdict.action),
-        "recheckAt": verdict.recheck_at,
+        "recheckAt": to_the_second(verdict.recheck_at),
     }
+
+
+def to_the_second(at: datetime | None) -> datetime | None:
+    """As every other instant: one that is exclusive has a microsecond more."""
+    return None if at is None else at.replace(microsecond=0)
 
 
 def _blocker_json(blocker: Blocker) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from tenure.cli.explain.alike import alike, is_example, without_conditions
-from tenure.cli.explain.text import action_words, told_recheck, untold, verdict_json
+from tenure.cli.explain.text import action_words, to_the_second, told_recheck, untold, verdict_json
 from tenure.cli.plan.consolidation import as_json, consolidation_lines
 from tenure.cli.plan.planning import Key, Plan, key_of, twins_of
 from tenure.cli.view.instants import dated, with_relative
@@ -188,7 +188,7 @@ def to_json(plan: Plan, setting: Setting) -> str:
         "notNow": [verdict_json(verdict) for verdict in plan.not_now],
         "consolidation": None if plan.consolidation is None else as_json(plan.consolidation),
         "settled": plan.settled,
-        "nextAt": plan.next_at,
+        "nextAt": to_the_second(plan.next_at),
         "notes": setting.notes,
     }
     return msgspec.json.encode(shown).decode()

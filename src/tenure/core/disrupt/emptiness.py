@@ -130,7 +130,9 @@ def _empty(claim: NodeClaim, node: str, after: timedelta, now: datetime) -> Verd
     recheck_at = over_at if since is not None and now < over_at else None
     facts: tuple[Fact, ...] = (NodeIsEmpty(node, since),)
     if since is not None:
-        facts = (*facts, CandidateFrom(due_at(since, after), str(Duration.of(after))))
+        least = str(Duration.of(SETTLES)) if after < SETTLES else ""
+        due = due_at(since, after)
+        facts = (*facts, CandidateFrom(due, str(Duration.of(after)), least))
     reason = Reason.NODE_EMPTY
     return say(Concern.EMPTINESS, claim, reason, *facts, action=action, recheck_at=recheck_at)
 

@@ -13,10 +13,21 @@ import msgspec
 
 from tenure.core.decision import Verdict
 from tenure.core.facts import Fact, told
-from tenure.core.gates.facts import BudgetUse, VelocityUse
+from tenure.core.gates.facts import (
+    BlockedByObject,
+    BudgetUse,
+    DisruptionRulesUnusable,
+    VelocityUse,
+    VoluntaryDisruptionOff,
+)
 from tenure.core.gates.operations import Gate
 from tenure.core.reasons import NO_ADVICE, REASONS, ReasonInfo
-from tenure.core.windows.facts import InvalidWindowBlocks, WindowActive, WindowBlocks
+from tenure.core.windows.facts import (
+    InvalidWindowBlocks,
+    OutsideAllowWindows,
+    WindowActive,
+    WindowBlocks,
+)
 from tenure.model.api.meta import FOR_EVER
 
 
@@ -89,12 +100,32 @@ def info_of(verdict: Verdict) -> ReasonInfo:
     if verdict.gate:
         gate = EXPLAINED[Gate(verdict.gate)]
         meaning, advice = gate.meaning, gate.advice
-    better = next(filter(None, map(_advice, told(verdict.facts))), "")
+    facts = tuple(told(verdict.facts))
+    better = next(filter(None, map(_advice, facts)), "")
+    if not better and not verdict.gate:
+        # Consolidation asks gates before there is a candidate that they could block.
+        better = next(filter(None, map(_advice_of_gate, facts)), "")
     return ReasonInfo(meaning, better or advice, info.event)
+
+
+def _advice_of_gate(fact: Fact) -> str:
+    match fact:
+        case VoluntaryDisruptionOff():
+            return "Set --voluntary-disruption=true."
+        case DisruptionRulesUnusable():
+            return "Correct spec.disruption of the NodePool."
+        case WindowBlocks() | OutsideAllowWindows():
+            return EXPLAINED[Gate.WINDOW].advice
+        case BlockedByObject():
+            return EXPLAINED[Gate.PODS].advice
+        case _:
+            return ""
 
 
 def _advice(fact: Fact) -> str:
     """Empty: none of its own."""
+    if own := fact.remedy():
+        return own
     match fact:
         case WindowActive(misses=True):
             return (

@@ -21,6 +21,10 @@ class Fact(msgspec.Struct, frozen=True, tag=True):
         """What of it has to change before events and log say it again: not each count or name."""
         return self
 
+    def remedy(self) -> str:
+        """What an operator can do about it; empty: what the verdict's reason advises."""
+        return ""
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         assert cls.__str__ is not msgspec.Struct.__str__, f"{cls.__name__} has no sentence"

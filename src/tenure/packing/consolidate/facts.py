@@ -16,6 +16,9 @@ class PriceUnknown(Fact, frozen=True):
         what = f"{self.instance_type} ({self.capacity_type})"
         return f"the provider has no price for {what}, so nothing is known to be cheaper"
 
+    def remedy(self) -> str:
+        return "Give the instance type a price where the provider lists its instance types."
+
 
 class PodRequestsUnknown(Fact, frozen=True):
     #: ``namespace/name``.
@@ -71,6 +74,9 @@ class SpotToSpotDisabled(Fact, frozen=True):
             "SpotToSpotConsolidation"
         )
 
+    def remedy(self) -> str:
+        return "To allow it, set --feature-gates=SpotToSpotConsolidation=true."
+
 
 class TooFewSpotTypes(Fact, frozen=True):
     found: int
@@ -84,6 +90,9 @@ class TooFewSpotTypes(Fact, frozen=True):
 class MinValuesNotKept(Fact, frozen=True):
     def __str__(self) -> str:
         return "too few instance types are cheaper for the minValues of the NodePool"
+
+    def remedy(self) -> str:
+        return "Lower minValues in the requirements of the NodePool, or allow more instance types."
 
 
 class SavesTooLittle(Fact, frozen=True):
@@ -105,6 +114,9 @@ class ScoreTooLow(Fact, frozen=True):
             f"the saving is {self.score:.2f} of what is disturbed, by their shares in NodePool "
             f"{self.pool}; its consolidationPolicy Balanced asks for {self.wanted:.2f}"
         )
+
+    def remedy(self) -> str:
+        return f"consolidationPolicy WhenEmptyOrUnderutilized of NodePool {self.pool} asks for no such share."
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (

@@ -6,7 +6,7 @@ reason and says something else rewrites the event, so that it names what is the 
 event is rewritten once a minute at most, with the newest content; one that comes and goes with
 the same content is repeated after five. Over all events there is a rate, too.
 
-What thousands of nodes may have in common, that their disruption is blocked (``CROWDED``), has a lower
+What thousands of nodes may have in common, that they are not disrupted (``CROWDED``), has a lower
 rate of its own: it waits, as long as it holds, and keeps no other event from being written. The event on
 their NodePool says how many there are.
 
@@ -53,7 +53,9 @@ REPEAT_AFTER: Final = timedelta(minutes=5)
 #: The least time between two contents of one event: a drain counts its pods down one by one.
 REWRITE_AFTER: Final = timedelta(minutes=1)
 #: Reasons that a whole fleet may have at once.
-CROWDED: Final = frozenset({Reason.DISRUPTION_BLOCKED, Reason.VOLUNTARY_DISRUPTION_OFF})
+CROWDED: Final = frozenset(
+    {Reason.DISRUPTION_BLOCKED, Reason.VOLUNTARY_DISRUPTION_OFF, Reason.UNCONSOLIDATABLE}
+)
 #: Events with these reasons at once; then so many a second.
 CROWD_BURST: Final = 100
 CROWD_RATE: Final = 1.0

@@ -19,10 +19,12 @@ from typing import Final
 import msgspec
 
 from tenure.core.disrupt.consolidation.figures import disruption_cost, price_of, quiet_since
-from tenure.core.disrupt.emptiness import consolidate_after, due_at
+from tenure.core.disrupt.emptiness import SETTLES, consolidate_after, due_at
 from tenure.core.disrupt.facts.candidates import ReservedForPods
 from tenure.core.disrupt.facts.consolidation import (
+    ConsolidationDisabled,
     ConsolidationUndone,
+    OnlyWhenEmpty,
     PodNotEvicted,
     PodsChangedLately,
     PodStillTerminating,
@@ -35,7 +37,7 @@ from tenure.core.gates.gatefacts import GateFacts
 from tenure.core.gates.gates import first_blocked
 from tenure.core.gates.operations import BEFORE_PLAN, Gate, Operation
 from tenure.core.gates.reasons import TRAITS, Disruption
-from tenure.core.marks.candidacy import is_open, node_of
+from tenure.core.marks.candidacy import is_open, node_of, said_since
 from tenure.core.marks.command import is_replaced, replaced_uids
 from tenure.core.marks.interruption import is_interrupted
 from tenure.core.marks.undone import paused_until
@@ -55,6 +57,7 @@ from tenure.model.cloud.offering import InstanceType
 from tenure.model.settings import Settings
 from tenure.model.snapshot.derived import Derivation
 from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.values.duration import Duration
 from tenure.packing.consolidate.facts import PriceUnknown
 
 UNDERUTILIZED: Final = TRAITS[Disruption.UNDERUTILIZED]
@@ -87,6 +90,16 @@ def consolidates(block: DisruptionBlock) -> bool:
     """Whether nodes of a pool with this block may be consolidated that have pods."""
     policy, after = block.consolidation_policy, block.consolidate_after
     return policy != "WhenEmpty" and consolidate_after(after) is not None
+
+
+def switched_off(pool: NodePool, claim: NodeClaim) -> Fact | None:
+    """Why nodes of the pool are not consolidated at all; None: they are, or the node is empty and may go."""
+    block = pool.spec.disruption
+    if consolidate_after(block.consolidate_after) is None:
+        return ConsolidationDisabled(pool.name, block.consolidate_after)
+    if block.consolidation_policy != "WhenEmpty" or said_since(claim, names.EMPTY_CONDITION):
+        return None
+    return OnlyWhenEmpty(pool.name)
 
 
 def _after(pool: NodePool) -> timedelta | None:
@@ -267,7 +280,9 @@ def _eligible(
 def _changed(since: datetime | None, at: datetime | None, pool: _Pool) -> tuple[Fact, ...]:
     if since is None or at is None:
         return ()
-    return (PodsChangedLately(since, at, pool.pool.spec.disruption.consolidate_after),)
+    after = pool.pool.spec.disruption.consolidate_after
+    least = str(Duration.of(SETTLES)) if (_after(pool.pool) or timedelta()) < SETTLES else ""
+    return (PodsChangedLately(since, at, after, least),)
 
 
 def _reserved(claim: NodeClaim, snapshot: Snapshot) -> Fact | None:

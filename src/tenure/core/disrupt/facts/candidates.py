@@ -99,9 +99,13 @@ class CandidateFrom(Fact, frozen=True):
     at: datetime
     #: The ``consolidateAfter`` of its pool.
     after: str
+    #: It is shorter than what a node must be empty for at least.
+    least: str = ""
 
     def __str__(self) -> str:
-        return f"a candidate from {format_time(self.at)} on, if it stays so (consolidateAfter {self.after})"
+        least = f", and {self.least} at least" if self.least else ""
+        at = format_time(self.at)
+        return f"a candidate from {at} on, if it stays so (consolidateAfter {self.after}{least})"
 
 
 class NodeNotEmpty(Fact, frozen=True):
@@ -211,7 +215,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NoCapacityInTime("node-1", AT, later(AT, timedelta(minutes=15))),
     NodeIsEmpty("node-1"),
     NodeIsEmpty("node-1", AT),
-    CandidateFrom(AT, "10m"),
+    CandidateFrom(AT, "10m0s"),
+    CandidateFrom(AT, "0s", "15s"),
     NodeNotEmpty("general-4nv74"),
     PodsNominated("general-4nv74", ("default/web-1", "default/web-2"), AT),
     PodsNominated("general-4nv74", ("default/web-1",), FOR_EVER),

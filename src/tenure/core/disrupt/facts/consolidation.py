@@ -8,10 +8,43 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import AT, Fact, counted, some
+from tenure.core.facts import AT, THEN, Fact, counted, some
 from tenure.model.api.meta import format_time
 from tenure.model.cloud.offering import format_price
 from tenure.model.snapshot.consolidation import PlannedMove
+
+
+class ConsolidationDisabled(Fact, frozen=True):
+    pool: str
+    #: Its ``consolidateAfter``: ``Never``, or what cannot be read.
+    after: str
+
+    def __str__(self) -> str:
+        is_read = self.after == "Never"
+        why = "is Never" if is_read else f'"{self.after}" cannot be read'
+        return (
+            f"consolidateAfter of NodePool {self.pool} {why}: no node of the pool is removed because it is "
+            f"empty or underutilized"
+        )
+
+    def remedy(self) -> str:
+        return f"Set spec.disruption.consolidateAfter of NodePool {self.pool} to a duration, such as 5m."
+
+
+class OnlyWhenEmpty(Fact, frozen=True):
+    pool: str
+
+    def __str__(self) -> str:
+        return (
+            f"consolidationPolicy of NodePool {self.pool} is WhenEmpty: its nodes are removed only once they "
+            f"have no reschedulable pods"
+        )
+
+    def remedy(self) -> str:
+        return (
+            f"Set spec.disruption.consolidationPolicy of NodePool {self.pool} to WhenEmptyOrUnderutilized or "
+            f"Balanced, or delete the pods of the node."
+        )
 
 
 class PodWithoutController(Fact, frozen=True):
@@ -20,6 +53,9 @@ class PodWithoutController(Fact, frozen=True):
 
     def __str__(self) -> str:
         return f"Pod {self.pod} has no controller that would create it again elsewhere"
+
+    def remedy(self) -> str:
+        return f"Run Pod {self.pod} by a Deployment or another controller, or delete it."
 
 
 class PodNotEvicted(Fact, frozen=True):
@@ -31,6 +67,9 @@ class PodNotEvicted(Fact, frozen=True):
             f"gone"
         )
 
+    def remedy(self) -> str:
+        return "Remove the toleration of karpenter.sh/disrupted, or delete the pod."
+
 
 class ConsolidationUndone(Fact, frozen=True):
     pool: str
@@ -41,6 +80,9 @@ class ConsolidationUndone(Fact, frozen=True):
             f"pods that consolidation moved needed a new node of NodePool {self.pool}: no node of the pool is "
             f"consolidated until {format_time(self.until)}"
         )
+
+    def remedy(self) -> str:
+        return f"Wait until {format_time(self.until)}."
 
 
 class PodStillTerminating(Fact, frozen=True):
@@ -56,10 +98,13 @@ class PodsChangedLately(Fact, frozen=True):
     at: datetime
     #: The ``consolidateAfter`` of its pool.
     after: str
+    #: It is shorter than what is waited for at least.
+    least: str = ""
 
     def __str__(self) -> str:
         since, at = format_time(self.since), format_time(self.at)
-        return f"a pod came or went at {since}; a candidate from {at} on (consolidateAfter {self.after})"
+        least = f", and {self.least} at least" if self.least else ""
+        return f"a pod came or went at {since}; a candidate from {at} on (consolidateAfter {self.after}{least})"
 
 
 class NodeUnderutilized(Fact, frozen=True):
@@ -88,9 +133,10 @@ class NodeUnderutilized(Fact, frozen=True):
         what = "other nodes" if not self.launches else f"cheaper nodes ({some(self.launches)})"
         pods = counted(self.pods, "pod")
         verb = "fits" if self.pods == 1 else "fit"
+        fits = f"{pods} {verb} on {what}" if self.pods else "no pod has to be rescheduled"
         saves, price = format_price(self.saves), format_price(self.price)
         return (
-            f"Node {self.node} is underutilized{together}: {pods} {verb} on {what}; "
+            f"Node {self.node} is underutilized{together}: {fits}; "
             f"saves {saves} of {price}, disruption cost {self.cost:.1f}"
         )
 
@@ -101,11 +147,16 @@ class PodsHaveNoRoom(Fact, frozen=True):
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (
+    ConsolidationDisabled("general", "Never"),
+    ConsolidationDisabled("general", "5min"),
+    OnlyWhenEmpty("general"),
     PodWithoutController("default/debug"),
     PodNotEvicted("shop/web-1"),
     ConsolidationUndone("general", AT),
     PodStillTerminating("default/db-0"),
-    PodsChangedLately(AT, AT, "10m"),
+    PodsChangedLately(AT, THEN, "15m"),
+    PodsChangedLately(AT, AT, "0s", "15s"),
+    NodeUnderutilized("node-1", ("node-1",), 0, 96_000, 96_000, 1.0),
     NodeUnderutilized("node-1", ("node-1",), 5, 96_000, 96_000, 6.0),
     NodeUnderutilized("node-1", ("node-1",), 1, 48_000, 96_000, 2.0, ("m7i.large",)),
     NodeUnderutilized(
