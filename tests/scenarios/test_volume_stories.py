@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tenure.model.api.names import INSTANCE_TYPE
 from tenure.model.api.resource import (
     EVENTS,
     NODE_CLAIMS,
@@ -19,8 +20,18 @@ from tenure.model.api.resource import (
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.cloud.catalogue import VOLUMES_MAX
 from tenure.sim.scenario.dsl import Story
-from tests.builders import MINUTE, SECOND, Manifest, a_deployment, a_pod, a_stateful_set
-from tests.scenarios.fleets import a_cluster, label_template
+from tests.builders import (
+    MINUTE,
+    SECOND,
+    Manifest,
+    a_deployment,
+    a_node_class,
+    a_pod,
+    a_pool,
+    a_requirement,
+    a_stateful_set,
+)
+from tests.scenarios.fleets import ANY, a_cluster, label_template, scale
 from tests.scenarios.signs import is_gone, replacement_of
 
 ZONE = "topology.kubernetes.io/zone"
@@ -227,3 +238,42 @@ def test_without_a_default_class_a_claim_that_names_none_is_told_so() -> None:
         story.apply(a_stateful_set(storage="1Gi"))
         story.run(2 * MINUTE)
         assert any("no StorageClass is the default" in said for said in told(story, "db-0"))
+
+
+def a_disk_of(node: str) -> Manifest:
+    """A local volume: a directory of one node."""
+    at = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "local",
+        "persistentVolumeReclaimPolicy": "Retain",
+        "local": {"path": "/mnt/disk"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [at]}]}},
+    }
+    meta = {"name": "disk"}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": meta, "spec": spec}
+
+
+def test_a_node_is_not_consolidated_whose_disk_a_pod_uses() -> None:
+    """The data would go with the instance, and the pod would be pending for ever."""
+    pool = a_pool(
+        requirements=[a_requirement(INSTANCE_TYPE, "m7i.xlarge")],
+        disruption={"budgets": ANY, "consolidateAfter": "30s"},
+    )
+    local = a_class("local")
+    local["provisioner"] = "kubernetes.io/no-provisioner"
+    web = a_deployment(replicas=6, cpu="1500m")
+    with Story(a_node_class(), pool, web, local) as story:
+        story.run(5 * MINUTE)
+        home = min(node["metadata"]["name"] for node in story.store.list(NODES))
+        story.apply(a_disk_of(home))
+        story.apply(of_class(a_stateful_set(replicas=1, storage="1Gi", cpu="300m"), "local"))
+        story.run(5 * MINUTE)
+        assert pod(story, "db-0")["spec"]["nodeName"] == home
+        uid = pod(story, "db-0")["metadata"]["uid"]
+        scale(story, 2)
+        story.run(30 * MINUTE)
+        assert len(story.store.list(NODES)) < 3
+        assert (pod(story, "db-0")["metadata"]["uid"], story.running("db")) == (uid, 1)
+        assert "Unconsolidatable" in story.reasons(f"Node/{home}")

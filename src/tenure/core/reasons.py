@@ -71,6 +71,7 @@ class Reason(StrEnum):
     CONSOLIDATION_APPROVED = "ConsolidationApproved"
     CONSOLIDATES_LATER = "ConsolidatesLater"
     UNCONSOLIDATABLE = "Unconsolidatable"
+    CONSOLIDATION_PAUSED = "ConsolidationPaused"
     NEEDED_AS_REPLACEMENT = "NeededAsReplacement"
     REPLACING = "Replacing"
     REPLACED = "Replaced"
@@ -404,6 +405,12 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.UNCONSOLIDATABLE: ReasonInfo(
         "The node is not consolidated: the message says what keeps it, a setting of its pool, its pods or the "
         "prices. See consolidation.md.",
+        event=_NORMAL,
+    ),
+    Reason.CONSOLIDATION_PAUSED: ReasonInfo(
+        "Consolidation took a node away, and its pods needed a new one. No node of the pool is consolidated for "
+        "10m, twice as long each time in a row, 4h at the most. See consolidation.md.",
+        "Nothing to do. If it happens again and again, a longer consolidateAfter helps.",
         event=_NORMAL,
     ),
     Reason.NEEDED_AS_REPLACEMENT: ReasonInfo(

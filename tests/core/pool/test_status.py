@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Patch, Subject, Verdict
+from tenure.core.marks.facts import ConsolidationUndone
 from tenure.core.marks.templatehash import template_hash
+from tenure.core.marks.undone import PAUSE
 from tenure.core.pool.status import PoolDecider
 from tenure.core.reasons import REASONS, Reason
 from tenure.model.api import names
@@ -26,6 +28,7 @@ from tests.core.build import (
     a_node,
     a_pod,
     a_pool,
+    ago,
     body_of,
     condition,
     evaluated,
@@ -122,6 +125,21 @@ def test_the_status_is_written_once() -> None:
     again = verdict_on(*objects, told(first, pool))
     assert (again.reason, again.action) == (Reason.POOL_CURRENT, None)
     assert again.message == "1 node; cpu 4 of 100; nvidia.com/gpu 0 of 2"
+
+
+@pytest.mark.parametrize("after", ["30s", "Never"])
+def test_a_pool_says_until_when_it_is_not_consolidated(after: str) -> None:
+    """Where it is at all."""
+    undone = a_claim(creation_timestamp=ago(60), annotations={names.CONSOLIDATION_UNDONE: "1"})
+    pool = stamped(disruption={"consolidateAfter": after})
+    objects = [a_class(), undone, a_node()]
+    again = verdict_on(*objects, told(verdict_on(*objects, pool), pool))
+    until = undone.created_at + PAUSE
+    if after == "Never":
+        assert (again.reason, again.recheck_at) == (Reason.POOL_CURRENT, None)
+    else:
+        assert (again.reason, again.recheck_at) == (Reason.CONSOLIDATION_PAUSED, until)
+        assert again.facts[-1] == ConsolidationUndone("general", until)
 
 
 def test_it_counts_its_resources_in_kubernetes_units() -> None:

@@ -21,9 +21,11 @@ from tenure.core.health.health import unusable
 from tenure.core.launchbreaker.facts import BreakerClosed
 from tenure.core.launchbreaker.ledger import ledger_of
 from tenure.core.launchbreaker.poolrecord import open_breaker, open_owners
+from tenure.core.marks.facts import ConsolidationUndone
 from tenure.core.marks.ownership import is_our_pool
 from tenure.core.marks.starts import departures_in, kept, kept_until, written
 from tenure.core.marks.templatehash import HASH_VERSION, template_hash
+from tenure.core.marks.undone import paused_until
 from tenure.core.pool.backoff import BackOff, back_off_of
 from tenure.core.pool.facts import (
     DisruptionUnusable,
@@ -56,6 +58,7 @@ from tenure.model.api.resource import NODES as NODE_OBJECTS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.model.values.duration import NEVER
 from tenure.model.values.problem import problems_from
 from tenure.model.values.quantity import UNIT, format_resources, readable_amounts
 from tenure.packing.demand.problem import NODES
@@ -89,6 +92,8 @@ class PoolView(msgspec.Struct, frozen=True, kw_only=True):
     usage: Mapping[str, int]
     registrations: Registrations
     back_off: BackOff
+    #: Until when no node of it is consolidated, because that was undone; None: nodes are, or never are.
+    paused_until: datetime | None = None
     #: Its nodes as budgets count them (``Budgets``).
     fleet: Any = None
     #: Departures that no budget blocks, as the pool records them.
@@ -153,6 +158,7 @@ class PoolDecider:
                 generations_of(pool, node_class),
             ),
             back_off=back_off_of(pool, snapshot.claims_of_pool(key).values(), node_class),
+            paused_until=_paused_until(pool, snapshot),
             fleet=self._budgets.fleet(key, snapshot) if self._budgets is not None else None,
             departures=departures_in(pool, snapshot),
             windows_unlisted=snapshot.unlisted(MAINTENANCE_WINDOWS),
@@ -170,6 +176,7 @@ class PoolDecider:
             return (verdict,)
         instants = (
             view.back_off.of_use_at,
+            view.paused_until,
             kept_until(view.pool, view.departures, now),
             *(changes_at for _, _, changes_at in allowed),
         )
@@ -208,8 +215,18 @@ def _decide(view: PoolView, allowed: Sequence[Allowed], now: datetime) -> Verdic
     if full := tuple(_used_up(view)):
         facts = (_size(view), LimitsUsedUp(full))
         return _verdict(pool, Reason.LIMIT_REACHED, *facts, action=status)
+    if view.paused_until is not None and now < view.paused_until:
+        undone = ConsolidationUndone(pool.name, view.paused_until)
+        return _verdict(pool, Reason.CONSOLIDATION_PAUSED, _size(view), undone, action=status)
     reason = Reason.POOL_STATUS_CHANGED if status else Reason.POOL_CURRENT
     return _verdict(pool, reason, _size(view), action=status)
+
+
+def _paused_until(pool: NodePool, snapshot: Snapshot) -> datetime | None:
+    block = pool.spec.disruption
+    if block.consolidation_policy == "WhenEmpty" or block.consolidate_after == NEVER:
+        return None
+    return paused_until(snapshot.claims_of_pool(pool.name).values())
 
 
 def _used_up(view: PoolView) -> Iterator[str]:

@@ -23,7 +23,6 @@ from tenure.core.disrupt.emptiness import SETTLES, consolidate_after, due_at
 from tenure.core.disrupt.facts.candidates import ReservedForPods
 from tenure.core.disrupt.facts.consolidation import (
     ConsolidationDisabled,
-    ConsolidationUndone,
     OnlyWhenEmpty,
     PodNotEvicted,
     PodsChangedLately,
@@ -39,6 +38,7 @@ from tenure.core.gates.operations import BEFORE_PLAN, Gate, Operation
 from tenure.core.gates.reasons import TRAITS, Disruption
 from tenure.core.marks.candidacy import is_open, node_of, said_since
 from tenure.core.marks.command import is_replaced, replaced_uids
+from tenure.core.marks.facts import ConsolidationUndone
 from tenure.core.marks.interruption import is_interrupted
 from tenure.core.marks.undone import paused_until
 from tenure.core.pool.lookup import node_class_key

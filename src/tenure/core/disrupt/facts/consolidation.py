@@ -71,20 +71,6 @@ class PodNotEvicted(Fact, frozen=True):
         return "Remove the toleration of karpenter.sh/disrupted, or delete the pod."
 
 
-class ConsolidationUndone(Fact, frozen=True):
-    pool: str
-    until: datetime
-
-    def __str__(self) -> str:
-        return (
-            f"pods that consolidation moved needed a new node of NodePool {self.pool}: no node of the pool is "
-            f"consolidated until {format_time(self.until)}"
-        )
-
-    def remedy(self) -> str:
-        return f"Wait until {format_time(self.until)}."
-
-
 class PodStillTerminating(Fact, frozen=True):
     pod: str
 
@@ -152,7 +138,6 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     OnlyWhenEmpty("general"),
     PodWithoutController("default/debug"),
     PodNotEvicted("shop/web-1"),
-    ConsolidationUndone("general", AT),
     PodStillTerminating("default/db-0"),
     PodsChangedLately(AT, THEN, "15m"),
     PodsChangedLately(AT, AT, "0s", "15s"),
