@@ -181,9 +181,8 @@ def _evaluated(seen: Seen, settings: Settings, now: datetime) -> EvaluatedCluste
 
 
 def _consolidated(seen: Seen, settings: Settings, now: datetime) -> None:
-    """The plan that a replica would make beside its loop, to its end."""
-    if not settings.voluntary_disruption:
-        return
+    """The plan that a replica would make beside its loop, to its end. With voluntary disruption off it has no
+    moves, and says so of each node."""
     try:
         asked = ask(seen.snapshot(), settings, now)
         seen.observations.consolidation.planned(plan_now(asked, now))

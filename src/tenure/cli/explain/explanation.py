@@ -15,6 +15,7 @@ import msgspec
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.cluster.question import Question
+from tenure.cli.consolidation.outlook import Move, consolidation_outlook
 from tenure.cli.explain.alike import claims_by_node
 from tenure.cli.explain.budgettext import BudgetOutlook, budget_outlook
 from tenure.cli.explain.podtext import pod_state, why_no_verdict
@@ -74,6 +75,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     repairs: tuple[RepairOutlook, ...] = ()
     #: Of a pool of ours: what its budgets allow now.
     budgets: BudgetOutlook | None = None
+    #: Of a pool: the moves of consolidation that take nodes of it away.
+    moves: tuple[Move, ...] = ()
     #: Of a pod that fits nowhere: changes that would place it, the smallest first.
     changes: tuple[Fact, ...] = ()
 
@@ -99,6 +102,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
             if isinstance(item, NodePool)
             else None
         ),
+        moves=_moves(item, evaluated),
         changes=_changes(item, evaluated),
         verdicts=tuple(_governing_first(item, _about(evaluated, question.resource, item))),
         around=tuple(_verdicts_around(evaluated, item)),
@@ -114,6 +118,13 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
             )
         ),
     )
+
+
+def _moves(item: ApiObject, evaluated: EvaluatedCluster) -> tuple[Move, ...]:
+    if not isinstance(item, NodePool):
+        return ()
+    outlook = consolidation_outlook(evaluated)
+    return () if outlook is None else outlook.of(evaluated.snapshot.claims_of_pool(item.name))
 
 
 def _changes(item: ApiObject, evaluated: EvaluatedCluster) -> tuple[Fact, ...]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tenure.cli.consolidation.text import saving
 from tenure.cli.explain.alike import alike
 from tenure.cli.explain.budgettext import budget_json, budget_lines
 from tenure.cli.explain.explanation import Explanation, needs_attention
@@ -32,6 +33,7 @@ from tenure.core.facts import Fact, instants_of, told
 from tenure.core.gates.explained import info_of
 from tenure.core.reasons import NO_ADVICE, Reason
 from tenure.model.api.meta import format_time
+from tenure.model.cloud.offering import MICRO_DOLLARS
 
 #: Verdicts on what an object stands on; a pool may have a thousand unhealthy Nodes.
 SHOWN: Final = 20
@@ -53,6 +55,8 @@ def _lines(answer: Explanation) -> Iterator[str]:
         yield f"  launches  nothing: {answer.launches_nothing}"
     if answer.budgets is not None:
         yield from budget_lines(answer.budgets)
+    if answer.moves:
+        yield f"  saves     consolidation: {saving(answer.moves)}; tenure plan lists them"
     advised = answer.launches_nothing is not None or any(
         map(needs_attention, (*answer.verdicts, *answer.around))
     )
@@ -209,6 +213,7 @@ def to_json(answer: Explanation) -> str:
         "state": answer.state,
         "launchesNothing": str(answer.launches_nothing or "") or None,
         "disruptionsAllowed": budget_json(answer.budgets),
+        "savesPerHour": sum(move.saves for move in answer.moves) / MICRO_DOLLARS,
         "also": [verdict_json(verdict) for verdict in answer.verdicts[1:]],
         "around": [verdict_json(verdict) for verdict in answer.around],
     }

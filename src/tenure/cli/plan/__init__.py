@@ -1,5 +1,5 @@
 """What Tenure would do now: the text of ``tenure plan``.
 
-May import: cli.cluster, cli.explain, cli.view, core, model.
+May import: cli.cluster, cli.consolidation, cli.explain, cli.view, core, model.
 Start reading: planning.py.
 """

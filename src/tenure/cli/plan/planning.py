@@ -10,12 +10,12 @@ from typing import Final
 import msgspec
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
+from tenure.cli.consolidation.outlook import ConsolidationOutlook, consolidation_outlook
 from tenure.cli.explain.alike import claims_by_node
 from tenure.core.decision import Concern, Subject, Terminate, Verdict
 from tenure.core.disrupt.facts.planning import CandidatesWait
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS, NODES
-from tenure.model.snapshot.consolidation import ConsolidationPlan
 from tenure.model.snapshot.snapshot import Snapshot
 
 #: Things are as they should be, or none of our business: counted, not told.
@@ -51,8 +51,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     claims: Mapping[str, str]
     #: When the earliest verdict can change by itself.
     next_at: datetime | None
-    #: What could be consolidated; None: nothing is, because voluntary disruption is off.
-    consolidation: ConsolidationPlan | None = None
+    #: What could be consolidated; None: that could not be found out.
+    consolidation: ConsolidationOutlook | None = None
     #: Whose wrong clock holds whatever takes away; empty: no replica's does.
     held: str = ""
 
@@ -82,7 +82,7 @@ def plan_of(evaluated: EvaluatedCluster) -> Plan:
         claims=claims_by_node(evaluated.snapshot),
         next_at=_earliest(verdicts),
         held=str(evaluated.clock_blocker or ""),
-        consolidation=evaluated.snapshot.observations.consolidation,
+        consolidation=consolidation_outlook(evaluated),
     )
 
 

@@ -9,9 +9,9 @@ from typing import Final
 
 import msgspec
 
+from tenure.cli.consolidation.text import as_json, consolidation_lines
 from tenure.cli.explain.alike import alike, is_example, without_conditions
 from tenure.cli.explain.text import action_words, to_the_second, told_recheck, untold, verdict_json
-from tenure.cli.plan.consolidation import as_json, consolidation_lines
 from tenure.cli.plan.planning import Key, Plan, key_of, twins_of
 from tenure.cli.view.instants import dated, with_relative
 from tenure.core.decision import Concern, Verdict

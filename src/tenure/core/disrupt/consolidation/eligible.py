@@ -12,7 +12,7 @@ A node could be a candidate where its pool consolidates nodes with pods (``conso
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -223,15 +223,17 @@ class _Pool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def eligible_nodes(
-    snapshot: Snapshot, settings: Settings, now: datetime
+    snapshot: Snapshot, settings: Settings, now: datetime, despite: Set[Gate] = frozenset()
 ) -> Iterator[Eligible | Excluded]:
-    """Of all nodes that could be candidates, in the order of their claims."""
-    pools = Pools(snapshot)
+    """Of all nodes that could be candidates, in the order of their claims; as if the gates in ``despite``
+    were open."""
+    pools, gates = Pools(snapshot), _GATES - despite
     for name in sorted(snapshot.claims):
         claim = snapshot.claims.get(name)  # The cluster may change between two steps.
         node = could_be(claim, snapshot) if claim is not None else None
         if claim is not None and node is not None:
-            yield _eligible(claim, node, pools.of(claim.pool_name), snapshot, settings, now)
+            pool = pools.of(claim.pool_name)
+            yield _eligible(claim, node, pool, snapshot, settings, now, gates)
 
 
 def _eligible(
@@ -241,6 +243,7 @@ def _eligible(
     snapshot: Snapshot,
     settings: Settings,
     now: datetime,
+    gates: frozenset[Gate],
 ) -> Eligible | Excluded:
     why = _reserved(claim, snapshot) or not_movable(node, snapshot)
     if why is not None:
@@ -270,7 +273,7 @@ def _eligible(
         fleet=pool.fleet,
         drain=before_drain(node, snapshot),
     )
-    blocked = first_blocked(Operation.VOLUNTARY, facts, settings, now, only=_GATES)
+    blocked = first_blocked(Operation.VOLUNTARY, facts, settings, now, only=gates)
     if blocked is not None:
         return Excluded(claim=claim, node=node, why=blocked.facts, recheck_at=blocked.recheck_at)
     cost = disruption_cost(snapshot.pods_on(node.name).values())

@@ -10,7 +10,7 @@ a pool are not known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from datetime import datetime
 from typing import Final
 
@@ -31,6 +31,7 @@ from tenure.core.disrupt.simulate import Simulation, simulation_in
 from tenure.core.facts import Fact
 from tenure.core.gates.budgets import UNLIMITED, limit
 from tenure.core.gates.fleet import fleet_of
+from tenure.core.gates.operations import Gate
 from tenure.core.marks.candidacy import only_node_of
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE
 from tenure.model.api.nodepool import NodePool
@@ -58,17 +59,22 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     changes_at: datetime | None = None
 
 
-def ask(snapshot: Snapshot, settings: Settings, now: datetime) -> Asked:
-    """The question of this instant."""
-    (asked,) = (step for step in asking(snapshot, settings, now) if step is not None)
+def ask(
+    snapshot: Snapshot, settings: Settings, now: datetime, despite: Set[Gate] = frozenset()
+) -> Asked:
+    """The question of this instant, as if the gates in ``despite`` were open."""
+    steps = asking(snapshot, settings, now, despite)
+    (asked,) = (step for step in steps if step is not None)
     return asked
 
 
-def asking(snapshot: Snapshot, settings: Settings, now: datetime) -> Iterator[Asked | None]:
+def asking(
+    snapshot: Snapshot, settings: Settings, now: datetime, despite: Set[Gate] = frozenset()
+) -> Iterator[Asked | None]:
     """In steps: None is no answer yet. Where the cluster changes between two steps, some nodes are as they
     were, which does no harm: every move is checked again."""
     found: list[Eligible | Excluded] = []
-    for one in eligible_nodes(snapshot, settings, now):
+    for one in eligible_nodes(snapshot, settings, now, despite):
         found.append(one)
         if len(found) % STEP == 0:
             yield None
