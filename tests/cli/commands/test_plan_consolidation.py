@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tenure.cli.cluster.embedded import played
 from tenure.cli.consolidation.outlook import ConsolidationOutlook, Move
 from tenure.cli.consolidation.text import consolidation_lines
 from tenure.cli.main import run
@@ -95,6 +96,22 @@ def test_a_pool_says_what_its_consolidation_would_save(capsys: pytest.CaptureFix
         "  saves     consolidation: 5 moves that wait would save $1.0080/h; tenure plan lists them"
     )
     assert saves in capsys.readouterr().out.splitlines()
+
+
+def test_what_is_said_of_the_node_of_a_pod_and_of_its_claim_is_printed_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    at = ["--in", EXAMPLE, "--at", "14m"]
+    assert run(["plan", *at, "--json"]) == 0
+    stays = json.loads(capsys.readouterr().out)["consolidation"]["stays"]
+    with played(Path(EXAMPLE), "14m", None) as (_, evaluated):
+        (pod, *_) = (
+            pod.name
+            for pod in evaluated.snapshot.pods.values()
+            if pod.spec.node_name in stays and not pod.daemon
+        )
+    assert run(["explain", f"pod/{pod}", *at]) == 0
+    assert capsys.readouterr().out.count("verdict   Unconsolidatable") == 1
 
 
 def an_outlook(**fields: Any) -> ConsolidationOutlook:

@@ -120,6 +120,7 @@ def test_a_node_of_a_move_whose_pods_fit_elsewhere_is_taken_away() -> None:
     assert (marks[REPLACED_BY], marks[DISRUPTION_REASON]) == ("", "Underutilized")
     why = fact_of(found, NodeUnderutilized)
     assert (why.saves, why.cost, why.pods) == (200_000, 2.0, 1)
+    assert found.facts == (why,)  # Where its pods go is not told twice.
 
 
 def test_without_a_plan_no_node_is_a_candidate() -> None:

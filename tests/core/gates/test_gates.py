@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from tenure.core.disrupt.facts.candidates import PendingPodsFirst
 from tenure.core.gates.explained import EXPLAINED
-from tenure.core.gates.facts import BlockedUntil, PoolPauses, WindowClosesTooSoon
+from tenure.core.gates.facts import BlockedUntil, OthersFirst, PoolPauses, WindowClosesTooSoon
 from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.gatefacts import GateFacts, LaunchTime
 from tenure.core.gates.gates import GATES, NEEDS, changes_at, first_blocked, start_in_time
@@ -265,6 +265,13 @@ def test_a_budget_is_closed_where_it_allows_nothing_and_not_where_others_use_it(
     assert closed(Gate.BUDGET, pool=a_pool(disruption={"budgets": [{"nodes": "many"}]}))
     used = a_pool(disruption={"budgets": [{"nodes": "1"}]})
     assert not closed(Gate.BUDGET, pool=used, started=1)
+
+
+def test_a_budget_that_others_use_at_the_same_instant_says_how_many() -> None:
+    pool = a_pool(disruption={"budgets": [{"nodes": "2"}]})
+    blocked = GATES[Gate.BUDGET](everything(pool=pool, started=2), SETTINGS, NOW)
+    assert blocked is not None
+    assert blocked.facts[-1] == OthersFirst(2)
 
 
 def test_pods_close_it_by_protection_and_not_by_a_pdb_that_is_used_up() -> None:

@@ -33,6 +33,7 @@ from tenure.core.facts import Fact, instants_of, told
 from tenure.core.gates.explained import info_of
 from tenure.core.reasons import NO_ADVICE, Reason
 from tenure.model.api.meta import format_time
+from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.model.cloud.offering import MICRO_DOLLARS
 
 #: Verdicts on what an object stands on; a pool may have a thousand unhealthy Nodes.
@@ -104,7 +105,19 @@ def _own(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
 def _not_repeated(answer: Explanation) -> Iterator[Verdict]:
     """What is said of a Node and its claim alike is printed once."""
     shown = {_content(one) for one in answer.verdicts}
-    return (one for one in answer.around if _content(one) not in shown)
+    of_claims = {
+        (answer.claims.get(one.subject.name), _content(one))
+        for one in answer.around
+        if one.subject.kind == NODES.kind
+    }
+    return (
+        one
+        for one in answer.around
+        if _content(one) not in shown
+        and not (
+            one.subject.kind == NODE_CLAIMS.kind and (one.subject.name, _content(one)) in of_claims
+        )
+    )
 
 
 def _content(verdict: Verdict) -> object:

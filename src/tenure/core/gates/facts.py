@@ -220,10 +220,17 @@ class StartsUnreadable(Fact, frozen=True):
 
 
 class OthersFirst(Fact, frozen=True):
-    """The budget allows a disruption, and a node before this one has it."""
+    """The budget allows disruptions, and nodes before this one begin theirs at the same instant."""
+
+    count: int = 1
+
+    def gist(self) -> object:
+        return type(self)
 
     def __str__(self) -> str:
-        return "other nodes of the NodePool are disrupted first"
+        if self.count == 1:
+            return "1 other Node of the NodePool is disrupted first"
+        return f"{self.count} other Nodes of the NodePool are disrupted first"
 
 
 class WindowClosesTooSoon(Fact, frozen=True):
@@ -335,6 +342,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     StartsUnreadable("general"),
     StartsUnreadable("general", 2),
     OthersFirst(),
+    OthersFirst(5),
     WindowClosesTooSoon(
         "general", timedelta(minutes=4), AT, WindowBlocks("freeze", ("Drift",), "node-1", AT)
     ),

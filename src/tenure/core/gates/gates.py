@@ -290,7 +290,8 @@ def over_budget(facts: GateFacts, settings: Settings, now: datetime) -> Blocked 
     found = allowance_of(facts, now)
     if found is None or found.allowed > facts.started - found.counted:
         return None
-    why = (found.why,) if found.allowed == 0 else (found.why, OthersFirst())
+    first = OthersFirst(facts.started - found.counted)
+    why = (found.why,) if found.allowed == 0 else (found.why, first)
     return Blocked(
         gate=Gate.BUDGET,
         reason=Reason.DISRUPTION_BLOCKED,

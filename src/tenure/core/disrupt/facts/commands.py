@@ -48,7 +48,7 @@ class ReplacementsInitialized(Fact, frozen=True):
 
     def __str__(self) -> str:
         if not self.claims:
-            return "no replacement is needed"
+            return "the node goes without a replacement"
         verb = "is" if len(self.claims) == 1 else "are"
         return f"replacement {claims_text(self.claims)} {verb} initialized"
 

@@ -6,13 +6,14 @@ a group before the next one, and what keeps one of them back keeps back all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
 
 from tenure.core.decision import CommandCount, Concern, Decision, Verdict
 from tenure.core.disrupt.candidates import NodeFacts, Wanted
+from tenure.core.disrupt.facts.consolidation import NodeUnderutilized
 from tenure.core.disrupt.facts.groups import ReplacedTogether, WaitsTogether
 from tenure.core.disrupt.facts.planning import (
     NoReschedulablePods,
@@ -209,8 +210,8 @@ class Commands:
     def _marked(self, one: Wanted, group: Together, plan: Plan) -> Verdict:
         candidate, came = one.candidate, tuple(new.name for new in plan.came)
         what: tuple[Fact, ...] = (*group.others(one), ReplacedBy(came))
-        if one.method.traits.only_empty:
-            what = ()  # It says already that there are no pods.
+        if one.method.traits.only_empty or (not came and _says_where(candidate.why)):
+            what = ()  # It says already that there are no pods, or where they go.
         elif not came:
             what = (NoReschedulablePods() if group.empty else PodsFitElsewhere(),)
         reason = one.method.traits.reason
@@ -229,3 +230,7 @@ class Commands:
         policy = one.pool.pool.spec.disruption.consolidation_policy if consolidates else ""
         count = CommandCount(reason=reason, decision=decision, policy=policy)
         return msgspec.structs.replace(verdict, command=count)
+
+
+def _says_where(why: Iterable[Fact]) -> bool:
+    return any(isinstance(fact, NodeUnderutilized) and not fact.launches for fact in why)
