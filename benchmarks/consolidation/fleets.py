@@ -74,6 +74,7 @@ def half_empty(
                 instance_type=kind.name,
                 capacity_type=ON_DEMAND,
                 cost=1.0 + len(there),
+                capacity=kind.capacity,
             )
         )
     assert not waiting, f"{len(waiting)} pods found no place"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE
+from tenure.model.api.names import CAPACITY_SPOT, CAPACITY_TYPE, INSTANCE_TYPE
 from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.packing.demand.requests import Resources
 from tenure.packing.demand.volumes import is_attachable
@@ -22,6 +22,7 @@ class _Order(msgspec.Struct, frozen=True):
     requirements: Requirements
     names: tuple[str, ...]
     overhead: Resources
+    may_be_spot: bool
 
 
 def finished(drafts: Iterable[Draft]) -> tuple[PlannedClaim, ...]:
@@ -50,6 +51,7 @@ def finished(drafts: Iterable[Draft]) -> tuple[PlannedClaim, ...]:
                 instance_type=order.names[0],
                 zone=cheapest.zone,
                 capacity_type=cheapest.capacity_type,
+                may_be_spot=order.may_be_spot,
             )
         )
     return tuple(claims)
@@ -80,7 +82,8 @@ def _order(draft: Draft) -> _Order:
     requirements = catalogue.said(draft.narrowing.requirements).add(
         Requirement(INSTANCE_TYPE, frozenset(names)), Requirement(CAPACITY_TYPE, frozenset(terms))
     )
-    return _Order(requirements, names, _common_overhead(catalogue, draft.listing))
+    may_be_spot = draft.narrowing.requirements.allowed(CAPACITY_TYPE).has(CAPACITY_SPOT)
+    return _Order(requirements, names, _common_overhead(catalogue, draft.listing), may_be_spot)
 
 
 def _common_overhead(catalogue: Catalogue, listing: Iterable[Offer]) -> Resources:

@@ -44,6 +44,8 @@ class PlannedClaim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     instance_type: str
     zone: str
     capacity_type: str
+    #: Whether its pool and pods allow spot, sold out or not.
+    may_be_spot: bool = False
     #: It has fewer values of some key than ``minValues`` of its pool asks for.
     min_values_relaxed: bool = False
 

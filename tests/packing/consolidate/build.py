@@ -11,9 +11,10 @@ from tenure.model.api.names import CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, NODEP
 from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.values.fact import Fact
+from tenure.model.values.quantity import UNIT
 from tenure.packing.consolidate.question import Candidate, Move, Question
 from tenure.packing.consolidate.search import Search
-from tenure.packing.demand.problem import ExistingNode, PoolTemplate
+from tenure.packing.demand.problem import NODES, ExistingNode, PoolTemplate
 from tests.packing.build import FAMILY, a_pool
 
 TYPES = {one.name: one for one in FAMILY}
@@ -48,6 +49,7 @@ def on(
         instance_type=type_,
         capacity_type=term,
         cost=1.0 + len(pods),
+        capacity={**kind.capacity, NODES: UNIT},
     )
     return node, candidate
 

@@ -78,7 +78,7 @@ def test_several_nodes_are_replaced_by_several() -> None:
 def test_nothing_is_moved_for_the_same_price() -> None:
     question = ask(on("a", "m-08", *pods(8)), on("b", "m-04", *pods(3, "b")))
     assert plan(question) == []
-    assert why_not(question, "b") == NoCheaperReplacement(200_000)
+    assert why_not(question, "b") == NoCheaperReplacement(200_000, 200_000, ("m-04",))
 
 
 def test_a_node_that_is_full_is_not_replaced() -> None:

@@ -52,7 +52,7 @@ def _used(claim: NodeClaim, sold: Mapping[OfferingKey, int]) -> Iterator[Offerin
         if key in sold:
             yield key
         return
-    wanted = None if is_unreadable(claim) else _requirements(claim)
+    wanted = None if is_unreadable(claim) else requirements_of(claim)
     if wanted is None or wanted.allowed(CAPACITY_TYPE).complement:
         return
     allowed = [wanted.allowed(key) for key in (INSTANCE_TYPE, ZONE, CAPACITY_TYPE)]
@@ -61,7 +61,8 @@ def _used(claim: NodeClaim, sold: Mapping[OfferingKey, int]) -> Iterator[Offerin
             yield key
 
 
-def _requirements(claim: NodeClaim) -> Requirements | None:
+def requirements_of(claim: NodeClaim) -> Requirements | None:
+    """What may be launched for it; None where that cannot be read."""
     try:
         return Requirements.from_wire(claim.spec.requirements)
     except SpecError:

@@ -7,6 +7,13 @@ from typing import Final
 from tenure.model.cloud.offering import format_price
 from tenure.model.values.fact import Fact
 
+#: One in so many of the candidates' price must be saved. List prices hardly ever move.
+LIST_PART: Final = 20
+#: Where on-demand nodes become spot: prices alone never bring them back.
+TO_SPOT_PART: Final = 10
+#: Where a spot node goes: tomorrow its price may be as it was.
+OF_SPOT_PART: Final = 4
+
 
 class PriceUnknown(Fact, frozen=True):
     instance_type: str
@@ -61,10 +68,22 @@ class WellUsed(Fact, frozen=True):
 
 
 class NoCheaperReplacement(Fact, frozen=True):
+    #: What the nodes cost that would go.
     price: int
+    #: What new nodes cost at the least, and of which types; None: no type for the pods has a price.
+    costs: int | None = None
+    types: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"the pods need a node of their own, and none is cheaper than {format_price(self.price)}"
+        price = format_price(self.price)
+        if self.costs is None:
+            return f"no instance type that may be launched for the pods is known to cost less than {price}"
+        costs = format_price(self.costs)
+        if not self.types:
+            return f"what was launched instead costs {costs}, which is not less than {price}"
+        nodes = "one new node" if len(self.types) == 1 else f"{len(self.types)} new nodes"
+        types = ", ".join(self.types)
+        return f"{nodes} for the pods would cost {costs} ({types}), which is not less than {price}"
 
 
 class SpotToSpotDisabled(Fact, frozen=True):
@@ -97,11 +116,41 @@ class MinValuesNotKept(Fact, frozen=True):
 
 class SavesTooLittle(Fact, frozen=True):
     saves: int
-    wanted: int
+    #: What the nodes cost that would go, and one in how many of it must be saved.
+    price: int
+    part: int
 
     def __str__(self) -> str:
+        saves, price = format_price(self.saves), format_price(self.price)
+        wanted = f"{100 // self.part} % ({format_price(self.price // self.part)})"
+        return (
+            f"a replacement saves {saves} of {price} for certain; {_FOR_PART[self.part]} {wanted}"
+        )
+
+
+_FOR_PART: Final = {
+    LIST_PART: "pods are moved for at least",
+    TO_SPOT_PART: "to become spot, whose prices go up and down, a node has to save at least",
+    OF_SPOT_PART: "a spot node, whose price goes up and down, is replaced for at least",
+}
+
+
+class MoreNodesSaveTooLittle(Fact, frozen=True):
+    #: How many nodes more there would be.
+    more: int
+    saves: int
+    #: The fees of these.
+    wanted: int
+    #: The setting.
+    fee_cpus: int
+
+    def __str__(self) -> str:
+        nodes = "1 node" if self.more == 1 else f"{self.more} nodes"
         saves, wanted = format_price(self.saves), format_price(self.wanted)
-        return f"a replacement saves {saves} for certain; less than {wanted} moves no pods"
+        return (
+            f"cheaper nodes would be {nodes} more than now and save {saves}; that must be more than {wanted} "
+            f"(--node-fee-cpus={self.fee_cpus}, for each)"
+        )
 
 
 class ScoreTooLow(Fact, frozen=True):
@@ -127,10 +176,16 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PreferenceKept("default/web-1", "preferred anti-affinity over kubernetes.io/hostname"),
     WellUsed(96_000),
     NoCheaperReplacement(96_000),
+    NoCheaperReplacement(96_000, 98_000),
+    NoCheaperReplacement(96_000, 96_000, ("m7i.large",)),
+    NoCheaperReplacement(96_000, 100_800, ("m7i.large", "c7i.large")),
     SpotToSpotDisabled(),
     TooFewSpotTypes(1, 15),
     TooFewSpotTypes(9, 15),
     MinValuesNotKept(),
-    SavesTooLittle(2_000, 4_800),
+    SavesTooLittle(2_000, 96_000, LIST_PART),
+    SavesTooLittle(2_000, 96_000, TO_SPOT_PART),
+    SavesTooLittle(2_000, 38_400, OF_SPOT_PART),
+    MoreNodesSaveTooLittle(1, 20_000, 36_000, 3),
     ScoreTooLow("general", 0.31, 0.5),
 )

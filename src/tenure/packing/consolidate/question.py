@@ -26,6 +26,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     capacity_type: str
     #: What it disturbs: 1, and more for each pod that has to be rescheduled.
     cost: float = 1.0
+    #: Of its node, in nano-units.
+    capacity: Mapping[str, int] = {}
 
 
 class PoolTotals(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,192 +1,239 @@
 """What a replacement may cost: the price rules, which always hold.
 
-The *worst launch price* of a type is the highest at which it may be launched: a claim says a zone or
-several, and one capacity type. The sum over all claims of a move is strictly below what its
-candidates cost, whichever types are launched; types that would break that are not listed.
+One set of rules, over replacements as any caller reads them: the search reads drafts (``drafted``), the
+pipeline claims that it would create (``core/disrupt/consolidation/prices``).
+
+1. The *worst launch price* of a type is the highest at which it may be launched: a claim says a zone or
+   several, and one capacity type. The sum over all claims of a move is strictly below what its
+   candidates cost, whichever types are launched; types that would break that are not listed.
+2. Spot nodes are not replaced by on-demand nodes while the replacement may be spot, whatever spot costs
+   now: that would go back and forth with its price. By spot only with the feature gate; one for one only
+   with 15 cheaper types, and those are listed.
+3. Of several candidates: a type that is being removed is listed only below the cheapest node of that type.
+   Else they would be replaced by one of them, where the others could just be deleted.
+4. A part of the price is saved, a larger one where prices move more. It is a part and no amount, so that it
+   is the same for small nodes and large ones.
+5. More nodes than before save more than the fee of each further one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
-from tenure.model.api.names import CAPACITY_SPOT, CAPACITY_TYPE
-from tenure.model.matching.requirements import Requirement, Requirements
+from tenure.model.api.names import CAPACITY_ON_DEMAND, CAPACITY_SPOT
+from tenure.model.cloud.offering import InstanceType
+from tenure.model.matching.requirements import Requirements
 from tenure.model.values.fact import Fact
+from tenure.model.values.quantity import UNIT
 from tenure.packing.consolidate.facts import (
+    LIST_PART,
+    OF_SPOT_PART,
+    TO_SPOT_PART,
     MinValuesNotKept,
+    MoreNodesSaveTooLittle,
     NoCheaperReplacement,
     SavesTooLittle,
     SpotToSpotDisabled,
     TooFewSpotTypes,
 )
 from tenure.packing.consolidate.question import Candidate
-from tenure.packing.offers.catalogue import Catalogue
-from tenure.packing.offers.narrowing import Narrowing, Offer, Place
-from tenure.packing.opening.drafts import Draft, holds_reservation, launch_places, shortfall
+from tenure.packing.opening.drafts import shortfall_of
 
 #: Types that must be cheaper before one spot node replaces another, and that are listed then: with
 #: fewer to choose from, the cloud would soon take it back.
 SPOT_TYPES: Final = 15
-#: Of list prices, so much must be saved: one in so many.
-LEAST_PART: Final = 20
 
 
-class Priced(msgspec.Struct):
-    """A claim of one capacity type, and the types that it may still list."""
+class Listed(NamedTuple):
+    """A type that a claim may list; sorts by price, then by name."""
 
-    draft: Draft
-    narrowing: Narrowing
+    #: Of its cheapest offering, and where that is.
+    price: int
+    name: str
+    zone: str
+    #: The highest at which it may be launched.
+    worst: int
+
+
+FallsShort = Callable[[Sequence[Listed]], bool]
+
+
+class Priced(msgspec.Struct, frozen=True):
+    """A claim of one capacity type."""
+
     capacity_type: str
-    #: The worst launch price of each offer, the cheapest first.
-    offers: list[tuple[int, Offer]]
+    #: The cheapest first: all whose price is below that of the candidates; else the cheapest one. A type
+    #: whose price is not known, or nothing, is none of them.
+    types: Sequence[Listed]
+    #: Whether types are too few for ``minValues``; None: there are none.
+    falls_short: FallsShort | None = None
 
     @property
     def least(self) -> int:
-        return min(worst for worst, _ in self.offers)
+        return min(one.worst for one in self.types)
+
+
+def short_of(requirements: Requirements, types: Mapping[str, InstanceType]) -> FallsShort | None:
+    """``types``: by name, those that may be listed."""
+    if not any(one.min_values for one in requirements.values()):
+        return None
+    return lambda found: shortfall_of(requirements, (types[one.name] for one in found)) is not None
+
+
+class Replacement(msgspec.Struct, frozen=True):
+    """A claim that would be launched: by each capacity type that it may be of."""
+
+    by_capacity_type: Sequence[Priced]
+    #: Whether its pool and pods allow spot, sold out or not.
+    may_be_spot: bool
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """Claims as they may be launched instead of candidates."""
-
-    drafts: list[Draft]
+    #: For each claim: with the types that it may list.
+    claims: Sequence[Priced]
     #: What they cost at the most.
     worst: int
 
 
-class PriceRules:
-    """``fee``: what a node costs beyond its price."""
+class PriceRules(msgspec.Struct, frozen=True, kw_only=True):
+    #: Whether spot nodes may be replaced by cheaper spot nodes.
+    spot_to_spot: bool
+    #: How many cpus a node counts beyond its price.
+    fee_cpus: int
 
-    def __init__(self, *, spot_to_spot: bool, fee: float) -> None:
-        self._spot_to_spot, self._fee = spot_to_spot, fee
-        #: By catalogue and places: the worst launch price of each type.
-        self._worst: dict[tuple[int, frozenset[Place]], dict[int, int]] = {}
+    def accepted(
+        self, claims: Sequence[Replacement], going: Sequence[Candidate], *, came: Sequence[int] = ()
+    ) -> Accepted | Fact:
+        """The claims as they may be launched instead of the candidates; or why not.
 
-    def accepted(self, drafts: Sequence[Draft], going: Sequence[Candidate]) -> Accepted | Fact:
-        """The claims as they may be launched instead of the candidates; or why not."""
-        all_spot = all(one.capacity_type == CAPACITY_SPOT for one in going)
-        priced = []
-        for draft in drafts:
-            one = self._priced(draft, going, all_spot=all_spot)
+        ``came``: what replacements cost at the most that exist already.
+        """
+        total, launched = price_of(going), sum(came)
+        if launched >= total:
+            return NoCheaperReplacement(total, launched)
+        priced: list[Priced] = []
+        for claim in claims:
+            one = self._priced(claim, going)
             if isinstance(one, Fact):
                 return one
             priced.append(one)
-        total, least = sum(one.price for one in going), sum(one.least for one in priced)
-        if least >= total:
-            return NoCheaperReplacement(total)
-        wanted = _least_saving(priced, going, total, self._fee)
-        spare = total - least - wanted
-        if spare < 0:
-            return SavesTooLittle(total - least, wanted)
-        single = all_spot and len(going) == len(priced) == 1
+        if not priced:
+            return Accepted((), 0)
+        least = sum(one.least for one in priced)
+        saves = total - launched - least
+        why = self._too_little(saves, priced, going, len(came))
+        if why is not None:
+            return why
+        single = len(going) == len(priced) == 1 and not came and _all_spot(going)
+        spare = saves - _least_saving(priced, going)
         found, worst = [], 0
         for one in priced:
-            offers = _listed(one, one.least + spare * one.least // least, single=single)
-            if isinstance(offers, Fact):
-                return offers
-            worst += max(price for price, _ in offers)
-            listing = tuple(offer for _, offer in offers)
-            found.append(
-                msgspec.structs.replace(one.draft, narrowing=one.narrowing, listing=listing)
-            )
+            types = _within(one, one.least + spare * one.least // least, single=single)
+            if isinstance(types, Fact):
+                return types
+            worst += max(each.worst for each in types)
+            found.append(msgspec.structs.replace(one, types=types))
         return Accepted(found, worst)
 
-    def _priced(self, draft: Draft, going: Sequence[Candidate], *, all_spot: bool) -> Priced | Fact:
-        """With the capacity type that is cheapest at worst; for spot nodes, spot where it is sold."""
-        found = []
-        for term in sorted({place[1] for place in launch_places(draft)}):
-            one = self._of_term(draft, term, going)
-            if one is not None:
-                if all_spot and term == CAPACITY_SPOT:
-                    return one if self._spot_to_spot else SpotToSpotDisabled()
-                found.append(one)
+    def _priced(self, claim: Replacement, going: Sequence[Candidate]) -> Priced | Fact:
+        """With the capacity type that is cheapest at worst."""
+        bound_to_spot = claim.may_be_spot and _all_spot(going)
+        allowed = [
+            one
+            for one in claim.by_capacity_type
+            if not (bound_to_spot and one.capacity_type == CAPACITY_ON_DEMAND)
+        ]
+        found = [left for one in allowed if (left := _below(one, going)).types]
         if not found:
-            return NoCheaperReplacement(sum(one.price for one in going))
+            return _none_cheaper(allowed, going)
+        if _all_spot(going) and not self.spot_to_spot:
+            found = [one for one in found if one.capacity_type != CAPACITY_SPOT]
+            if not found:
+                return SpotToSpotDisabled()
         return min(found, key=lambda each: (each.least, each.capacity_type))
 
-    def _of_term(self, draft: Draft, term: str, going: Sequence[Candidate]) -> Priced | None:
-        catalogue = draft.catalogue
-        pinned = Requirements.of([Requirement.of(CAPACITY_TYPE, "In", (term,))])
-        narrowing = catalogue.narrow(draft.narrowing, pinned)
-        if narrowing is None:
-            return None
-        worst = self._worst_of(catalogue, narrowing.places)
-        types = {offer.type for offer in draft.listing} & worst.keys()
-        planned = draft.listing[0]
-        if holds_reservation(draft) and term == planned.capacity_type:
-            types &= {planned.type}  # It holds this one reservation.
-        below = _below(draft.catalogue, going, types)
-        offers: list[tuple[int, Offer]] = []
-        for offer in catalogue.listing(narrowing, narrowing.sold):
-            if offer.price >= below:
-                break
-            # A price of nothing is not known.
-            if offer.type in types and offer.price > 0 and worst[offer.type] < below:
-                offers.append((worst[offer.type], offer))
-        return Priced(draft, narrowing, term, offers) if offers else None
-
-    def _worst_of(self, catalogue: Catalogue, places: frozenset[Place]) -> dict[int, int]:
-        key = id(catalogue), places
-        worst = self._worst.get(key)
-        if worst is None:
-            worst = self._worst[key] = {}
-            for place in places:
-                for offer in catalogue.offers_at(place):
-                    worst[offer.type] = max(offer.price, worst.get(offer.type, 0))
-        return worst
+    def _too_little(
+        self, saves: int, priced: Sequence[Priced], going: Sequence[Candidate], came: int
+    ) -> Fact | None:
+        total, wanted = price_of(going), _least_saving(priced, going)
+        if saves <= 0:
+            names = tuple(min(one.types, key=lambda each: each.worst).name for one in priced)
+            return NoCheaperReplacement(total, total - saves, names)
+        if saves < wanted:
+            return SavesTooLittle(saves, total, _part(priced, going))
+        more = len(priced) + came - len(going)
+        fees = more * fee_of(going, self.fee_cpus)
+        if more > 0 and saves <= fees:
+            return MoreNodesSaveTooLittle(more, saves, fees, self.fee_cpus)
+        return None
 
 
-def _listed(one: Priced, most: int, *, single: bool) -> list[tuple[int, Offer]] | Fact:
+def price_of(going: Sequence[Candidate]) -> int:
+    return sum(one.price for one in going)
+
+
+def fee_of(going: Sequence[Candidate], fee_cpus: int) -> int:
+    """What a node counts beyond its price: some cpus, at what the candidates pay for one."""
+    cpus = sum(one.capacity.get("cpu", 0) for one in going)
+    return fee_cpus * price_of(going) * UNIT // cpus if cpus > 0 else 0
+
+
+def _all_spot(going: Sequence[Candidate]) -> bool:
+    return all(one.capacity_type == CAPACITY_SPOT for one in going)
+
+
+def _part(priced: Sequence[Priced], going: Sequence[Candidate]) -> int:
+    """One in how many of the price must be saved."""
+    if any(one.capacity_type == CAPACITY_SPOT for one in going):
+        return OF_SPOT_PART
+    to_spot = any(one.capacity_type == CAPACITY_SPOT for one in priced)
+    return TO_SPOT_PART if to_spot else LIST_PART
+
+
+def _least_saving(priced: Sequence[Priced], going: Sequence[Candidate]) -> int:
+    return max(1, price_of(going) // _part(priced, going))
+
+
+def _below(one: Priced, going: Sequence[Candidate]) -> Priced:
+    """With the types that cost less than the candidates, whichever is launched."""
+    below = _bound(one, going)
+    types = [each for each in one.types if each.worst < below]
+    return msgspec.structs.replace(one, types=types)
+
+
+def _bound(one: Priced, going: Sequence[Candidate]) -> int:
+    """What each type must cost less than."""
+    below = price_of(going)
+    if len(going) > 1:
+        names = {each.name for each in one.types if each.worst < below}
+        below = min([below, *(each.price for each in going if each.instance_type in names)])
+    return below
+
+
+def _none_cheaper(allowed: Sequence[Priced], going: Sequence[Candidate]) -> NoCheaperReplacement:
+    """With what the cheapest costs at the most."""
+    if not allowed:
+        return NoCheaperReplacement(price_of(going))
+    cheapest = min(allowed, key=lambda one: one.types[0])
+    first = cheapest.types[0]
+    return NoCheaperReplacement(_bound(cheapest, going), first.worst, (first.name,))
+
+
+def _within(one: Priced, most: int, *, single: bool) -> Sequence[Listed] | Fact:
     """What the claim may list at this price at the most; or why that is too little.
 
     ``single``: one spot node is replaced, and nothing else.
     """
-    offers = [each for each in one.offers if each[0] <= most]
+    types = [each for each in one.types if each.worst <= most]
+    short = one.falls_short
     if single and one.capacity_type == CAPACITY_SPOT:
-        if len(offers) < SPOT_TYPES:
-            return TooFewSpotTypes(len(offers), SPOT_TYPES)
-        offers = _shortened(one, offers)
-    narrowing, catalogue = one.narrowing, one.draft.catalogue
-    if narrowing.varied:
-        listing = [offer for _, offer in offers]
-        if shortfall(catalogue, narrowing.requirements, listing) is not None:
-            return MinValuesNotKept()
-    return offers
-
-
-def _least_saving(
-    priced: Sequence[Priced], going: Sequence[Candidate], total: int, fee: float
-) -> int:
-    """Prices of spot move: within the fee they move nothing. List prices hardly ever do."""
-    terms = {one.capacity_type for one in priced} | {one.capacity_type for one in going}
-    if CAPACITY_SPOT in terms:
-        return max(1, round(fee * len(priced)))
-    return max(1, total // LEAST_PART)
-
-
-def _below(catalogue: Catalogue, going: Sequence[Candidate], types: Container[int]) -> int:
-    """What each type must cost less than.
-
-    Of several candidates: where a type is listed that is being removed, the cheapest node of such a
-    type. Else they would be replaced by one of them, where the others could just be deleted.
-    """
-    below = sum(one.price for one in going)
-    if len(going) > 1:
-        for one in going:
-            number = catalogue.number(one.instance_type)
-            if number is not None and number in types:
-                below = min(below, one.price)
-    return below
-
-
-def _shortened(one: Priced, offers: list[tuple[int, Offer]]) -> list[tuple[int, Offer]]:
-    """The cheapest, and more where ``minValues`` ask for it."""
-    if not one.narrowing.varied:
-        return offers[:SPOT_TYPES]
-    count = SPOT_TYPES
-    catalogue, wanted = one.draft.catalogue, one.narrowing.requirements
-    while count < len(offers) and shortfall(catalogue, wanted, [o for _, o in offers[:count]]):
-        count += 1
-    return offers[:count]
+        if len(types) < SPOT_TYPES:
+            return TooFewSpotTypes(len(types), SPOT_TYPES)
+        count = SPOT_TYPES  # The cheapest, and more where ``minValues`` ask for it.
+        while short is not None and count < len(types) and short(types[:count]):
+            count += 1
+        types = types[:count]
+    return MinValuesNotKept() if short is not None and short(types) else types

@@ -22,12 +22,12 @@ import msgspec
 
 from tenure.model.values.fact import Fact
 from tenure.packing.consolidate.balanced import rejected
+from tenure.packing.consolidate.drafted import DraftPrices
 from tenure.packing.consolidate.facts import (
     NodeTakesNoPods,
     PodFitsNowhereElse,
     PodRequestsUnknown,
     PreferenceKept,
-    SavesTooLittle,
     WellUsed,
 )
 from tenure.packing.consolidate.pools import Opened, Pools
@@ -90,7 +90,8 @@ class Search:
         yield
         self._pools = Pools(question, self.index, daemons)
         yield from self._pools.reading
-        self._rules = PriceRules(spot_to_spot=question.spot_to_spot, fee=self._pools.fee)
+        rules = PriceRules(spot_to_spot=question.spot_to_spot, fee_cpus=question.node_fee_cpus)
+        self._prices = DraftPrices(rules)
         yield
 
     def moves(self) -> Iterator[Move | None]:
@@ -246,7 +247,7 @@ class Search:
         if not opened.drafts:
             move = Move(candidates=group, placed=placed)
             return rejected(move, balanced) or _Found(trial, move)
-        accepted = self._rules.accepted(opened.drafts, group)
+        accepted = self._prices.accepted(opened.drafts, group)
         why: Fact | None
         if isinstance(accepted, Fact):
             why = accepted
@@ -254,9 +255,6 @@ class Search:
             claims = finished(accepted.drafts)
             move = Move(candidates=group, placed=placed, claims=claims, worst=accepted.worst)
             why = rejected(move, balanced)
-            # More nodes than before only where they are cheaper with the fee, too.
-            if self._value(move) <= 0:
-                why = SavesTooLittle(move.saves_at_least, round(move.saves - self._value(move)))
             if why is None:
                 return _Found(trial, move, opened, accepted.drafts)
         pools.undo(opened.lots)

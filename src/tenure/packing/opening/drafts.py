@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.model.cloud.offering import InstanceType
 from tenure.model.matching.requirements import Requirements
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.requests import HostPort
@@ -102,11 +103,17 @@ def shortfall(
     catalogue: Catalogue, requirements: Requirements, offers: Iterable[Offer]
 ) -> tuple[str, int, int] | None:
     """How the listed types fall short of ``minValues``, if they do: key, wanted, found."""
-    types = [catalogue.types[offer.type].requirements for offer in offers]
+    return shortfall_of(requirements, (catalogue.types[offer.type] for offer in offers))
+
+
+def shortfall_of(
+    requirements: Requirements, types: Iterable[InstanceType]
+) -> tuple[str, int, int] | None:
+    listed = [one.requirements for one in types]
     for key, requirement in sorted(requirements.items()):
         if requirement.min_values is None:
             continue
-        values = {v for theirs in types for v in theirs.allowed(key).listed if requirement.has(v)}
+        values = {v for theirs in listed for v in theirs.allowed(key).listed if requirement.has(v)}
         if len(values) < requirement.min_values:
             return key, requirement.min_values, len(values)
     return None

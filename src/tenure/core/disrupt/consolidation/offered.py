@@ -4,70 +4,80 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Final
 
-from tenure.core.disrupt.consolidation.figures import price_at, price_of
-from tenure.core.disrupt.consolidation.prices import Going, Rules, Types
+from tenure.core.disrupt.consolidation.figures import disruption_cost, price_at, price_of
+from tenure.core.disrupt.consolidation.prices import Offered, Types
 from tenure.core.disrupt.simulate import LeavingNode, Simulation
 from tenure.core.facts import Fact
-from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE
+from tenure.core.pool.lookup import capacity_of
+from tenure.core.provision.reserved import requirements_of
+from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
 from tenure.packing.consolidate.facts import PriceUnknown
-
-#: A cpu is worth a part of what a cpu costs at the least: nodes have memory, too.
-_PART_OF_CPU: Final = 0.5
-_NANO: Final = 1_000_000_000
+from tenure.packing.consolidate.question import Candidate
+from tenure.packing.consolidate.rules import PriceRules
 
 
-def types_in(simulation: Simulation) -> dict[str, Types]:
-    """By pool, and by name."""
-    return {
-        template.pool: {one.name: one for one in template.instance_types}
-        for template in simulation.capacity.templates
-    }
+def offered_in(simulation: Simulation, settings: Settings, now: datetime) -> Offered:
+    return Offered(
+        types={
+            template.pool: {one.name: one for one in template.instance_types}
+            for template in simulation.capacity.templates
+        },
+        dry=frozenset(key for key, until in simulation.capacity.dry.items() if until > now),
+        rules=PriceRules(
+            spot_to_spot=settings.spot_to_spot_consolidation, fee_cpus=settings.node_fee_cpus
+        ),
+    )
 
 
-def going_of(leaving: Iterable[LeavingNode], simulation: Simulation) -> list[Going] | Fact:
+def going_of(leaving: Iterable[LeavingNode], offered: Offered) -> list[Candidate] | Fact:
     """What the nodes cost; or that it is not known."""
-    types, found = types_in(simulation), []
+    found = []
     for one in leaving:
-        labels = one.node.labels
+        pool, labels = one.claim.pool_name, one.node.labels
         instance_type, term = labels.get(INSTANCE_TYPE, ""), labels.get(CAPACITY_TYPE, "")
-        price = price_of(one.node, types.get(one.claim.pool_name, {}))
+        price = price_of(one.node, offered.types.get(pool, {}))
         if price is None:
             return PriceUnknown(instance_type, term)
-        found.append(Going(price, instance_type, term))
+        candidate = Candidate(
+            name=one.node.name,
+            pool=pool,
+            price=price,
+            instance_type=instance_type,
+            capacity_type=term,
+            cost=disruption_cost(one.pods),
+            capacity=capacity_of(one.claim, one.node.capacity),
+        )
+        found.append(candidate)
     return found
 
 
-def launched_price(came: Sequence[NodeClaim], simulation: Simulation) -> int:
-    """What replacements cost that are launched. One that is not yet was created by the same rules."""
-    types = types_in(simulation)
-    prices = (price_at(one.labels, types.get(one.pool_name, {})) for one in came if one.launched)
-    return sum(price or 0 for price in prices)
+def prices_of(came: Sequence[NodeClaim], offered: Offered) -> list[int] | Fact:
+    """What replacements cost that exist: at the most, where they are not launched yet."""
+    found = []
+    for one in came:
+        types = offered.types.get(one.pool_name, {})
+        price = price_at(one.labels, types) if one.launched else _worst(one, types)
+        if not price:
+            labels = one.labels
+            return PriceUnknown(labels.get(INSTANCE_TYPE, ""), labels.get(CAPACITY_TYPE, ""))
+        found.append(price)
+    return found
 
 
-def rules_of(simulation: Simulation, settings: Settings, now: datetime) -> Rules:
-    types = types_in(simulation)
-    return Rules(
-        types=types,
-        dry=frozenset(key for key, until in simulation.capacity.dry.items() if until > now),
-        spot_to_spot=settings.spot_to_spot_consolidation,
-        fee=settings.node_fee_cpus * _PART_OF_CPU * _cpu_price(types.values()),
+def _worst(claim: NodeClaim, types: Types) -> int:
+    """Of all that it may be launched as; 0: there is no such price."""
+    wanted = requirements_of(claim)
+    if wanted is None:
+        return 0
+    listed, zones, terms = map(wanted.allowed, (INSTANCE_TYPE, ZONE, CAPACITY_TYPE))
+    prices = (
+        one.price
+        for name, kind in types.items()
+        if listed.has(name)
+        for one in kind.offerings
+        if zones.has(one.zone) and terms.has(one.capacity_type)
     )
-
-
-def _cpu_price(types: Iterable[Types]) -> float:
-    """The least that a cpu costs."""
-    return min(
-        (
-            one.price * _NANO / cpus
-            for each in types
-            for kind in each.values()
-            if (cpus := kind.allocatable.get("cpu", 0)) > 0
-            for one in kind.offerings
-            if one.available and one.price > 0
-        ),
-        default=0.0,
-    )
+    return max(prices, default=0)

@@ -33,6 +33,7 @@ from tenure.core.gates.budgets import UNLIMITED, limit
 from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.operations import Gate
 from tenure.core.marks.candidacy import only_node_of
+from tenure.core.pool.lookup import capacity_of
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE
 from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
@@ -189,6 +190,7 @@ def _candidate(one: Eligible) -> Candidate:
         instance_type=labels[INSTANCE_TYPE],
         capacity_type=labels[CAPACITY_TYPE],
         cost=one.cost,
+        capacity=capacity_of(one.claim, one.node.capacity),
     )
 
 

@@ -26,8 +26,8 @@ from tenure.core.disrupt.consolidation.eligible import (
     not_movable,
     quiet_at,
 )
-from tenure.core.disrupt.consolidation.offered import going_of, launched_price, rules_of
-from tenure.core.disrupt.consolidation.prices import cheaper
+from tenure.core.disrupt.consolidation.offered import going_of, offered_in, prices_of
+from tenure.core.disrupt.consolidation.prices import Cheaper, cheaper
 from tenure.core.disrupt.facts.commands import NoLongerDue
 from tenure.core.disrupt.facts.consolidation import NodeUnderutilized
 from tenure.core.disrupt.method import AnyPlan, Candidate, Due, Validation, Watch
@@ -130,14 +130,8 @@ class UnderutilizedMethod(AnyPlan):
         settles = [until for until in simulation.settling.values() if until > now]
         at = min((at for at in (*settles, plan.changes_at) if at is not None), default=None)
         plan = msgspec.structs.replace(plan, changes_at=at)
-        going = going_of(leaving, simulation)
-        if not plan.claims or isinstance(going, Fact):
-            return plan
-        planned = [one.planned for one in plan.claims]
-        launched = launched_price(plan.came, simulation)
-        rules = rules_of(simulation, settings, now)
-        found = cheaper(planned, going, rules, launched=launched)
-        if isinstance(found, Fact):
+        found = _cheaper(leaving, plan, simulation, settings, now) if plan.claims else None
+        if found is None or isinstance(found, Fact):
             return plan
         marks = replacement_marks(one.claim for one in leaving)
         claims = simulation.capacity.new_claims(found.claims, pods_of(leaving), marks)
@@ -153,13 +147,7 @@ class UnderutilizedMethod(AnyPlan):
     ) -> Fact | None:
         if not (plan.claims or plan.came):
             return None  # No price brings a node back that is not needed.
-        going = going_of(leaving, simulation)
-        if isinstance(going, Fact):
-            return going
-        planned = [one.planned for one in plan.claims]
-        launched = launched_price(plan.came, simulation)
-        rules = rules_of(simulation, settings, now)
-        found = cheaper(planned, going, rules, launched=launched)
+        found = _cheaper(leaving, plan, simulation, settings, now)
         return found if isinstance(found, Fact) else None
 
     # -- carrying out ------------------------------------------------------------------
@@ -188,6 +176,23 @@ class UnderutilizedMethod(AnyPlan):
         self, command: Command, pool_facts: Any, settings: Settings, now: datetime
     ) -> GateFacts:
         return GateFacts(claim=command.claim, node=command.node)
+
+
+def _cheaper(
+    leaving: Sequence[LeavingNode],
+    plan: Plan,
+    simulation: Simulation,
+    settings: Settings,
+    now: datetime,
+) -> Cheaper | Fact:
+    """Its claims by the price rules, with what exists already; or why nothing is cheaper."""
+    offered = offered_in(simulation, settings, now)
+    going, came = going_of(leaving, offered), prices_of(plan.came, offered)
+    if isinstance(going, Fact):
+        return going
+    if isinstance(came, Fact):
+        return came
+    return cheaper([one.planned for one in plan.claims], going, offered, came=came)
 
 
 def _moves(snapshot: Snapshot) -> Sequence[PlannedMove]:
