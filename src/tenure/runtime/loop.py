@@ -150,6 +150,7 @@ class Loop:
                 self._reporter.ended(verdict)
             for verdict in changed:
                 self._reporter.safely(partial(self._reporter.decided, now, verdict))
+                self._consolidation.hear(verdict)
             if not self._evaluator.unfinished:
                 return slice_
             slice_.end()

@@ -119,6 +119,11 @@ def test_budgets_bound_a_move() -> None:
     assert plan(ask(*three, allowed={"general": 2})) == []
 
 
+def test_a_node_whose_group_did_not_hold_is_not_replaced_with_others() -> None:
+    three = [on(f"n{n}", "m-08", *pods(1, f"p{n}", cpu="5")) for n in range(3)]
+    assert plan(ask(*three, alone=frozenset({"n1"}))) == []
+
+
 def test_limits_hold_while_both_nodes_are_there() -> None:
     tight = a_pool(limits={"cpu": "3"})
     assert told(plan(ask(on("a", "m-32", *pods(2)), pools=[tight]))) == [(["a"], ["m-02"])]

@@ -61,6 +61,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     balanced: Mapping[str, PoolTotals] = {}
     #: By pool, how many of its nodes one move may take away. A pool that is not named: any number.
     allowed: Mapping[str, int] = {}
+    #: Names of candidates that are not replaced together with others.
+    alone: frozenset[str] = frozenset()
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):

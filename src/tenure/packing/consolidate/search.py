@@ -183,6 +183,9 @@ class Search:
         pods = 0
         for one in ranked:
             more = sum(map(len, self.index.load(one.name).values()))
+            if one.name in self._question.alone:
+                yield [one]
+                continue
             if group and (len(group) >= most or pods + more > PODS_MAX):
                 yield group
                 group, pods = [], 0

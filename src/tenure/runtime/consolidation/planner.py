@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Final, TypeVar
 
-from tenure.core.decision import Subject
+from tenure.core.decision import Subject, Verdict
 from tenure.core.disrupt.consolidation.planned import planned
 from tenure.core.disrupt.consolidation.question import Asked, asking
 from tenure.model.settings import Settings
@@ -21,7 +21,8 @@ from tenure.model.snapshot.consolidation import ConsolidationPlan
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.ports.clock import Clock
 from tenure.runtime.clock.heartbeat import Heartbeat
-from tenure.runtime.consolidation.triggers import Triggers
+from tenure.runtime.consolidation.rejections import Rejections
+from tenure.runtime.consolidation.triggers import Triggers, makes_room
 from tenure.runtime.observe.consolidation import ConsolidationObservations
 
 T = TypeVar("T")
@@ -54,7 +55,7 @@ class ConsolidationPlanner:
         self._settings = settings
         self._stopwatch = stopwatch
         self._made, self._failed = made, failed
-        self._triggers = Triggers()
+        self._triggers, self._rejections = Triggers(), Rejections()
         self._woken = asyncio.Event()
 
     def told(self, changes: Iterable[Change], observed: Iterable[Subject]) -> None:
@@ -62,8 +63,17 @@ class ConsolidationPlanner:
         before = self._triggers.due_at()
         for change in changes:
             self._triggers.changed(change)
+            self._rejections.changed(change, makes_room=makes_room(change))
+        observed = tuple(observed)
         self._triggers.observed(observed)
+        self._rejections.observed(observed)
         if self._triggers.due_at() != before:
+            self._woken.set()
+
+    def hear(self, verdict: Verdict) -> None:
+        """What the pipeline says of a move: where it does not hold, another plan is made without it."""
+        if self._rejections.hear(verdict, self._clock.monotonic()):
+            self._triggers.rejected()
             self._woken.set()
 
     @property
@@ -102,7 +112,9 @@ class ConsolidationPlanner:
     async def _plan(self) -> None:
         await self._until_rest()
         now, took = self._clock.now(), 0.0
-        asked, some = await self._in_slices(asking(self._snapshot(), self._settings, now))
+        rejected = self._rejections.at(self._clock.monotonic())
+        steps = asking(self._snapshot(), self._settings, now, rejected)
+        asked, some = await self._in_slices(steps)
         took += some
         plan, some = await self._in_slices(planned(asked, now))
         took += some
@@ -129,10 +141,12 @@ class ConsolidationPlanner:
         raise AssertionError("the last step gives what is asked for")
 
     def _ended(self, asked: Asked, plan: ConsolidationPlan, now: datetime) -> None:
-        at = asked.changes_at
-        wait = (at - now).total_seconds() if at is not None else None
+        instants = [self._rejections.ends_at]
+        if asked.changes_at is not None:
+            wait = (asked.changes_at - now).total_seconds()
+            instants.append(self._clock.monotonic() + wait)
         self._triggers.ended(
-            changes_at=None if wait is None else self._clock.monotonic() + wait,
+            changes_at=min((at for at in instants if at is not None), default=None),
             busy=bool(plan.moves),
             again=asked.waits is not None,
         )

@@ -50,7 +50,7 @@ class Triggers:
         self._changes: float | None = None
 
     def changed(self, change: Change) -> None:
-        if _makes_room(change):
+        if makes_room(change):
             self._room = True
         elif change.resource in _OTHERS:
             self._other = True
@@ -59,6 +59,10 @@ class Triggers:
         """The types and prices of a node class are filed under its name."""
         if any(subject.kind == "NodeClass" for subject in subjects):
             self._room = True
+
+    def rejected(self) -> None:
+        """A move of the plan does not hold."""
+        self._room = True
 
     def began(self, at: float) -> None:
         self._room = self._other = False
@@ -84,7 +88,8 @@ class Triggers:
         return min(instants, default=None)
 
 
-def _makes_room(change: Change) -> bool:
+def makes_room(change: Change) -> bool:
+    """Or may do so."""
     old, new, resource = change.old, change.new, change.resource
     if resource == PODS:
         return _has_left(old, new)

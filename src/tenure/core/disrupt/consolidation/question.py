@@ -26,6 +26,7 @@ from tenure.core.disrupt.consolidation.eligible import (
     types_of_pool,
 )
 from tenure.core.disrupt.consolidation.figures import disruption_cost, price_of
+from tenure.core.disrupt.consolidation.rejected import NONE_REJECTED, Rejected
 from tenure.core.disrupt.facts.candidates import PendingPodsFirst, PendingPodsFit
 from tenure.core.disrupt.simulate import Simulation, simulation_in
 from tenure.core.facts import Fact
@@ -64,13 +65,17 @@ def ask(
     snapshot: Snapshot, settings: Settings, now: datetime, despite: Set[Gate] = frozenset()
 ) -> Asked:
     """The question of this instant, as if the gates in ``despite`` were open."""
-    steps = asking(snapshot, settings, now, despite)
+    steps = asking(snapshot, settings, now, despite=despite)
     (asked,) = (step for step in steps if step is not None)
     return asked
 
 
 def asking(
-    snapshot: Snapshot, settings: Settings, now: datetime, despite: Set[Gate] = frozenset()
+    snapshot: Snapshot,
+    settings: Settings,
+    now: datetime,
+    rejected: Rejected = NONE_REJECTED,
+    despite: Set[Gate] = frozenset(),
 ) -> Iterator[Asked | None]:
     """In steps: None is no answer yet. Where the cluster changes between two steps, some nodes are as they
     were, which does no harm: every move is checked again."""
@@ -85,8 +90,19 @@ def asking(
         for one in found
         if isinstance(one, Eligible) and could_be(one.claim, snapshot) is not None
     ]
+    excluded += [
+        Excluded(claim=one.claim, node=one.node, why=rejected.alone[one.node.name])
+        for one in eligible
+        if one.node.name in rejected.alone
+    ]
+    eligible = [one for one in eligible if one.node.name not in rejected.alone]
     yield None
-    yield from _asked(eligible, excluded, snapshot, settings, now)
+    for step in _asked(eligible, excluded, snapshot, settings, now):
+        if step is not None and step.question is not None:
+            question = msgspec.structs.replace(step.question, alone=rejected.together)
+            yield msgspec.structs.replace(step, question=question)
+        else:
+            yield step
 
 
 def _asked(

@@ -127,6 +127,14 @@ class NodeUnderutilized(Fact, frozen=True):
         )
 
 
+class MoveRejected(Fact, frozen=True):
+    #: What was planned.
+    saves: int
+
+    def __str__(self) -> str:
+        return f"a move that saves {format_price(self.saves)} was planned, and did not hold when it was checked"
+
+
 class PodsHaveNoRoom(Fact, frozen=True):
     def __str__(self) -> str:
         return "the pods have no room elsewhere any more, so the node stays"
@@ -147,5 +155,6 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NodeUnderutilized(
         "node-1", ("node-1", "node-2"), 9, 96_000, 192_000, 11.0, ("m7i.large", "c7i.large")
     ),
+    MoveRejected(48_000),
     PodsHaveNoRoom(),
 )
