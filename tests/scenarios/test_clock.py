@@ -12,14 +12,23 @@ from tenure.cli.cluster.question import Question
 from tenure.cli.explain.explanation import explanation
 from tenure.cli.plan.planning import plan_of
 from tenure.core.reasons import Reason
-from tenure.model.api.names import DO_NOT_DISRUPT
-from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODES, PODS, Resource
+from tenure.model.api.names import DO_NOT_DISRUPT, INSTANCE_TYPE
+from tenure.model.api.resource import DEPLOYMENTS, EVENTS, NODE_CLAIMS, NODES, PODS, Resource
 from tenure.model.settings import Settings
 from tenure.ports.outcome import Ended
 from tenure.runtime.executor.clockblocker import depends_on_time
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
-from tests.builders import HOUR, MINUTE, SECOND, a_cluster, a_deployment, a_node_class, a_pool
+from tests.builders import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    a_cluster,
+    a_deployment,
+    a_node_class,
+    a_pool,
+    a_requirement,
+)
 from tests.runtime.worlds import acts
 
 BOTH_WAYS = pytest.mark.parametrize("offset", [-HOUR, HOUR], ids=["back", "ahead"])
@@ -90,7 +99,7 @@ def test_pools_have_a_warning_while_the_clocks_disagree(offset: timedelta) -> No
         side = "ahead of" if offset > timedelta(0) else "behind"
         assert event["message"] == (
             f"the clock of this replica is 1h0m0s {side} the API server's: "
-            "nothing is taken away, and no deadline is set, until they agree"
+            "no disruption begins, nothing is taken away, and no deadline is set, until they agree"
         )
 
 
@@ -188,7 +197,7 @@ def test_what_is_held_has_a_warning_that_is_written_once(offset: timedelta) -> N
         side = "ahead of" if offset > timedelta(0) else "behind"
         assert event["message"] == (
             f"the clock of this replica is 1h0m0s {side} the API server's: "
-            "nothing is taken away, and no deadline is set, until they agree"
+            "no disruption begins, nothing is taken away, and no deadline is set, until they agree"
         )
         written = event["count"]
         story.run(30 * MINUTE)
@@ -269,3 +278,24 @@ def test_a_step_within_the_bound_moves_our_own_instants_along() -> None:
         assert observations.node_classes.dry_offerings == {
             ("a", "b", "c"): story.host_clock.now() + 170 * SECOND
         }
+
+
+def test_no_replacement_is_launched_that_could_not_be_followed_by_a_termination() -> None:
+    """Three nodes of which one could be smaller: consolidation begins once the clock is right."""
+    pool = a_pool(
+        requirements=[a_requirement(INSTANCE_TYPE, "m7i.large", "m7i.xlarge")],
+        disruption={"consolidateAfter": "30s", "budgets": [{"nodes": "100%"}]},
+    )
+    with Story(a_node_class(), pool, a_deployment(replicas=6, cpu="1700m")) as story:
+        story.run(3 * MINUTE)
+        set_clock(story, 2 * HOUR)
+        launched = story.cloud.launch_count
+        story.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 3}})
+        story.run(20 * MINUTE)
+        assert story.cloud.launch_count == launched
+        assert [node for node in story.all(NODES) if node["spec"].get("taints")] == []
+        assert "NodeClaim" in skew_events(story)
+        before = len(story.all(NODES))
+        set_clock(story, timedelta(0))
+        story.run(10 * MINUTE)
+        assert (len(story.all(NODES)) < before, story.running("web")) == (True, 3)

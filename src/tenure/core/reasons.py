@@ -771,7 +771,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.CLOCK_SKEWED: ReasonInfo(
         "The clock of the replica that acts is further from the API server's than "
-        "--clock-skew-max. Nothing is evicted, terminated, rebooted or deleted, and no deadline is "
+        "--clock-skew-max. No disruption begins, nothing is evicted, terminated, rebooted or deleted, and no deadline is "
         "set; launches go on.",
         "Set the clock of the host that the replica runs on; it goes on by itself.",
         _WARNING,

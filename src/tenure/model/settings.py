@@ -68,7 +68,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     #: Writes that the watch has not shown after this long are looked up by a read.
     expectation_max: timedelta = timedelta(seconds=10)
 
-    #: Nothing is taken away, and no deadline is set, while our wall clock is further than this
+    #: No disruption begins, nothing is taken away and no deadline is set while our wall clock is further than this
     #: from the API server's. Its ``Date`` has whole seconds, and calls take up to some.
     clock_skew_max: timedelta = timedelta(seconds=10)
 

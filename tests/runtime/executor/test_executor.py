@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import count, pairwise
 from typing import Any
 
+import msgspec
 import pytest
 
-from tenure.core.decision import Patch, Terminate
+from tenure.core.decision import Create, Patch, Terminate
 from tenure.errors import Unavailable
 from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
@@ -357,3 +358,12 @@ def test_what_sets_a_deadline_depends_on_the_clock_as_what_takes_away_does() -> 
     assert depends_on_time(stamp(""))
     assert not depends_on_time(stamp(None)), "a stamp that is taken off takes nothing away"
     assert depends_on_time(Terminate(provider_id="i-1", claim_uid="a"))
+
+
+def test_what_begins_a_disruption_depends_on_the_clock_because_it_could_not_end() -> None:
+    needed = Create(resource=NODE_CLAIMS, name="a", body={})
+    assert not depends_on_time(needed), "pods wait for it"
+    assert depends_on_time(msgspec.structs.replace(needed, disrupts_for="Drifted"))
+    committed = Patch(resource=NODE_CLAIMS, name="a", uid="a", resource_version="1", body={})
+    assert not depends_on_time(committed)
+    assert depends_on_time(msgspec.structs.replace(committed, begins=True))

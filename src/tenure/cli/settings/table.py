@@ -545,7 +545,7 @@ OWN: Final = (
         "clock_skew_max",
         "clock-skew-max",
         "10s",
-        "Nothing is taken away, and no deadline is set, while the clock of this replica is further "
+        "No disruption begins, nothing is taken away, and no deadline is set, while the clock of this replica is further "
         "than this from the API server's.",
         at_least=3000 * _TICK,
     ),

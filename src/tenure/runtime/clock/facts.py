@@ -12,7 +12,7 @@ class ClockSkewed(Fact, frozen=True):
     off: str
 
     def __str__(self) -> str:
-        return f"{self.off}: nothing is taken away, and no deadline is set, until they agree"
+        return f"{self.off}: no disruption begins, nothing is taken away, and no deadline is set, until they agree"
 
 
 EXAMPLES: Final[tuple[Fact, ...]] = (

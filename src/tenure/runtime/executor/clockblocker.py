@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import msgspec
 
-from tenure.core.decision import Action, Blocker, Patch, Subject, Verdict, takes_away
+from tenure.core.decision import Action, Blocker, Create, Patch, Subject, Verdict, takes_away
 from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.runtime.clock.facts import ClockSkewed
 
 
 def depends_on_time(action: Action) -> bool:
-    """Whether a wrong clock may be the reason for it: it takes away, or sets a deadline."""
+    """Whether a wrong clock may be the reason for it: it takes away, sets a deadline, or begins what could
+    not end: a command would launch a replacement and close a Node that then stays.
+    """
+    if isinstance(action, Create):
+        return bool(action.disrupts_for)
     if not isinstance(action, Patch):
         return takes_away(action)
+    if action.begins:
+        return True
     annotations = action.body.get("metadata", {}).get("annotations") or {}
     return annotations.get(TERMINATION_TIMESTAMP) is not None
 

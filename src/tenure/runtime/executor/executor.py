@@ -232,7 +232,8 @@ class Executor:
             self._blocked_by_clock(verdict, what)
             self._held.add(target)
             return Outcome(
-                Ended.HELD, f"nothing is taken away, and no deadline is set, while {what}"
+                Ended.HELD,
+                f"no disruption begins, nothing is taken away, and no deadline is set, while {what}",
             )
         refusal = veto(action, self._snapshot(), self._clock.now(), self._settings)
         if refusal is None:
