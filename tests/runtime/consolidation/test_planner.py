@@ -105,7 +105,7 @@ def test_a_plan_is_an_observation() -> None:
     bench.run()
     assert bench.plan is not None
     assert bench.plan.at == NOW
-    (move,) = bench.plan.moves
+    move, *_ = bench.plan.moves
     assert (len(move.nodes), move.launches, move.saves, move.pods) == (1, (), 100_000, 1)
     (subject,) = bench.store.take_observed()
     assert subject.kind == "ConsolidationPlan"

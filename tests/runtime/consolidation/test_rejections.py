@@ -126,10 +126,10 @@ def test_the_next_plan_has_another_move() -> None:
     bench = Bench()
     bench.run_more(1.0)
     assert bench.plan is not None
-    (first,) = bench.plan.moves
+    first, *_ = bench.plan.moves
     bench.planner.hear(rejected(*first.nodes))
     bench.run_more(BUSY)
-    (second,) = bench.plan.moves
+    second, *_ = bench.plan.moves
     assert second.nodes != first.nodes
     assert bench.plan.why[first.nodes[0]] == (MoveRejected(48_000), WHY)
     bench.planner.hear(rejected(*second.nodes))
