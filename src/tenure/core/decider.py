@@ -53,3 +53,9 @@ class Patience(NamedTuple):
     may_wait: Callable[[Change], bool]
     #: The delay, as a multiple of ``settings.placement_gap``.
     gaps: int = 1
+    #: The same after an evaluation that had nothing to decide; 0: as long.
+    gaps_at_rest: int = 0
+    #: Kinds of subjects whose observations may wait as well.
+    observed: frozenset[str] = frozenset()
+    #: Changes for which a recheck waits, too: nothing falls due while more of them come.
+    prolongs: Callable[[Change], bool] = lambda _: False

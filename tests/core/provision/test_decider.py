@@ -448,8 +448,19 @@ def test_answers_of_the_cloud_about_classes_and_claims_move_pods(kind: str, keys
         (Change(NODE_CLAIMS, "a", None, a_claim()), False),
         (Change(NODE_CLAIMS, "a", a_claim(), None), False),
         (Change(NODE_POOLS, "general", None, a_pool()), False),
+        (Change(NODE_POOLS, "general", a_pool(), a_pool(weight=2)), False),
+        (Change(NODE_POOLS, "general", a_pool(), a_pool(status={"nodes": 2})), True),
     ],
-    ids=["a pod", "a node", "a claim changed", "a claim came", "a claim went", "a pool"],
+    ids=[
+        "a pod",
+        "a node",
+        "a claim changed",
+        "a claim came",
+        "a claim went",
+        "a pool",
+        "a pool is other than before",
+        "a pool counts its nodes",
+    ],
 )
 def test_a_burst_may_wait_but_an_answer_to_us_may_not(change: Change, waits: bool) -> None:
     assert may_wait(change) is waits

@@ -29,7 +29,7 @@ from tenure.core.notice.interruption import InterruptionDecider
 from tenure.core.notice.recommendation import RecommendationDecider
 from tenure.core.pool.status import PoolDecider, only_counts
 from tenure.core.protect.decider import ProtectionDecider
-from tenure.core.provision.decider import ProvisionDecider, may_wait
+from tenure.core.provision.decider import ProvisionDecider, is_arrival, may_wait
 from tenure.core.reboot.decider import RebootDecider
 from tenure.core.repair.decider import RepairDecider
 from tenure.core.terminate.deadlinestatus import DeadlineDecider
@@ -39,16 +39,23 @@ from tenure.core.terminate.outlook import OutlookDecider
 from tenure.core.unreadable.decider import UnreadableDecider
 from tenure.core.unreadable.failclosed import fail_closed
 from tenure.core.windows.status import WindowDecider
-from tenure.model.api.resource import PODS
+from tenure.model.api.resource import NODE_CLAIMS, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 
 USUAL: Final = Settings()
 
-#: Disruption evaluates every Node, so it runs less often than provisioning.
+#: Disruption evaluates every Node, so it runs less often than provisioning. While pods arrive, provisioning
+#: looks at them every two seconds: a batch that gets more pods does not close earlier (``provision.batch``).
 PATIENCE: Final = {
     Concern.DISRUPTION: Patience(disruption_may_wait, gaps=3),
-    Concern.PROVISIONING: Patience(may_wait),
+    Concern.PROVISIONING: Patience(
+        may_wait,
+        gaps=2,
+        gaps_at_rest=1,
+        observed=frozenset({NODE_CLAIMS.kind}),
+        prolongs=is_arrival,
+    ),
     Concern.POOL: Patience(only_counts),
 }
 

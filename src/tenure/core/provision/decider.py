@@ -75,6 +75,8 @@ from tenure.core.writes import subject_of
 from tenure.model.api.meta import earlier, later
 from tenure.model.api.names import ZONE
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
@@ -176,9 +178,22 @@ def decides_on_pods(verdict: Verdict) -> bool:
 
 def may_wait(change: Change) -> bool:
     """Pods and Nodes change by the hundred; a claim that was created or removed is urgent."""
+    old, new = change.old, change.new
     if change.resource == NODE_CLAIMS:
-        return change.old is not None and change.new is not None
+        return old is not None and new is not None
+    if isinstance(old, NodePool) and isinstance(new, NodePool):
+        return msgspec.structs.replace(old, metadata=new.metadata, status=new.status) == new and (
+            (old.labels, old.annotations, old.deleting)
+            == (new.labels, new.annotations, new.deleting)
+        )
     return change.resource in (PODS, NODES, *STORAGE)
+
+
+def is_arrival(change: Change) -> bool:
+    """A pod waits for a node: the batch that it belongs to does not close now (``batch``)."""
+    old, new = change.old, change.new
+    arrives = isinstance(new, Pod) and new.unschedulable
+    return arrives and not (isinstance(old, Pod) and old.unschedulable)
 
 
 class _Answer:

@@ -96,6 +96,8 @@ class DirtyKeys:
                     found = dict.fromkeys(ask())
                 except Exception:  # noqa: BLE001  # a fault of ours
                     found = self._found_anyway(position, ask, snapshot, now)
+                if found and self._deferrals.observation_may_wait(position, subject):
+                    found = dict.fromkeys(self._not_deferred(position, found, now))
                 dirty[position] |= found
         return dirty
 
@@ -109,11 +111,21 @@ class DirtyKeys:
                     ask = partial(_touched_by, decider, change, snapshot)
                     found = list(self._found_anyway(position, ask, snapshot, now))
                 if may_wait is not None and may_wait(change):
-                    defers = self._deferrals.defers
-                    found = [key for key in found if not defers((position, key), now)]
+                    found = self._not_deferred(position, found, now, change)
                 for key in found:
                     dirty[position][key] = None
         return dirty
+
+    def _not_deferred(
+        self, position: int, keys: Iterable[str], now: datetime, change: Change | None = None
+    ) -> list[str]:
+        found = []
+        for key in keys:
+            if not self._deferrals.defers((position, key), now):
+                found.append(key)
+            elif change is not None:
+                self._deferrals.prolong((position, key), change)
+        return found
 
     def _concerned(self, resource: Resource) -> tuple[_Concerned, ...]:
         """The deciders whose keys a change of this kind may touch."""

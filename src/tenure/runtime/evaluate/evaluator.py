@@ -106,7 +106,11 @@ class Evaluator:
         self._retries.extend(self._isolation.asides.due(snapshot, now))
         aside = self._isolation.take_changes()
         dirty = self._find(snapshot, [*changes, *aside], observed, now)
-        for position, key in [*self._deferrals.take_ready(now), *self.results.take_due(now)]:
+        ready = self._deferrals.take_ready(now)
+        due = [
+            work for work in self.results.take_due(now) if not self._deferrals.is_prolonged(work)
+        ]
+        for position, key in (*ready, *due):
             dirty[position].setdefault(key)
         self._queue(dirty)
 
@@ -195,8 +199,8 @@ class Evaluator:
     def _evaluate_next(self, snapshot: Snapshot, now: datetime) -> list[Verdict]:
         work = self._pending.popleft()
         began = self._stopwatch()
-        self._deferrals.evaluated(work, now)
         changed = self._one_key.evaluate(work, snapshot, now, force=self._force)
+        self._deferrals.evaluated(work, now, at_rest=self.results.get(work) is None)
         if changed is None:
             self._pending.appendleft(work)  # Repeated in a slice of its own.
         if took := self._stopwatch() - began:
