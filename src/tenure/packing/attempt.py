@@ -58,7 +58,11 @@ class Attempt:
         self._signed = [with_wishes(one) for one in modelled]
         everything = msgspec.structs.replace(pods, classes=(*modelled, *self._signed))
         self._nodes = read_nodes(
-            self._problem.nodes, pods=everything, groups=question.groups, daemons=question.daemons
+            self._problem.nodes,
+            pods=everything,
+            groups=question.groups,
+            daemons=question.daemons,
+            derived=self._problem.derived,
         )
         domains = self._nodes.domains
         domains.passes, domains.foreseen = question.sites.passes, foreseen

@@ -6,13 +6,15 @@ on it count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.api.names import NORMALIZED_LABELS
 from tenure.model.api.pod import Pod
+from tenure.model.snapshot.derived import NOTHING_KEPT, Derived
 from tenure.packing.demand.classes import Sorted
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
@@ -46,6 +48,36 @@ class Avoided:
         return far
 
 
+#: Of pods: namespace, labels, whether they are active, and whom they avoid. Those that agree in all count alike.
+_Alike = tuple[str, frozenset[tuple[str, str]], bool, tuple[Group, ...]]
+
+
+class PodsOn:
+    """How many pods of each kind run on a node, counted once as long as the node is the same object."""
+
+    def __init__(self) -> None:
+        self._avoided = Avoided()
+        self._known: dict[str, tuple[ExistingNode, Counter[_Alike]]] = {}
+
+    def count(self, node: ExistingNode) -> Counter[_Alike]:
+        known = self._known.get(node.name)
+        if known is None or known[0] is not node:
+            counted = Counter(map(self.kind, node.pods))
+            known = self._known[node.name] = node, counted
+        return known[1]
+
+    def only(self, nodes: Collection[ExistingNode]) -> None:
+        """Forget others, once there are many."""
+        if len(self._known) > 2 * len(nodes) + NODES_A_STEP:
+            names = {node.name for node in nodes}
+            self._known = {name: one for name, one in self._known.items() if name in names}
+
+    def kind(self, pod: Pod) -> _Alike:
+        labels = frozenset(pod.labels.items())
+        far = () if pod.spec.affinity is None else self._avoided.by(pod, labels)
+        return pod.namespace, labels, pod.active, far
+
+
 def avoided_by_running(nodes: Iterable[ExistingNode]) -> Iterator[tuple[Group, ExistingNode, Pod]]:
     """Whom running pods avoid."""
     avoided = Avoided()
@@ -64,13 +96,22 @@ def read_nodes(
     daemons: Sequence[DaemonPod],
     moving: bool = True,
     last: Sequence[str] = (),
+    derived: Derived = NOTHING_KEPT,
 ) -> Nodes:
     """``moving``: pods that are on a node already count there until it is their turn.
 
     ``last``: names of nodes that get pods after all others, in this order.
     """
     return at_once(
-        reading_nodes(nodes, pods=pods, groups=groups, daemons=daemons, moving=moving, last=last)
+        reading_nodes(
+            nodes,
+            pods=pods,
+            groups=groups,
+            daemons=daemons,
+            moving=moving,
+            last=last,
+            derived=derived,
+        )
     )
 
 
@@ -82,6 +123,7 @@ def reading_nodes(
     daemons: Sequence[DaemonPod],
     moving: bool,
     last: Sequence[str],
+    derived: Derived = NOTHING_KEPT,
 ) -> Steps[Nodes]:
     """The same in steps."""
     late = {name: place for place, name in enumerate(last, start=1)}
@@ -107,7 +149,10 @@ def reading_nodes(
     found = Nodes(Bins(free, shapes=shapes, looks=known.all, amounts=amounts), Domains(known.all))
     for node in open_:
         found.add(node.name, domains_of(node, keys))
-    reader = _Reader(found, groups, _moving(pods) if moving and ordered and groups else frozenset())
+    pods_on = PodsOn() if derived is NOTHING_KEPT else derived.lasting.setdefault(PodsOn, PodsOn())
+    pods_on.only(ordered)
+    leaving = _moving(pods) if moving and ordered and groups else frozenset()
+    reader = _Reader(found, groups, leaving, pods_on)
     for number, node in enumerate(open_):
         if number % NODES_A_STEP == NODES_A_STEP - 1:
             yield
@@ -128,9 +173,11 @@ def reading_nodes(
 class _Reader:
     """Counts the pods that run on nodes."""
 
-    def __init__(self, nodes: Nodes, groups: Groups, moving: frozenset[str]) -> None:
+    def __init__(
+        self, nodes: Nodes, groups: Groups, moving: frozenset[str], pods_on: PodsOn
+    ) -> None:
         self._nodes, self._groups, self._moving = nodes, groups, moving
-        self._avoided = Avoided()
+        self._pods_on = pods_on
 
     def count(
         self, node: ExistingNode, values: Mapping[str, str], shape: int, number: int = -1
@@ -140,21 +187,30 @@ class _Reader:
         domains.add_node(values, shape)
         if not self._groups:
             return
-        for pod in node.pods:
-            labels = frozenset(pod.labels.items())
-            member_of = self._groups.of(pod.namespace, labels)
-            far = () if pod.spec.affinity is None else self._avoided.by(pod, labels)
+        moving = self._moving and [pod for pod in node.pods if pod.uid in self._moving]
+        stay = Counter[_Alike]()
+        if moving:
+            stay.update(self._pods_on.count(node))
+            stay.subtract(Counter(map(self._pods_on.kind, moving)))
+        for kind, count in self._pods_on.count(node).items():
+            namespace, labels, active, far = kind
+            member_of = self._groups.of(namespace, labels)
             if not member_of and not far:
                 continue
-            active = pod.active
             if number >= 0:
-                bins.note_pod(number, member_of, far, active=active)
-            elif active and pod.uid not in self._moving:
+                bins.note_pod(number, member_of, far, count, active=active)
+            elif active and (not moving or stay[kind]):
                 bins.note_elsewhere(member_of)
             if values:
-                domains.add(member_of, far, values, shape, active=active)
-                if active and pod.uid in self._moving:
-                    domains.homes[pod.uid] = values, shape
+                domains.add(member_of, far, values, shape, count, active=active)
+        for pod in moving if values else ():
+            if pod.active and self._counts(pod):
+                domains.homes[pod.uid] = values, shape
+
+    def _counts(self, pod: Pod) -> bool:
+        """Whether it is in a group, or avoids one."""
+        namespace, labels, _, far = self._pods_on.kind(pod)
+        return bool(far or self._groups.of(namespace, labels))
 
 
 def keys_of(groups: Iterable[Group]) -> tuple[str, ...]:
