@@ -165,10 +165,12 @@ FIRST_TO_GO = {"metadata": {"annotations": {"controller.kubernetes.io/pod-deleti
 # -- something cheaper -----------------------------------------------------------------------
 
 
-def test_a_node_that_is_too_large_is_replaced_by_a_smaller_one_first() -> None:
+@pytest.mark.parametrize("limits", [{}, {"limits": {"cpu": "16"}}])
+def test_a_node_that_is_too_large_is_replaced_by_a_smaller_one_first(limits: Any) -> None:
+    """In a pool that is at its limit as well."""
     sizes = a_requirement(INSTANCE_TYPE, "m7i.large", "m7i.4xlarge")
     block = {"budgets": ANY, "consolidateAfter": "30s"}
-    pool = a_pool(requirements=[sizes], disruption=block)
+    pool = a_pool(requirements=[sizes], disruption=block, **limits)
     with Story(a_node_class(), pool, a_deployment(replicas=10, cpu="1500m")) as story:
         story.run(5 * MINUTE)
         before = dollars(story)

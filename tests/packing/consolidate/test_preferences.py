@@ -14,7 +14,7 @@ from tenure.model.api.names import HOSTNAME, ZONE
 from tenure.model.api.pod import Pod
 from tenure.packing.consolidate.facts import PreferenceKept
 from tenure.packing.consolidate.question import Move, Question
-from tenure.packing.demand.problem import ExistingNode, Problem
+from tenure.packing.demand.problem import ExistingNode, PoolTemplate, Problem
 from tenure.packing.pack import pack
 from tenure.packing.result import Packing
 from tests.packing.build import FAMILY, a_pod, a_pool, pods
@@ -133,7 +133,20 @@ def _packed(move: Move, nodes: dict[str, ExistingNode], question: Question) -> P
         msgspec.structs.replace(node, closed=True) if name in move.names else node
         for name, node in nodes.items()
     )
-    return pack(Problem(pods=moving, nodes=tuple(closed), templates=question.templates))
+    return pack(Problem(pods=moving, nodes=tuple(closed), templates=_freed(move, question)))
+
+
+def _freed(move: Move, question: Question) -> tuple[PoolTemplate, ...]:
+    """What its nodes have is free again under the limits."""
+
+    def freed(template: PoolTemplate) -> PoolTemplate:
+        left = template.remaining
+        if left is None:
+            return template
+        sums = {n: v + sum(c.capacity.get(n, 0) for c in move.candidates) for n, v in left.items()}
+        return msgspec.structs.replace(template, remaining=sums)
+
+    return tuple(map(freed, question.templates))
 
 
 def _after(nodes: dict[str, ExistingNode], move: Move) -> dict[str, ExistingNode]:

@@ -17,7 +17,7 @@ from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import InstanceType
 from tenure.packing.consolidate.question import Move, Question
 from tenure.packing.consolidate.search import Search
-from tenure.packing.demand.problem import ExistingNode, Problem
+from tenure.packing.demand.problem import ExistingNode, PoolTemplate, Problem
 from tenure.packing.result import Packing
 from tests.packing.build import FAMILY, a_pod, a_pool, a_type
 from tests.packing.consolidate.build import ask, on, plan, unbound
@@ -115,11 +115,12 @@ def test_no_move_costs_more_whichever_types_are_launched(question: Question) -> 
 @given(questions())
 @settings(max_examples=80, deadline=None)
 def test_pods_go_where_the_scheduler_would_bind_them(question: Question) -> None:
-    nodes = {node.name: node for node in question.nodes}
+    nodes, templates = {node.name: node for node in question.nodes}, question.templates
     for move in plan(question):
         pods = tuple(unbound(pod) for name in move.names for pod in nodes.pop(name).pods)
         assert {pod.uid for pod in pods} == {*move.placed, *_claimed(move)}
-        problem = Problem(pods=pods, nodes=tuple(nodes.values()), templates=question.templates)
+        templates = tuple(_freed(each, move) for each in templates)
+        problem = Problem(pods=pods, nodes=tuple(nodes.values()), templates=templates)
         packing = Packing(placed=move.placed, claims=move.claims, unplaced={})
         assert verify(problem, packing) == []
         if move.claims:
@@ -134,6 +135,18 @@ def test_every_candidate_goes_or_is_told_why_not(question: Question) -> None:
     gone = {name for move in search.moves() if move is not None for name in move.names}
     assert not gone & search.why.keys()
     assert gone | search.why.keys() == {one.name for one in question.candidates}
+
+
+def _freed(template: PoolTemplate, move: Move) -> PoolTemplate:
+    """What the candidates have is free again under the limits."""
+    if template.remaining is None:
+        return template
+    going = [one.capacity for one in move.candidates if one.pool == template.pool]
+    left = {
+        name: amount + sum(each.get(name, 0) for each in going)
+        for name, amount in template.remaining.items()
+    }
+    return msgspec.structs.replace(template, remaining=left)
 
 
 def _claimed(move: Move) -> set[str]:

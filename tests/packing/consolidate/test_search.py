@@ -124,18 +124,22 @@ def test_a_node_whose_group_did_not_hold_is_not_replaced_with_others() -> None:
     assert plan(ask(*three, alone=frozenset({"n1"}))) == []
 
 
-def test_limits_hold_while_both_nodes_are_there() -> None:
-    tight = a_pool(limits={"cpu": "3"})
-    assert told(plan(ask(on("a", "m-32", *pods(2)), pools=[tight]))) == [(["a"], ["m-02"])]
-    assert plan(ask(on("a", "m-32", *pods(3)), pools=[tight])) == []
+def test_what_a_candidate_has_is_free_again_under_the_limits_of_its_pool() -> None:
+    """Nothing is left of the limit while the node is there."""
+    full = a_pool(limits={"cpu": "0"})
+    there = on("a", "m-32", *pods(2))
+    assert told(plan(ask(there, pools=[full]))) == [(["a"], ["m-02"])]
+    assert plan(ask(there, pools=[full], awaited=frozenset({"general"}))) == []
+    assert plan(ask(on("a", "m-32", *pods(2), pool="other"), pools=[full])) == []
 
 
-def test_claims_of_earlier_moves_use_the_limits_up() -> None:
-    pinned = [a_pod(f"p{zone}", "3", nodeSelector={ZONE: zone}) for zone in "ab"]
-    there = [on(f"n{n}", "m-32", pod, zone="ab"[n]) for n, pod in enumerate(pinned)]
-    for cpus, count in (("7", 1), ("8", 2)):
-        moves = plan(ask(*there, pools=[a_pool(limits={"cpu": cpus})]))
-        assert [len(move.claims) for move in moves] == [1] * count
+@pytest.mark.parametrize(("left", "count"), [("-17", 0), ("-16", 2), ("0", 2)])
+def test_limits_hold_over_all_moves(left: str, count: int) -> None:
+    """A limit that was lowered: 32 cpus are there, and 16 of them are needed."""
+    pinned = [a_pod(f"p{zone}", "7", nodeSelector={ZONE: zone}) for zone in "ab"]
+    there = [on(f"n{n}", "m-16", pod, zone="ab"[n]) for n, pod in enumerate(pinned)]
+    moves = plan(ask(*there, pools=[a_pool(limits={"cpu": left})]))
+    assert [claim.instance_type for move in moves for claim in move.claims] == ["m-08"] * count
 
 
 def test_zones_to_be_avoided_get_no_replacement() -> None:

@@ -141,7 +141,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         bins.close(*avoid)
         templates: Sequence[PoolTemplate] = self.capacity.templates_at(now)
         for one in leaving:
-            if credit and not _waits_for_limits(before, one.claim.pool_name):
+            if credit and not waits_for_limits(before, one.claim.pool_name):
                 templates = _credited(templates, one)
         found = pack(
             self.capacity.problem(
@@ -440,7 +440,7 @@ def leaving_node(
     return LeavingNode(claim, node, tuple(moving), tuple(own))
 
 
-def _waits_for_limits(packing: Packing, pool: str) -> bool:
+def waits_for_limits(packing: Packing, pool: str) -> bool:
     """Whether a pod is pending because of the pool's limits."""
     return any(
         refusal.pool == pool and refusal.why is Why.LIMIT_REACHED

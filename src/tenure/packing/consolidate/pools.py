@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
 
-from tenure.packing.consolidate.question import Question
+from tenure.packing.consolidate.question import Candidate, Question
 from tenure.packing.dealing.dealer import Dealer
 from tenure.packing.dealing.sites import Sites
 from tenure.packing.demand.classes import PodClass, least_wanted
@@ -107,11 +108,17 @@ class Pools:
 
     # -- claims ----------------------------------------------------------------------------------
 
-    def one(self, trial: Trial) -> Opened | None:
-        """One claim for the pods that are left, where nothing but resources and requirements decides."""
-        left = trial.left
-        if self._question.avoid or not all(self._plain[index] for index in left):
-            return self.some(trial)
+    def one(self, trial: Trial, going: Sequence[Candidate] = ()) -> Opened | None:
+        """One claim for the pods that are left, where nothing but resources and requirements decides.
+
+        ``going``: what these have is free again under the limits of their pools.
+        """
+        if self._question.avoid or not all(self._plain[index] for index in trial.left):
+            return self.some(trial, going)
+        with self._freed(going):
+            return self._one(trial.left)
+
+    def _one(self, left: Load) -> Opened | None:
         lots = [self._lot(index, left) for index in sorted(left)]
         used = used_by(((lot, lot.left) for lot in lots), len(self._index.units.names))
         for catalogue in self._catalogues:
@@ -146,11 +153,15 @@ class Pools:
                 return None
         return so_far
 
-    def some(self, trial: Trial) -> Opened | None:
+    def some(self, trial: Trial, going: Sequence[Candidate] = ()) -> Opened | None:
         """As many claims as the pods that are left need; None where there is none for one of them.
 
         As in a packing, pods that find none give up their next preference, and may then fit on nodes.
         """
+        with self._freed(going):
+            return self._some(trial)
+
+    def _some(self, trial: Trial) -> Opened | None:
         opener = Opener(
             self._catalogues,
             self._index.units,
@@ -216,10 +227,27 @@ class Pools:
                 count = lot.left - len(lot.uids)
                 self._index.nodes.domains.put(lot.one, dict(lot.pins), count=count)
 
-    def take(self, drafts: Sequence[Draft]) -> None:
-        """These claims are planned."""
+    def take(self, drafts: Sequence[Draft], going: Sequence[Candidate] = ()) -> None:
+        """These claims are planned instead of the candidates."""
+        self._free(going)
         for draft in drafts:
             self._budgets[draft.catalogue.template.pool].take(draft.charge)
+
+    @contextmanager
+    def _freed(self, going: Sequence[Candidate]) -> Iterator[None]:
+        self._free(going)
+        try:
+            yield
+        finally:
+            self._free(going, -1)
+
+    def _free(self, going: Sequence[Candidate], times: int = 1) -> None:
+        """What candidates have no longer counts under the limits of their pools."""
+        for one in going:
+            budget = self._budgets.get(one.pool)
+            if budget is not None and one.pool not in self._question.awaited:
+                for name in budget.left:
+                    budget.left[name] += times * one.capacity.get(name, 0)
 
 
 def _is_plain(one: PodClass) -> bool:

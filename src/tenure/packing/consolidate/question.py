@@ -63,6 +63,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     allowed: Mapping[str, int] = {}
     #: Names of candidates that are not replaced together with others.
     alone: frozenset[str] = frozenset()
+    #: Pools whose limits pods wait for: what their nodes have is for these pods.
+    awaited: frozenset[str] = frozenset()
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):

@@ -243,7 +243,8 @@ class Search:
     def _found(self, trial: Trial, group: tuple[Candidate, ...]) -> _Found | Fact:
         balanced = self._question.balanced
         pools = self._pools
-        opened = pools.one(trial) if len(group) == 1 else pools.some(trial)
+        opens = pools.one if len(group) == 1 else pools.some
+        opened = opens(trial, group)
         if opened is None:
             return PodFitsNowhereElse(next(iter(trial.left.values()))[0].key)
         placed = self.index.where(trial)
@@ -269,7 +270,7 @@ class Search:
         self.index.undo(found.trial)
 
     def _keep(self, found: _Found) -> Move:
-        self._pools.take(found.drafts)
+        self._pools.take(found.drafts, found.move.candidates)
         self.index.keep(found.trial)
         for name in found.move.names:
             self.why.pop(name, None)

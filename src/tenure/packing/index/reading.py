@@ -187,7 +187,7 @@ class _Reader:
         domains.add_node(values, shape)
         if not self._groups:
             return
-        moving = self._moving and [pod for pod in node.pods if pod.uid in self._moving]
+        moving = [pod for pod in node.pods if pod.uid in self._moving] if self._moving else []
         stay = Counter[_Alike]()
         if moving:
             stay.update(self._pods_on.count(node))

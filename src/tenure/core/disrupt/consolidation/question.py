@@ -28,7 +28,7 @@ from tenure.core.disrupt.consolidation.eligible import (
 from tenure.core.disrupt.consolidation.figures import disruption_cost, price_of
 from tenure.core.disrupt.consolidation.rejected import NONE_REJECTED, Rejected
 from tenure.core.disrupt.facts.candidates import PendingPodsFirst, PendingPodsFit
-from tenure.core.disrupt.simulate import Simulation, simulation_in
+from tenure.core.disrupt.simulate import Simulation, simulation_in, waits_for_limits
 from tenure.core.facts import Fact
 from tenure.core.gates.budgets import UNLIMITED, limit
 from tenure.core.gates.fleet import fleet_of
@@ -41,6 +41,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.packing.consolidate.question import Candidate, PoolTotals, Question
 from tenure.packing.demand.problem import ExistingNode
+from tenure.packing.result import Packing
 
 #: Nodes that are looked at in one step: some 10 ms.
 STEP: Final = 50
@@ -142,7 +143,7 @@ def _asked(
     nodes = tuple(_closed(node, simulation, closed) for node in nodes)
     yield None
     yield Asked(
-        question=_question(eligible, nodes, simulation, snapshot, settings, now),
+        question=_question(eligible, nodes, packing, simulation, snapshot, settings, now),
         claims={one.node.name: one.claim.name for one in eligible},
         why=why,
         changes_at=_next(instants, now),
@@ -164,11 +165,13 @@ def _closed(
 def _question(
     eligible: Iterable[Eligible],
     nodes: tuple[ExistingNode, ...],
+    packing: Packing,
     simulation: Simulation,
     snapshot: Snapshot,
     settings: Settings,
     now: datetime,
 ) -> Question:
+    """``packing``: of the pods that wait for capacity."""
     candidates = tuple(map(_candidate, eligible))
     going = {one.name for one in candidates}
     moving = [pod for node in nodes if node.name in going for pod in node.pods]
@@ -194,6 +197,7 @@ def _question(
             if snapshot.pools[name].spec.disruption.consolidation_policy == "Balanced"
         },
         allowed=_allowed(pools, snapshot, now),
+        awaited=frozenset(name for name in pools if waits_for_limits(packing, name)),
     )
 
 
