@@ -119,7 +119,21 @@ def test_a_comparison_goes_on_over_turns_while_nodes_change(
 def test_a_rebuild_is_counted_by_its_reason() -> None:
     cluster = asked()
     desk = Desk(cluster)
+    cluster.nodes["n-9"] = a_node("n-9", labels={"disk": "fast"})
     picky = a_pod("picky", nodeSelector={"disk": "fast"})
     placed_on_existing(cluster.problem((picky,)))
     desk.check.step(0.0)
     assert desk.value("rebuilds", reason="Labels") == 1
+
+
+def test_a_failure_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = asked()
+    desk = Desk(cluster)
+    cluster.nodes["n-9"] = a_node("n-9")
+    monkeypatch.delattr(KeptIndex, "_read")
+    for turn in range(5):
+        assert where(cluster) is None
+        desk.check.step(float(turn))
+    (line,) = desk.said
+    assert "_read" in line
+    assert desk.value("rebuilds", reason="Failure")

@@ -67,11 +67,15 @@ def placed_on_existing(problem: Problem) -> dict[str, str] | None:
         return None
     try:
         index = keeper.take(problem.nodes, keys, daemons, problem.namespaces)
-        placed = question.placed(index)
-    except Exception:  # noqa: BLE001  # a cache may cost time, and nothing else: it is counted
+        placed = question.placed(index) if index is not None else None
+    except Exception as error:  # noqa: BLE001  # a cache may cost time, and nothing else: it is told
+        keeper.failed(repr(error))
+        return None
+    if index is None:
         return None
     if len(index) < len(problem.nodes):
-        return None  # Two of the same name.
+        keeper.failed("two nodes have the same name")
+        return None
     keeper.give_back(index)
     return placed
 

@@ -31,6 +31,8 @@ class IndexCheck:
         #: The view, and the index with it, may be older than this controller.
         self._counted: Counter[str] = Counter(before.rebuilds if before is not None else {})
         self._comparison: Iterator[str] | None = None
+        #: The failure that was told last.
+        self._error = ""
 
     def step(self, now: float) -> None:
         """``now``: on the monotonic clock."""
@@ -51,7 +53,17 @@ class IndexCheck:
                 self._warn(
                     f"the index of nodes differs from one built anew ({found}); the new one is used"
                 )
+        self._tell_failure(keeper)
         self._count(keeper)
+
+    def _tell_failure(self, keeper: Keeper) -> None:
+        """Once, until there is another one."""
+        if keeper.error and keeper.error != self._error:
+            self._error = keeper.error
+            self._warn(
+                f"the index of nodes could not be asked ({keeper.error}); plans are made without it, "
+                "which takes longer"
+            )
 
     def _is_due(self, keeper: Keeper, now: float) -> bool:
         assert self._due_at is not None

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tenure.model.api.names import HOSTNAME
+from tenure.model.api.pod import Pod
 from tenure.packing.demand.problem import Problem
 from tenure.packing.existing import placed_on_existing
 from tenure.packing.index import keeper as keeper_module
@@ -183,3 +184,95 @@ def test_after_a_failure_it_is_built_anew(monkeypatch: pytest.MonkeyPatch) -> No
     assert_as_a_whole_packing_says(cluster.where_new_pods_go())
     assert keeper_of(cluster).rebuilds["Failure"] == 1
     assert state(kept_in(cluster)) == state(rebuilt(kept_in(cluster)))
+
+
+def test_a_failure_that_repeats_does_not_build_it_for_every_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = Cluster(5)
+    placed_on_existing(cluster.where_new_pods_go())
+    cluster.pod_comes()
+    with monkeypatch.context() as broken:
+        broken.delattr(KeptIndex, "_read")
+        for _ in range(1_000):
+            assert placed_on_existing(cluster.where_new_pods_go()) is None
+    keeper = keeper_of(cluster)
+    assert keeper.rebuilds["Failure"] <= 10
+    assert "_read" in keeper.error
+    for _ in range(keeper_module.SKIPPED_MAX + 1):
+        placed_on_existing(cluster.where_new_pods_go())
+    assert not keeper.error, "it is asked again some time"
+
+
+def test_two_nodes_of_one_name_do_not_build_it_for_every_question() -> None:
+    cluster = Cluster(1, nodes=0)
+    cluster.nodes = {"a": a_node("n"), "b": a_node("n")}
+    for _ in range(100):
+        assert placed_on_existing(cluster.problem((a_pod("new"),))) is None
+    keeper = keeper_of(cluster)
+    assert keeper.rebuilds["Failure"] <= 7
+    assert keeper.error == "two nodes have the same name"
+
+
+def _asking_for(prefix: str, count: int) -> Pod:
+    return a_pod(f"pod-{prefix}", nodeSelector={f"{prefix}-{n}": "x" for n in range(count)})
+
+
+@pytest.mark.parametrize("labelled", [1, 20])
+def test_questions_about_other_labels_do_not_take_turns_in_building_it(labelled: int) -> None:
+    """40 labels in all, of which nodes have some."""
+    cluster = Cluster(1, nodes=0)
+    labels = {f"{prefix}-{n}": "x" for prefix in "ab" for n in range(labelled)}
+    cluster.nodes = {"n": a_node("n", labels=labels)}
+    for _ in range(5):
+        for prefix in "ab":
+            assert_as_a_whole_packing_says(cluster.problem((_asking_for(prefix, 20),)))
+    assert keeper_of(cluster).rebuilds == {"Labels": 1}
+
+
+def test_more_labels_than_it_has_room_for_are_left_to_the_packing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(keeper_module, "LABELS_MAX", 3)
+    cluster = Cluster(1, nodes=0)
+    cluster.nodes = {"n": a_node("n", labels={f"{p}-{n}": "x" for p in "ab" for n in range(2)})}
+    for _ in range(3):
+        assert assert_as_a_whole_packing_says(cluster.problem((_asking_for("a", 2),)))
+        assert not assert_as_a_whole_packing_says(cluster.problem((_asking_for("b", 2),)))
+    assert keeper_of(cluster).rebuilds == {}
+
+
+def test_a_label_that_the_first_node_brings_counts_from_then_on() -> None:
+    cluster = Cluster(1, nodes=0)
+    cluster.nodes = {"a": a_node("a")}
+    picky = a_pod("picky", nodeSelector={"disk": "fast"})
+    placed_on_existing(cluster.problem((a_pod("plain"),)))
+    assert placed_on_existing(cluster.problem((picky,))) is None
+    cluster.nodes["b"] = a_node("b", labels={"disk": "fast"})
+    assert placed_on_existing(cluster.problem((picky,))) == {"picky": "b"}
+
+
+def test_nodes_that_plans_close_and_open_again_are_no_changes() -> None:
+    cluster = Cluster(1, nodes=0)
+    cluster.nodes = {f"n-{n}": a_node(f"n-{n}") for n in range(3)}
+    pod = a_pod("new")
+    placed_on_existing(cluster.problem((pod,)))
+    before = keeper_of(cluster).changes
+    open_ = cluster.nodes["n-0"]
+    for _ in range(10):
+        cluster.nodes["n-0"] = msgspec.structs.replace(open_, closed=True)
+        assert placed_on_existing(cluster.problem((pod,))) == {"new": "n-1"}
+        cluster.nodes["n-0"] = open_
+        assert placed_on_existing(cluster.problem((pod,))) == {"new": "n-0"}
+    assert keeper_of(cluster).changes == before
+
+
+def test_a_label_that_comes_with_another_reason_to_build_it_anew_counts() -> None:
+    cluster = Cluster(1, nodes=0)
+    cluster.nodes = {"a": a_node("a")}
+    picky = a_pod("picky", nodeSelector={"disk": "fast"})
+    placed_on_existing(cluster.problem((picky,)))
+    cluster.daemons = (a_daemon("agent", "100m", "64Mi"),)
+    cluster.nodes["b"] = a_node("b", labels={"disk": "fast"})
+    assert placed_on_existing(cluster.problem((picky,))) == {"picky": "b"}
+    assert keeper_of(cluster).rebuilds == {"DaemonSets": 1}

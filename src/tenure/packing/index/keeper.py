@@ -16,7 +16,6 @@ from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.index.comparing import difference, tables, teach
 from tenure.packing.index.kept import KeptIndex, Namespaces
 from tenure.packing.index.order import rank_of
-from tenure.packing.index.shapes import KEYS_MAX
 from tenure.packing.offers.daemons import DaemonPod
 
 #: Nodes out of order: one of so many, and never fewer than this.
@@ -24,8 +23,13 @@ DISORDER_SHARE: Final = 16
 DISORDER_MIN: Final = 64
 #: What is learned beyond twice as much as at first. Rollouts bring new groups, and none is forgotten.
 LEARNED_MAX: Final = 1024
+#: Labels that nodes are told apart by. A question about more than these is not asked of the index.
+LABELS_MAX: Final = 256
 #: Nodes that are read in one step of a comparison: some 10 ms.
 STEP: Final = 128
+#: After failures, one after the other, so many questions are not asked at the most: each would build the
+#: whole index again.
+SKIPPED_MAX: Final = 1023
 
 
 class Keeper:
@@ -33,7 +37,6 @@ class Keeper:
 
     def __init__(self) -> None:
         self.index: KeptIndex | None = None
-        self._keys: frozenset[str] = frozenset()
         #: How much it had learned after its first question.
         self._learned = -1
         self._started = False
@@ -43,6 +46,11 @@ class Keeper:
         self.changes = 0
         #: How often a comparison found a difference.
         self.disagreements = 0
+        #: What the last failure was; empty: none since a question was answered.
+        self.error = ""
+        self._failures = 0
+        #: Questions that are still not asked.
+        self._skipped = 0
 
     def take(
         self,
@@ -50,42 +58,62 @@ class Keeper:
         keys: frozenset[str],
         daemons: tuple[DaemonPod, ...],
         namespaces: Namespaces | None = None,
-    ) -> KeptIndex:
-        """The index of these nodes, until it is given back. ``keys``: of labels that are asked for.
+    ) -> KeptIndex | None:
+        """The index of these nodes, until it is given back; None: it is not to be asked.
 
-        If it is not given back, because something failed, the next one is built anew.
+        ``keys``: of labels that are asked for. Those that no node has tell no nodes apart. If the index is
+        not given back, because something ``failed``, the next one is built anew.
         """
+        if self._skipped:
+            self._skipped -= 1
+            return None
         index, self.index = self.index, None
-        why = self._why_not(index, keys, daemons, namespaces)
-        if index is None or why:
-            if self._started:
-                self.rebuilds[why] += 1
-            self._started = True
-            self._keys = self._keys | keys if len(self._keys | keys) <= KEYS_MAX else keys
-            self._learned = -1
-            index = KeptIndex(keys=self._keys, daemons=daemons, namespaces=namespaces)
+        why = self._why_not(index, daemons, namespaces)
+        if index is not None and not why:
+            self._apply(index, nodes)
+            if keys & index.labels <= index.keys:
+                return index
+            if len((index.keys & index.labels) | keys) > LABELS_MAX:
+                self.index = index
+                return None
+            why = "Labels"
+        if self._started:
+            self.rebuilds[why] += 1
+        self._started = True
+        self._learned = -1
+        if index is not None:
+            both = (index.keys & index.labels) | keys
+            keys = both if len(both) <= LABELS_MAX else keys
+        index = KeptIndex(keys=keys, daemons=daemons, namespaces=namespaces)
+        self._apply(index, nodes)
+        return index
+
+    def _apply(self, index: KeptIndex, nodes: Sequence[ExistingNode]) -> None:
         before = index.changes
         index.apply(nodes)
         self.changes += index.changes - before
-        return index
 
     def give_back(self, index: KeptIndex) -> None:
         """As it was taken."""
         if self._learned < 0:
             self._learned = index.learned
         self.index = index
+        self._failures, self.error = 0, ""
+
+    def failed(self, error: str) -> None:
+        """A question could not be answered. One failure is forgiven; then ever more questions are skipped."""
+        self.error = error
+        self._skipped = min(2**self._failures - 1, SKIPPED_MAX)
+        self._failures += 1
 
     def _why_not(
         self,
         index: KeptIndex | None,
-        keys: frozenset[str],
         daemons: tuple[DaemonPod, ...],
         namespaces: Namespaces | None,
     ) -> str:
         if index is None:
             return "Failure"
-        if not keys <= index.keys:
-            return "Labels"
         if daemons is not index.daemons and daemons != index.daemons:
             return "DaemonSets"
         if namespaces is not index.namespaces and namespaces != index.namespaces:

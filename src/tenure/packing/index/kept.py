@@ -5,8 +5,8 @@ node has a bin, one that takes no pods a bin that is not alive: to close it, and
 is one bit. Amounts are in nano-units, so every request can be said.
 
 What questions are about is learned when it is first asked for: the pods of a group, the values of a
-key, the bins that have so much left, the shapes that accept a signature. Labels that no question
-was about before need other shapes: ``covers`` says so, and the index is built anew.
+key, the bins that have so much left, the shapes that accept a signature. Labels of nodes that no
+question was about before need other shapes: then the index is built anew (``keeper``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Final
 
 import msgspec
 
-from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.demand.terms import Group
@@ -66,9 +65,12 @@ class KeptIndex:
         #: Whose values are domains.
         self._keys: tuple[str, ...] = ()
         self._seats: dict[str, Seat] = {}
+        #: Keys of all labels that nodes have, or had.
+        self.labels: set[str] = set()
         #: As they were given the last time.
         self.given: tuple[ExistingNode, ...] = ()
-        #: How many nodes came, changed or went since it was built.
+        #: How many nodes came, changed or went since it was built. One that only takes pods again, or
+        #: takes no more, is none: each plan closes some nodes for itself.
         self.changes = 0
 
     def __len__(self) -> int:
@@ -123,10 +125,10 @@ class KeptIndex:
             self._go(seat)
             self._come(node)
             return
-        self.changes += 1
         seat.node = node
         self._open(seat)
         if not _same(old, node):
+            self.changes += 1
             self._read(seat)
         if old.host_ports != node.host_ports:
             self.nodes.bins.note_ports(seat.number, old.host_ports, -1)
@@ -156,6 +158,7 @@ class KeptIndex:
 
     def _read(self, seat: Seat) -> None:
         node, bins = seat.node, self.nodes.bins
+        self.labels.update(node.labels, node.undecided)
         kinds = self.running.kinds(node.pods)
         self.learn(group for kind in kinds for group in self.running[kind].far)
         shape, values = self.shapes.of(node), domains_of(node, self._keys)
@@ -216,10 +219,6 @@ class KeptIndex:
     def column(self, resource: str) -> int | None:
         """None: no node has it."""
         return self._column.get(resource)
-
-    def covers(self, signature: Signature) -> bool:
-        """Whether nodes are told apart by all labels that it asks for."""
-        return all(key in self.keys for wanted in signature.alternatives for key in wanted)
 
     def learn(self, groups: Iterable[Group]) -> None:
         """Pods of these groups count from now on."""
