@@ -1,4 +1,4 @@
-"""The watch of pods is late: a node that goes by choice is asked for its pods once more, directly.
+"""The watch of pods is late: a node that goes is asked for its pods once more, directly.
 
 The taint closes a node for the scheduler, and says nothing of the pods that were bound before it.
 """
@@ -15,7 +15,7 @@ import pytest
 
 from tenure.errors import Unavailable
 from tenure.model.api.names import DO_NOT_DISRUPT
-from tenure.model.api.resource import NODE_POOLS, PODS
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, PODS
 from tests.builders import MINUTE, SECOND, a_deployment, a_pdb, a_pod
 from tests.runtime.worlds import Tapped, outcomes
 from tests.scenarios.fleets import a_cluster, label_template, scale, the_claim
@@ -93,7 +93,8 @@ def test_its_pods_are_listed_once_and_for_this_node_alone() -> None:
         assert is_gone(story, claim)
         lists = [one.query for one in story.api_tap.reads if one.path == PODS.path()]
         selected = [dict(query) for query in lists if "fieldSelector" in query]
-        assert selected == [{"fieldSelector": f"spec.nodeName={node}"}], "a quorum read"
+        once = {"fieldSelector": f"spec.nodeName={node}"}
+        assert selected == [once, once], "quorum reads: before its claim goes, and its instance"
 
 
 def test_while_its_pods_cannot_be_listed_it_stays() -> None:
@@ -174,3 +175,35 @@ def test_what_kubelets_say_of_pods_holds_nothing_back() -> None:
 
         story.run_while(flap, at_most=100 * SECOND, step=SECOND)
         assert outcomes(story, f"NodeClaim/{claim}", "Delete")[:1] == ["ok"]
+
+
+def test_a_pod_that_is_not_known_yet_is_drained_from_a_claim_that_a_user_deletes() -> None:
+    """Else its instance would end under the pod: no eviction, no grace."""
+    with Tapped(*a_cluster(a_deployment(cpu="500m"))) as story:
+        story.run(5 * MINUTE)
+        node, claim = the_claim(story)
+        story.api_tap.lag[PODS] = LATE
+        bind(story, node)
+        story.run(5 * SECOND)
+        assert (is_known(story), story.running("late")) == (False, 1)
+        story.store.delete(NODE_CLAIMS, "", claim)
+        run_until(story, lambda: bool(outcomes(story, f"Node/{node}", "Terminate")))
+        (held,) = outcomes(story, f"Node/{node}", "Terminate")
+        assert held.startswith("held: Pod default/late was not known")
+        assert is_known(story)
+        story.run(10 * MINUTE)
+        assert is_gone(story, claim)
+        assert story.api_tap.of("EVICT", "/pods/late/eviction")
+        story.checkers.assert_kept()
+
+
+def test_pods_are_listed_once_before_an_instance_is_terminated() -> None:
+    with Tapped(*a_cluster(a_deployment(cpu="500m"))) as story:
+        story.run(5 * MINUTE)
+        node, claim = the_claim(story)
+        story.store.delete(NODE_CLAIMS, "", claim)
+        story.run(5 * MINUTE)
+        assert is_gone(story, claim)
+        lists = [one.query for one in story.api_tap.reads if one.path == PODS.path()]
+        selected = [dict(query) for query in lists if "fieldSelector" in query]
+        assert selected == [{"fieldSelector": f"spec.nodeName={node}"}]

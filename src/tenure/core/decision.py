@@ -219,6 +219,9 @@ class Terminate(msgspec.Struct, frozen=True, kw_only=True, tag="Terminate"):
 
     provider_id: str
     claim_uid: str
+    #: The Nodes of its claim. The pods there are listed right before the call, because a watch may be late:
+    #: a pod that is not known yet would be lost. If there is one, nothing is done.
+    pods_of: tuple[str, ...] = ()
 
 
 class Reboot(msgspec.Struct, frozen=True, kw_only=True, tag="Reboot"):

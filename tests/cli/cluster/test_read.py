@@ -338,8 +338,8 @@ def test_a_replica_whose_clock_is_wrong_blocks_what_takes_away(
     plan = plan_of(reading.evaluated)
     side = "ahead of" if skew > timedelta() else "behind"
     held = (
-        f"the clock of replica a is 1h0m0s {side} the API server's: nothing is taken away, and no "
-        "deadline is set, until they agree"
+        f"the clock of replica a is 1h0m0s {side} the API server's: no disruption begins, nothing is "
+        "taken away, and no deadline is set, until they agree"
     )
     assert plan.held == held
     assert not [v for v in plan.to_do if takes_away(v.action)]  # type: ignore[arg-type]

@@ -90,7 +90,7 @@ def test_when_they_are_detached_that_is_recorded_and_the_instance_is_terminated(
     assert said(followed)["VolumesDetached"] == ("True", "VolumesDetached")
     detached = condition("VolumesDetached")
     node, _ = verdicts_on(a_leaving_claim(conditions=[DRAINED, detached]))
-    assert node.action == Terminate(provider_id="cloud://a", claim_uid="uid-a")
+    assert node.action == Terminate(provider_id="cloud://a", claim_uid="uid-a", pods_of=("node-a",))
 
 
 def test_the_deadline_does_not_wait_for_volumes() -> None:

@@ -188,7 +188,9 @@ def test_then_the_termination_is_checked_every_five_seconds() -> None:
 def test_a_node_that_never_registered_is_deleted_after_its_instance() -> None:
     claim, node = a_leaving_claim(stage=LAUNCHED), a_node(registered=False)
     first = verdict_on(claim, node)
-    assert first.action == Terminate(provider_id="cloud://a", claim_uid="uid-a")
+    assert first.action == Terminate(
+        provider_id="cloud://a", claim_uid="uid-a", pods_of=("node-a",)
+    )
     then = verdict_on(claim, node, **GONE)
     assert (then.reason, then.action) == (Reason.CLAIM_DELETED, DELETE_NODE)
     assert verdict_on(claim, **GONE).reason is Reason.RELEASING

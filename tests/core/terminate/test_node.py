@@ -56,7 +56,9 @@ from tests.core.build import (
     evaluated,
 )
 
-END = Terminate(provider_id="cloud://a", claim_uid="uid-a")
+END = Terminate(provider_id="cloud://a", claim_uid="uid-a", pods_of=("node-a",))
+#: Where pods are not waited for.
+END_AT_ONCE = Terminate(provider_id="cloud://a", claim_uid="uid-a")
 
 
 def drained(status: str, at: Any) -> Any:
@@ -345,7 +347,7 @@ def test_the_instance_of_a_node_that_is_lost_is_asked_for_at_once() -> None:
     lost = {"vanished": {"uid-a": ago(10)}}
     claim, node = a_leaving_claim(), a_leaving_node(ready=False)
     verdict = verdict_on(claim, node, a_pod(protected="true"), **lost)
-    assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, END)
+    assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, END_AT_ONCE)
 
     gone = {"terminations": {"uid-a": TerminationAnswer(asked_at=ago(1), gone=True)}}
     verdict = verdict_on(claim, node, a_pod(protected="true"), **lost, **gone)
@@ -418,7 +420,7 @@ def test_an_instance_that_is_gone_has_no_pods_to_drain_however_young_it_is() -> 
     young = a_leaving_claim(conditions=[condition("Launched", at=ago(60))])
     node = a_leaving_node(ready=False)
     verdict = verdict_on(young, node, PROTECTED, **asked(ago(1), gone=True))
-    assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, END)
+    assert (verdict.reason, verdict.action) == (Reason.INSTANCE_TERMINATING, END_AT_ONCE)
     gone = {"terminations": {"uid-a": TerminationAnswer(asked_at=ago(1), gone=True)}}
     verdict = verdict_on(young, node, PROTECTED, **asked(ago(1), gone=True), **gone)
     assert verdict.reason is Reason.RELEASING

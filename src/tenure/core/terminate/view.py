@@ -244,9 +244,13 @@ def terminate_instance(
         ends += [at for at in (later(stop, STUCK_AFTER) for stop in stops) if at > now]
         at, kept = min(ends, default=None), InstanceKept(why, claim.name, provider_id)
         return say(about, Reason.BLOCKED_BY_UNREADABLE, kept, recheck_at=at)
+    # The first time only, and not where pods are not waited for: an instance that is lost, or a deadline.
+    over = lost or answer is not None or (deadline is not None and deadline.at <= now)
+    nodes = () if over else tuple(sorted(node.name for node in view.nodes))
     return say(
         about,
         Reason.INSTANCE_TERMINATING,
         TerminatingInstance(claim.name, provider_id),
-        action=Terminate(provider_id=provider_id, claim_uid=claim.uid),
+        action=Terminate(provider_id=provider_id, claim_uid=claim.uid, pods_of=nodes),
+        recheck_at=deadline.at if deadline is not None and not over else None,
     )

@@ -217,10 +217,13 @@ class Executor:
 
     async def _other_pods(self, action: Action) -> str:
         """A list that fails fails the action: its pods are not known."""
-        if not isinstance(action, Delete) or not action.pods_of:
-            return ""
-        changed = await self._verbs.changed_pods(action.pods_of)
-        return f"Pod {changed[0]} of Node {action.pods_of} has" if changed else ""
+        if isinstance(action, Delete) and action.pods_of:
+            node, changed = action.pods_of, await self._verbs.changed_pods(action.pods_of)
+            return f"Pod {changed[0]} of Node {node} has" if changed else ""
+        for node in action.pods_of if isinstance(action, Terminate) else ():
+            if unknown := await self._verbs.unknown_pods(node):
+                return f"Pod {unknown[0]} was not known: Node {node} has"
+        return ""
 
     def _refusal(self, verdict: Verdict, action: Action, target: str) -> Outcome | None:
         """The last look before the call leaves."""

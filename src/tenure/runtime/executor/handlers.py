@@ -45,7 +45,7 @@ from tenure.model.snapshot.observations import (
 from tenure.ports.clock import Clock
 from tenure.ports.outcome import NO_EFFECT, OK, Ended, Outcome
 from tenure.runtime.executor.instances import Instances
-from tenure.runtime.executor.nodepods import changed_pods
+from tenure.runtime.executor.nodepods import changed_pods, unknown_pods
 from tenure.runtime.observe.store import ObservationStore
 
 #: Lists of a status, and the field of their entries that the instant of the write is set in.
@@ -136,6 +136,10 @@ class Verbs:
     async def changed_pods(self, node: str) -> list[str]:
         """Takes in the pods of the Node as they are now; which of them are not as they were here."""
         return await changed_pods(node, self._client, self._cache)
+
+    async def unknown_pods(self, node: str) -> list[str]:
+        """The same; which of them were not known here."""
+        return await unknown_pods(node, self._client, self._cache)
 
     # -- the API -----------------------------------------------------------------------
 

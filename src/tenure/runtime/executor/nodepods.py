@@ -1,4 +1,5 @@
-"""The pods of a Node, by a list of their own: right before its claim is deleted by choice.
+"""The pods of a Node, by a list of their own: right before its claim is deleted by choice, and right before
+its instance is terminated, whoever deleted the claim.
 
 A watch may be late. The taint keeps new pods away, and says nothing of those that were bound before
 it and are not heard of yet. What the list brings is put into the cache, like the answer to a write:
@@ -19,14 +20,38 @@ from tenure.model.snapshot.kinds import decode_list
 
 async def changed_pods(node: str, client: Client, cache: Cache) -> list[str]:
     """Which of them are new or changed; those that are gone since hold nothing back."""
+    pods = await _taken_in(node, client, cache)
+    return [pod.key for pod, known in pods if known is None or not _is_same(known, pod)]
+
+
+async def unknown_pods(node: str, client: Client, cache: Cache) -> list[str]:
+    """Which of them no drain has seen: the instance would end under them.
+
+    What was known has been drained, or is not waited for; that it has changed says nothing.
+    """
+    pods = await _taken_in(node, client, cache)
+    return [
+        pod.key
+        for pod, known in pods
+        if (known is None or known.uid != pod.uid) and _is_drained(pod)
+    ]
+
+
+async def _taken_in(
+    node: str, client: Client, cache: Cache
+) -> list[tuple[ApiObject, ApiObject | None]]:
+    """Each pod as it is now, and as it was known."""
     items = await client.list_now(PODS, field_selector=f"spec.nodeName={node}")
-    changed = []
+    found = []
     for pod in decode_list(PODS, items):
-        known = cache.tables.table(PODS).get(pod.key)
-        if known is None or not _is_same(known, pod):
-            changed.append(pod.key)
+        found.append((pod, cache.tables.table(PODS).get(pod.key)))
         cache.upsert(PODS, pod)
-    return changed
+    return found
+
+
+def _is_drained(pod: ApiObject) -> bool:
+    """Whether a drain evicts it or waits for it; one that cannot be read counts."""
+    return not isinstance(pod, Pod) or not (pod.finished or pod.daemon or pod.mirror)
 
 
 def _is_same(known: ApiObject, pod: ApiObject) -> bool:
