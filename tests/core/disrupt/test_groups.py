@@ -252,7 +252,7 @@ def test_a_plan_that_is_rejected_writes_nothing() -> None:
     found = pipeline(*old("a"), *old("b"), a_pod("more", node="node-a", requests=HALF))
     assert not [one for one in found if one.action is not None]
     for name in ("a", "b"):
-        assert on(found, name).reason is Reason.CONSOLIDATION_REJECTED
+        assert on(found, name).reason is Reason.DISRUPTION_BLOCKED
         assert fact_of(on(found, name), NotFewer) == NotFewer(2, 2)
 
 

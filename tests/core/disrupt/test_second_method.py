@@ -223,7 +223,7 @@ def test_a_plan_that_its_method_rejects_writes_nothing() -> None:
     found = verdicts(*full(), methods=THRIFTY)
     assert [one.action for one in found if one.action is not None] == []
     told = about(found, "NodeClaim/a")
-    assert told.reason is Reason.CONSOLIDATION_REJECTED
+    assert told.reason is Reason.DISRUPTION_BLOCKED
     assert told.facts[0] == Retired("node-a")
     rejected = fact_of(told, TooDear)
     assert (len(rejected.new), rejected.came) == (1, ())
@@ -234,7 +234,7 @@ def test_what_was_launched_for_a_plan_that_is_rejected_is_left_over() -> None:
     new = a_claim("b", annotations={REPLACES: "uid-a"})
     found = verdicts(*full(), new, a_node("node-b", claim="b"), methods=THRIFTY)
     told = about(found, "NodeClaim/a")
-    assert told.reason is Reason.CONSOLIDATION_REJECTED
+    assert told.reason is Reason.DISRUPTION_BLOCKED
     assert fact_of(told, TooDear) == TooDear((), ("b",))
     assert about(found, "NodeClaim/b").reason is Reason.REPLACEMENT_LEFT_OVER
 

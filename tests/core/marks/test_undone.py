@@ -6,32 +6,33 @@ from datetime import timedelta
 
 import pytest
 
-from tenure.core.gates.reasons import Disruption
-from tenure.core.marks.undone import CONSOLIDATES, PAUSE, PAUSE_MAX, paused_until, undoing
+from tenure.core.gates.reasons import CONSOLIDATING, Disruption
+from tenure.core.marks.undone import PAUSE, PAUSE_MAX, paused_until, undoing
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import CONSOLIDATION_UNDONE, DISRUPTION_REASON, REPLACED_BY
+from tenure.model.snapshot.snapshot import Snapshot
 from tests.core.build import NOW, a_claim, a_pool, ago
 from tests.snapshots import snapshot_with
 
 
-def a_leaving_claim(reason: str = CONSOLIDATES, **more: str) -> ApiObject:
+def a_leaving_claim(reason: str = Disruption.UNDERUTILIZED, **more: str) -> ApiObject:
     marks = {REPLACED_BY: "", DISRUPTION_REASON: reason, **more}
     return a_claim("old", annotations=marks, deletion_timestamp=ago(5))
 
 
-def test_the_reason_is_that_of_the_method() -> None:
-    assert Disruption.UNDERUTILIZED.value == CONSOLIDATES
+def marks(snapshot: Snapshot) -> dict[str, str]:
+    return undoing(snapshot, CONSOLIDATING)
 
 
 def test_a_claim_beside_a_node_that_is_being_consolidated_is_marked() -> None:
-    assert undoing(snapshot_with(a_pool(), a_claim("a"), a_leaving_claim())) == {"general": "1"}
-    assert undoing(snapshot_with(a_pool(), a_claim("a"), a_leaving_claim("Drifted"))) == {}
-    assert undoing(snapshot_with(a_pool(), a_claim("a"))) == {}
+    assert marks(snapshot_with(a_pool(), a_claim("a"), a_leaving_claim())) == {"general": "1"}
+    assert marks(snapshot_with(a_pool(), a_claim("a"), a_leaving_claim("Drifted"))) == {}
+    assert marks(snapshot_with(a_pool(), a_claim("a"))) == {}
 
 
 def test_each_time_in_a_row_counts_also_that_of_the_node_that_leaves() -> None:
     again = a_leaving_claim(**{CONSOLIDATION_UNDONE: "2"})
-    assert undoing(snapshot_with(a_pool(), again)) == {"general": "3"}
+    assert marks(snapshot_with(a_pool(), again)) == {"general": "3"}
 
 
 @pytest.mark.parametrize(

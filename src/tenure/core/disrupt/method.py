@@ -34,6 +34,7 @@ from tenure.core.gates.operations import CLOSES, ROLLS_BACK, Gate, Operation
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.command import Command, command_of, is_replaced
 from tenure.core.marks.taints import is_closed
+from tenure.core.reasons import Reason
 from tenure.core.terminate.drain import before_drain
 from tenure.core.terminate.facts.pods import PdbAllowsNoMore
 from tenure.core.terminate.pods import DrainView
@@ -111,6 +112,11 @@ class Method(Protocol):
         """What watched nodes are, for a sentence."""
         ...
 
+    @property
+    def rejected_as(self) -> Reason:
+        """What a candidate says whose plan is rejected."""
+        ...
+
     def watch(self, snapshot: Snapshot) -> Iterable[Watch]:
         """At most one per pool. Cheap where there is nothing to watch, which is the usual case.
 
@@ -176,6 +182,8 @@ class Method(Protocol):
 
 class AnyPlan:
     """A method that takes every plan."""
+
+    rejected_as: Reason = Reason.DISRUPTION_BLOCKED
 
     def avoids(self, simulation: Simulation, now: datetime) -> Collection[str]:
         return ()

@@ -38,7 +38,6 @@ from tenure.core.disrupt.ready import Ready, ReadyPool, pools_of, ready_commands
 from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
 from tenure.core.facts import Fact
 from tenure.core.gates.gates import PAUSE_MAX
-from tenure.core.gates.reasons import Disruption
 from tenure.core.marks.command import is_replaced
 from tenure.core.marks.starts import record
 from tenure.core.protect.protection import CREATION
@@ -94,7 +93,8 @@ class DisruptionDecider:
             return None  # The usual case, and it must stay cheap.
         simulation = simulation_in(snapshot, self._protection_clock)
         watched = {reason for one in pools for reason, _ in one.watches}
-        if Disruption.UNDERUTILIZED in watched or unfinished:
+        named = self._methods.named
+        if unfinished or any(named(reason).traits.consolidates for reason in watched):
             settling = settling_until(snapshot)
             simulation = msgspec.structs.replace(simulation, settling=settling)
         return DisruptionView(

@@ -45,10 +45,17 @@ TRAITS: Final = {
         Traits(
             reason=Disruption.UNDERUTILIZED,
             only_fitting=True,
+            consolidates=True,
             window_actions=frozenset({"Consolidation", "NonEmptyConsolidation"}),
         ),
     )
 }
+
+#: Reasons whose command is called off where its pods have no room without one more node: a launch would
+#: undo what it is for.
+ONLY_FITTING: Final = frozenset(one.reason for one in TRAITS.values() if one.only_fitting)
+#: Reasons that make nodes fewer or cheaper.
+CONSOLIDATING: Final = frozenset(one.reason for one in TRAITS.values() if one.consolidates)
 
 #: Of graceful and forceful repair and of reboots.
 REPAIR_TRAITS: Final = TRAITS[Disruption.UNHEALTHY]

@@ -26,5 +26,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     only_empty: bool = False
     #: Whether it is called off when its pods have no room without one more node.
     only_fitting: bool = False
+    #: Whether it makes nodes fewer or cheaper: ``consolidationPolicy`` and ``consolidateAfter`` of the pool count.
+    consolidates: bool = False
     #: The actions by which maintenance windows name it.
     window_actions: frozenset[str] = frozenset(ACTIONS)

@@ -7,7 +7,7 @@ consolidated for a while, twice as long each time in a row. The mark is the only
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -20,8 +20,6 @@ from tenure.model.snapshot.snapshot import Snapshot
 #: How long a pool is not consolidated after the first such claim, and at the most.
 PAUSE: Final = timedelta(minutes=10)
 PAUSE_MAX: Final = timedelta(hours=4)
-#: The reason of a command that consolidates (``gates.reasons``).
-CONSOLIDATES: Final = "Underutilized"
 #: More doublings reach no longer pause.
 _COUNT_MAX: Final = 10
 
@@ -34,10 +32,13 @@ def undone(claim: NodeClaim) -> int:
     return min(int(written), _COUNT_MAX) if written.isascii() and written.isdigit() else 1
 
 
-def undoing(snapshot: Snapshot) -> dict[str, str]:
-    """By pool, the mark of a claim that is created now; empty: no node is being consolidated."""
+def undoing(snapshot: Snapshot, reasons: Container[str]) -> dict[str, str]:
+    """By pool, the mark of a claim that is created now; empty: no node is being consolidated.
+
+    ``reasons``: those that consolidate.
+    """
     replaced = snapshot.replaced_claims().values()
-    if not any(one.deleting and reason_of(one) == CONSOLIDATES for one in replaced):
+    if not any(one.deleting and reason_of(one) in reasons for one in replaced):
         return {}
     return {
         pool: str(1 + max(map(undone, snapshot.claims_of_pool(pool).values()), default=0))

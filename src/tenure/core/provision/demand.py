@@ -12,10 +12,10 @@ once, protected or not.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
 
 import msgspec
 
+from tenure.core.gates.reasons import ONLY_FITTING
 from tenure.core.marks.command import (
     Command,
     commands_under_way,
@@ -34,10 +34,6 @@ from tenure.model.api.pod import Pod
 from tenure.model.matching.selectors import matches
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import first_unreadable
-
-#: Reasons whose command is called off where its pods have no room without one more node: a launch would
-#: undo what it is for.
-_ONLY_FITTING: Final = frozenset({"Underutilized"})
 
 
 class Demand(msgspec.Struct, frozen=True):
@@ -139,7 +135,7 @@ def _replaced(command: Command, snapshot: Snapshot) -> list[Demand]:
     if claim.deleting or node is None or node.deleting or since is None or lost:
         return []
     pods = filter(is_reschedulable, snapshot.pods_on(node.name).values())
-    stays = command.reason in _ONLY_FITTING
+    stays = command.reason in ONLY_FITTING
     return [Demand(pod, since, node.name, replaced=True, only_fitting=stays) for pod in pods]
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from tenure.core.decision import Create, Subject
 from tenure.core.facts import Fact, RetriedAt
+from tenure.core.gates.reasons import CONSOLIDATING
 from tenure.core.health.domains import NOTHING, Domains, DomainState
 from tenure.core.health.outage import domains_in
 from tenure.core.marks.undone import undoing
@@ -330,7 +331,7 @@ def capacity_in(snapshot: Snapshot, demands: Iterable[Demand]) -> Capacity:
         storage=storage_in(snapshot),
         namespaces=_namespaces(snapshot),
         namespaces_unlisted=snapshot.unlisted(NAMESPACES),
-        undoing=undoing(snapshot),
+        undoing=undoing(snapshot, CONSOLIDATING),
         derived=snapshot.derived,
     )
 

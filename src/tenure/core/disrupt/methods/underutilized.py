@@ -38,6 +38,7 @@ from tenure.core.marks.candidacy import is_open
 from tenure.core.marks.command import Command, is_replaced, replacement_marks
 from tenure.core.marks.undone import paused_until
 from tenure.core.provision.demand import is_reschedulable
+from tenure.core.reasons import Reason
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import Disruption
@@ -72,6 +73,7 @@ class _Proposals(msgspec.Struct, frozen=True):
 class UnderutilizedMethod(AnyPlan):
     traits = UNDERUTILIZED
     watched_as = "underutilized"
+    rejected_as = Reason.CONSOLIDATION_REJECTED
 
     # -- planning ----------------------------------------------------------------------
 

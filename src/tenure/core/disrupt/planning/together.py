@@ -182,7 +182,7 @@ class Commands:
 
     def _rejected(self, one: Wanted, why: Fact, plan: Plan) -> Verdict:
         facts = (*one.candidate.why, why)
-        verdict = _say(one.claim, Reason.CONSOLIDATION_REJECTED, *facts, recheck_at=plan.changes_at)
+        verdict = _say(one.claim, one.method.rejected_as, *facts, recheck_at=plan.changes_at)
         return no_later(verdict, self._gating.changes_at(one))
 
     def _start(self, group: Together, plan: Plan) -> None:
@@ -226,7 +226,7 @@ class Commands:
         if came and one.claim.name != group.names[0]:
             return verdict  # One command, which counts once.
         decision = Decision.REPLACE if came else Decision.DELETE
-        consolidates = one.method.traits.only_fitting
+        consolidates = one.method.traits.consolidates
         policy = one.pool.pool.spec.disruption.consolidation_policy if consolidates else ""
         count = CommandCount(reason=reason, decision=decision, policy=policy)
         return msgspec.structs.replace(verdict, command=count)
