@@ -8,8 +8,10 @@ import pytest
 
 from tenure.model.api.names import ARCH, INSTANCE_TYPE, NODEPOOL, ZONE
 from tenure.model.api.pod import Pod
-from tenure.model.matching.requirements import Requirement
+from tenure.model.matching.requirements import Requirement, Requirements
+from tenure.model.values.quantity import UNIT
 from tenure.packing.demand.problem import Daemon, PoolTemplate, Problem
+from tenure.packing.demand.volumes import VolumeNeeds, attachable
 from tenure.packing.facts import (
     Cause,
     DaemonsTake,
@@ -33,6 +35,7 @@ from tenure.packing.facts import (
     Why,
 )
 from tenure.packing.pack import pack
+from tenure.packing.refusals.facts import VolumesUsableIn
 from tenure.packing.result import Unplaced
 from tests.packing.build import (
     NO_SCHEDULE,
@@ -176,6 +179,42 @@ def refused(pod: Pod, *pools: PoolTemplate, **more: Any) -> Unplaced:
 def test_a_pool_says_why_not(pod: Pod, pool: PoolTemplate, why: Why, cause: Cause) -> None:
     unplaced = refused(pod, pool)
     assert (unplaced.why, uncounted(unplaced.facts)) == (why, (Refusal("general", cause),))
+
+
+def in_zone(zone: str, **attached: int) -> VolumeNeeds:
+    there = Requirements.of([Requirement.of(ZONE, "In", [zone])])
+    return VolumeNeeds((there,), tuple((attachable(name), n) for name, n in attached.items()))
+
+
+@pytest.mark.parametrize("zones", [(), ("a", "b", "c")])
+def test_a_volume_in_another_zone_than_the_pod_asks_for_is_named(zones: tuple[str, ...]) -> None:
+    data = [{"name": "data", "persistentVolumeClaim": {"claimName": "data-0"}}]
+    pod = a_pod(nodeSelector={ZONE: "c"}, volumes=data)
+    pool = a_pool(requirements=[Requirement.of(ZONE, "In", zones)] if zones else [])
+    unplaced = refused(pod, pool, volumes={pod.uid: in_zone("b")})
+    both = RequirementsContradict(ZONE, pod_alone=True, required=f"{ZONE} In [c]")
+    where = VolumesUsableIn((f"{pod.namespace}/data-0",), f"{ZONE} In [b]")
+    assert unplaced.facts == (where, Refusal("general", both))
+
+
+def test_requirements_of_a_pod_that_exclude_each_other_are_not_the_pools() -> None:
+    pod = a_pod(
+        nodeSelector={ZONE: "a"}, **any_of({"key": ZONE, "operator": "In", "values": ["b"]})
+    )
+    (refusal,) = refused(pod, a_pool()).refusals
+    assert refusal == Refusal("general", RequirementsContradict(ZONE, pod_alone=True))
+
+
+def test_a_pod_that_is_too_large_in_two_ways_hears_of_both() -> None:
+    cause = refused(a_pod(cpu="900", memory="4Ti"), a_pool()).refusals[0].cause
+    assert isinstance(cause, TooLarge)
+    assert (cause.resource, [name for _, name, _ in cause.also]) == ("cpu", ["memory"])
+
+
+def test_volumes_that_can_be_attached_are_not_compared_with_allocatable() -> None:
+    pod = a_pod(cpu="900")
+    unplaced = refused(pod, a_pool(), volumes={pod.uid: in_zone("a", ebs=UNIT)})
+    assert unplaced.refusals[0].cause == TooLarge("cpu", "900", "32")
 
 
 def test_without_pools_there_is_nothing_to_launch_from() -> None:

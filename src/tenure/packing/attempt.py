@@ -37,6 +37,7 @@ from tenure.packing.question import Question, split
 from tenure.packing.refusals.topology import Topology
 from tenure.packing.result import Packing, Unplaced
 from tenure.packing.why import explain
+from tenure.packing.whyvolumes import with_volumes
 
 #: More than there are levels in one round (``dealing.following``).
 LEVELS: Final = 1 << 20
@@ -297,6 +298,13 @@ class Attempt:
                 topology=partial(_in_the_way, one, over, topology),
             )
             unplaced |= dict.fromkeys(uids, why)
+            if self._problem.volumes:
+                left_out = set(uids)
+                unplaced |= {
+                    pod.uid: with_volumes(why, pod, self._problem.volumes.get(pod.uid))
+                    for pod in one.pods
+                    if pod.uid in left_out
+                }
         return unplaced
 
 

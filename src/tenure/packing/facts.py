@@ -157,9 +157,17 @@ class RequirementsContradict(Fact, frozen=True):
     key: str
     #: Whatever the pod requires.
     pool_alone: bool = False
+    #: Whatever the NodePool requires.
+    pod_alone: bool = False
+    #: What the pod itself requires, where its volumes cannot be used; empty: they can, or there are none.
+    required: str = ""
 
     def __str__(self) -> str:
-        whose = "the NodePool" if self.pool_alone else "the NodePool and the pod"
+        if self.required:
+            return f"the pod requires {self.required}, where its volumes cannot be used"
+        whose = "the NodePool and the pod"
+        if self.pool_alone or self.pod_alone:
+            whose = "the NodePool" if self.pool_alone else "the pod"
         return f"requirements of {whose} on {self.key} exclude each other"
 
 
@@ -212,18 +220,25 @@ class TooLarge(Fact, frozen=True):
     missing: tuple[str, ...] = ()
     more: int = 0
     daemons: DaemonsTake | None = None
+    #: Other resources of which no instance type has enough: the amount, its name, the largest.
+    also: tuple[tuple[str, str, str], ...] = ()
 
     def __str__(self) -> str:
         said = f"no instance type has {self.wanted} {self.resource} free (largest {self.largest})"
         if self.missing:
             said += f", nor any {self._missing}"
-        return f"{said}; {self.daemons}" if self.daemons is not None else said
+        return "; ".join(filter(None, (said, self._also, str(self.daemons or ""))))
 
     @property
     def hint(self) -> str:
         """What else is in the way."""
         missing = f"no instance type has any {self._missing}" if self.missing else ""
-        return "; ".join(filter(None, (missing, str(self.daemons or ""))))
+        return "; ".join(filter(None, (missing, self._also, str(self.daemons or ""))))
+
+    @property
+    def _also(self) -> str:
+        each = (f"{wanted} {name} (largest {largest})" for wanted, name, largest in self.also)
+        return f"no instance type has {' or '.join(each)} free either" if self.also else ""
 
     @property
     def _missing(self) -> str:
@@ -408,6 +423,8 @@ _CAUSES: Final[tuple[Cause, ...]] = (
     NoInstanceTypes(),
     RequirementsContradict("example.com/size"),
     RequirementsContradict("example.com/size", pool_alone=True),
+    RequirementsContradict("example.com/size", pod_alone=True),
+    RequirementsContradict(ZONE, pod_alone=True, required=f"{ZONE} In [zone-c]"),
     NoTypeMatches(1, "kubernetes.io/arch In [riscv]"),
     NoTypeMatches(144, "kubernetes.io/arch In [riscv]"),
     HostPortTaken(9100, "TCP"),

@@ -35,7 +35,6 @@ from tenure.packing.facts import (
     AlternativesIgnored,
     Cause,
     ClaimInvalid,
-    DaemonsTake,
     HostPortTaken,
     KeptOff,
     LabelUndefined,
@@ -52,8 +51,6 @@ from tenure.packing.facts import (
     RequirementsContradict,
     SpreadUnsatisfiable,
     TaintNotTolerated,
-    TooLarge,
-    TooLargeTogether,
     TopologyFact,
     Why,
 )
@@ -65,11 +62,10 @@ from tenure.packing.refusals.facts import AffinityNowhere, TypeCount
 from tenure.packing.refusals.tally import indices, tally
 from tenure.packing.refusals.texts import amount_text, taint_text
 from tenure.packing.result import Unplaced
+from tenure.packing.whysize import too_large
 
 _UNMET: Final = Why.REQUIREMENTS_INCOMPATIBLE
 _ORDER: Final = {why: position for position, why in enumerate(Why)}
-#: Pods may request thousands of resources that no instance type has; so many are named.
-NAMED: Final = 3
 #: Of the alternatives that a pool's nodes can have the labels for, so many are explained.
 EXPLAINED: Final = 8
 
@@ -152,13 +148,15 @@ def _counted(
 ) -> tuple[TypeCount, ...]:
     """Empty where no node of the pool can have the labels: that is said of the pool."""
     narrowing = catalogue.narrow(catalogue.whole, wanted)
-    if narrowing is None or not catalogue.types:
+    if narrowing is None or not catalogue.types or _impossible(wanted) is not None:
         return ()
     return tally(one, catalogue, budget, narrowing)
 
 
 def _refuse(one: PodClass, catalogue: Catalogue, budget: Budget, wanted: Requirements) -> Cause:
     defined = catalogue.defined
+    if (key := _impossible(wanted)) is not None:
+        return RequirementsContradict(key, pod_alone=True, required=_without_volumes(one, key))
     if clash := defined.why_incompatible(wanted, catalogue.known_keys):
         return _clash(clash)
     if (few := _too_few_listed(defined.intersect(wanted))) is not None:
@@ -175,7 +173,7 @@ def _refuse(one: PodClass, catalogue: Catalogue, budget: Budget, wanted: Require
     matching = indices(types)
     fitting = [i for i in matching if how_many(catalogue.available[i], one.wants, 1)]
     if one.missing or not fitting:
-        return _too_large(one, catalogue, matching)
+        return too_large(one, catalogue, matching)
     ranking = budget.on_hand(narrowing, catalogue.ranking(narrowing.places))
     for_sale = sorted({offer.type for offer in ranking}.intersection(fitting))
     if not for_sale:
@@ -208,6 +206,17 @@ def _clash(clash: Clash) -> Cause:
     return LabelUndefined(wanted, clash.wanted.key, clash.similar)
 
 
+def _impossible(wanted: Requirements) -> str | None:
+    """A label of which the pod and its volumes allow no value together."""
+    return next((key for key, one in sorted(wanted.items()) if one.impossible), None)
+
+
+def _without_volumes(one: PodClass, key: str) -> str:
+    """What the pod itself requires of the label; empty where that is no value either."""
+    required = (each.allowed(key) for each in one.demand.signature.required)
+    return next((str(each) for each in required if not each.impossible), "")
+
+
 def _no_type(catalogue: Catalogue, narrowing: Narrowing) -> Cause:
     count = len(catalogue.types)
     if not count:
@@ -225,55 +234,6 @@ def _port_taken(one: PodClass, catalogue: Catalogue, types: int) -> HostPortTake
     taken = (ports_conflict(one.demand.ports, catalogue.daemon_ports[i]) for i in indices(types))
     port = min(port for port in taken if port is not None)
     return HostPortTaken(port.port, port.protocol)
-
-
-def _too_large(one: PodClass, catalogue: Catalogue, types: Sequence[int]) -> Cause:
-    wanted: list[tuple[str, str]] = []
-    units = catalogue.units
-    sizes = []
-    for index, amount in one.wants:
-        name, size = units.names[index], units.sizes[index]
-        # Exactly, not in whole units.
-        largest = max(
-            catalogue.types[i].allocatable.get(name, 0) - catalogue.overhead[i].get(name, 0)
-            for i in types
-        )
-        sizes.append((name, amount * size, largest))
-    for name, amount, largest in sorted([*sizes, *((*each, 0) for each in one.missing[:1])]):
-        text = amount_text(name, amount)
-        if largest < amount:
-            missing, more = _missing(one, but=name)
-            daemons = _taken(catalogue, types, name, amount)
-            there = amount_text(name, max(largest, 0))
-            return TooLarge(name, text, there, missing, more, daemons)
-        wanted.append((text, name))
-    return TooLargeTogether(tuple(wanted))
-
-
-def _taken(
-    catalogue: Catalogue, types: Sequence[int], name: str, wanted: int
-) -> DaemonsTake | None:
-    """Which DaemonSets leave too little of a type that would be large enough without them."""
-    sizes = [(catalogue.types[i].allocatable.get(name, 0), i) for i in types]
-    size, largest = max(sizes, default=(0, 0))
-    daemons = [(d.requests.get(name, 0), d.name) for d in catalogue.daemons_on(largest)]
-    daemons = sorted(((nano, by) for nano, by in daemons if nano), key=lambda d: (-d[0], d[1]))
-    if wanted > size or not daemons:
-        return None
-    return DaemonsTake(
-        tuple(by for _, by in daemons[:NAMED]),
-        max(len(daemons) - NAMED, 0),
-        amount_text(name, sum(nano for nano, _ in daemons)),
-        name,
-        catalogue.types[largest].name,
-    )
-
-
-def _missing(one: PodClass, *, but: str) -> tuple[tuple[str, ...], int]:
-    """The first few of the resources that nothing offers, without ``but``; how many more."""
-    told = int(any(name == but for name, _ in one.missing[:1]))
-    names = tuple(name for name, _ in one.missing[told : told + NAMED])
-    return names, len(one.missing) - told - len(names)
 
 
 def _limit_reached(catalogue: Catalogue, budget: Budget, types: Sequence[int]) -> Cause:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.model.api.names import ARCH, HOSTNAME, INSTANCE_TYPE, NODEPOOL, ZONE
+from tenure.model.api.names import ARCH, CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE, NODEPOOL, ZONE
 from tenure.model.api.pod import Pod
 from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.packing.advice.advise import smallest_changes
@@ -54,6 +54,15 @@ def spread(key: str) -> dict[str, Any]:
             }
         ]
     }
+
+
+def test_the_value_that_was_meant_comes_before_the_cheapest() -> None:
+    pod = a_pod(nodeSelector={CAPACITY_TYPE: "ondemand"})
+    problem = Problem(pods=(pod,), templates=(a_pool(types=(a_type("t-4", 4, spot=0.01),)),))
+    assert smallest_changes(problem, pod.uid) == (
+        AllowValue(CAPACITY_TYPE, "on-demand"),
+        AllowValue(CAPACITY_TYPE, "spot"),
+    )
 
 
 def with_gpu(uid: str = "p") -> Pod:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 from functools import partial
 from typing import Final
 
@@ -41,6 +42,8 @@ from tenure.packing.result import Packing
 TRIED_MAX: Final = 12
 #: Taints that come and go with the state of a node: no toleration is advised for these.
 _STATES: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "karpenter.sh/")
+#: How alike two spellings are, of 1, where one of them was meant.
+_NEAR: Final = 0.85
 #: Requests are advised in steps of these.
 _STEPS: Final = {"cpu": UNIT // 1000}
 _BINARY_STEP: Final = (1 << 20) * UNIT
@@ -67,18 +70,43 @@ def taints(trial: Trial) -> Iterator[Change]:
 
 
 def values(trial: Trial) -> Iterator[Change]:
-    """Another value of a label that the pod requires; where none is known, any."""
+    """Another value of a label that the pod requires, one that is spelled nearly so first; where none is
+    known, any."""
     for key in podspecs.keys_required(trial.pod.spec)[:TRIED_MAX]:
         free = trial.packed(trial.with_pods(partial(podspecs.requiring, key=key, value=None)))
         if free is None:
             continue
-        value = _value_at_home(trial, free, key)
-        if value is not None and trial.places(
-            trial.with_pods(partial(podspecs.requiring, key=key, value=value))
-        ):
-            yield AllowValue(key, value)
-        else:
+        tried = (_meant(trial, key), _value_at_home(trial, free, key))
+        fitting = [
+            value
+            for value in dict.fromkeys(tried)
+            if value is not None
+            and trial.places(trial.with_pods(partial(podspecs.requiring, key=key, value=value)))
+        ]
+        yield from (AllowValue(key, value) for value in fitting)
+        if not fitting:
             yield DropRequirement(key)
+
+
+def _meant(trial: Trial, key: str) -> str | None:
+    """A value that nodes can have, and that is spelled nearly as one that the pod asks for."""
+    known = _known_values(trial, key)
+    for wanted in podspecs.values_required(trial.pod.spec, key):
+        if wanted not in known and (near := get_close_matches(wanted, known, n=1, cutoff=_NEAR)):
+            return near[0]
+    return None
+
+
+def _known_values(trial: Trial, key: str) -> list[str]:
+    found = {node.labels[key] for node in trial.problem.nodes if key in node.labels}
+    for template in trial.problem.templates:
+        each = (template.requirements, *(kind.requirements for kind in template.instance_types))
+        for requirement in (one.allowed(key) for one in each):
+            found |= set() if requirement.complement else requirement.listed
+        offerings = (one for kind in template.instance_types for one in kind.offerings)
+        if key in (ZONE, CAPACITY_TYPE):
+            found |= {one.zone if key == ZONE else one.capacity_type for one in offerings}
+    return sorted(found)
 
 
 def _value_at_home(trial: Trial, packing: Packing, key: str) -> str | None:

@@ -75,6 +75,18 @@ def keys_required(spec: PodSpec) -> list[str]:
     return sorted(keys)
 
 
+def values_required(spec: PodSpec, key: str) -> list[str]:
+    """The values of the label that it asks for."""
+    values = {value for name, value in spec.node_selector.items() if _label(name) == key}
+    node = spec.affinity.node_affinity if spec.affinity else None
+    required = node.required_during_scheduling_ignored_during_execution if node else None
+    for term in required.node_selector_terms if required else ():
+        for one in term.match_expressions:
+            if _label(one.key) == key and one.operator == "In":
+                values |= set(one.values)
+    return sorted(values)
+
+
 def requesting(pod: Pod, resource: str, nano: int) -> Pod:
     """With so much of one resource, and all else that it asks for, in its first container."""
     asked: Mapping[str, int] = {**pod_requests(pod), resource: nano}

@@ -19,7 +19,12 @@ class VolumeClaimMissing(Fact, frozen=True):
         missing = f"PersistentVolumeClaim {self.claim} does not exist"
         if self.ephemeral:
             return f"{missing} yet; kube-controller-manager creates it for the ephemeral volume"
-        return f"{missing}; create it"
+        return missing
+
+    def remedy(self) -> str:
+        if self.ephemeral:
+            return "Wait; if it does not come, look for its error in the events of the pod."
+        return f"Create PersistentVolumeClaim {self.claim}, or name one that exists in the pod."
 
 
 class VolumeClaimDeleting(Fact, frozen=True):
@@ -27,6 +32,11 @@ class VolumeClaimDeleting(Fact, frozen=True):
 
     def __str__(self) -> str:
         return f"PersistentVolumeClaim {self.claim} is being deleted"
+
+    def remedy(self) -> str:
+        return (
+            f"Create PersistentVolumeClaim {self.claim} again once it is gone, or delete the pod."
+        )
 
 
 class VolumeClaimLost(Fact, frozen=True):
@@ -36,6 +46,9 @@ class VolumeClaimLost(Fact, frozen=True):
     def __str__(self) -> str:
         lost = f"PersistentVolumeClaim {self.claim} is bound to PersistentVolume {self.volume}"
         return f"{lost}, which does not exist"
+
+    def remedy(self) -> str:
+        return f"Restore PersistentVolume {self.volume}, or delete and create the claim again."
 
 
 class StorageClassMissing(Fact, frozen=True):
@@ -50,6 +63,11 @@ class StorageClassMissing(Fact, frozen=True):
         said = f"StorageClass {self.storage_class} of PersistentVolumeClaim {self.claim}"
         return f"{said} does not exist"
 
+    def remedy(self) -> str:
+        if not self.storage_class:
+            return "Name a StorageClass in the claim, or make one the default."
+        return f"Create StorageClass {self.storage_class}, or create the claim again with one that exists."
+
 
 class VolumeNotBound(Fact, frozen=True):
     """Its volume comes first, wherever that is, and the pod after it."""
@@ -62,6 +80,12 @@ class VolumeNotBound(Fact, frozen=True):
         return (
             f"PersistentVolumeClaim {self.claim} has no volume yet; StorageClass "
             f"{self.storage_class} has {mode}, so the pod waits for the volume"
+        )
+
+    def remedy(self) -> str:
+        return (
+            "Look for the provisioner's error in the events of the claim; volumeBindingMode: "
+            "WaitForFirstConsumer lets the pod choose the zone."
         )
 
 
@@ -79,6 +103,9 @@ class NoVolumeMatches(Fact, frozen=True):
             "and none is provisioned for it"
         )
 
+    def remedy(self) -> str:
+        return f"Create a PersistentVolume that PersistentVolumeClaim {self.claim} can bind."
+
 
 class VolumeInUse(Fact, frozen=True):
     claim: str
@@ -90,6 +117,9 @@ class VolumeInUse(Fact, frozen=True):
             f"PersistentVolumeClaim {self.claim} has access mode ReadWriteOncePod and is in use by "
             f"Pod {self.by}"
         )
+
+    def remedy(self) -> str:
+        return f"Delete Pod {self.by}, or give the pod a claim of its own."
 
 
 class VolumesUnlisted(Fact, frozen=True):
@@ -105,6 +135,9 @@ class VolumesUnlisted(Fact, frozen=True):
             f"where PersistentVolumeClaim {self.claim} can be used"
         )
 
+    def remedy(self) -> str:
+        return "Apply the ClusterRole of this release."
+
 
 class VolumeUnreadable(Fact, frozen=True):
     claim: str
@@ -112,6 +145,9 @@ class VolumeUnreadable(Fact, frozen=True):
 
     def __str__(self) -> str:
         return f"where PersistentVolumeClaim {self.claim} can be used is unknown: {self.problem}"
+
+    def remedy(self) -> str:
+        return "Correct the object that is named."
 
 
 #: Why the pod cannot run anywhere now.

@@ -124,6 +124,20 @@ class TypesOutOfReach(Fact, frozen=True):
         return f"{_verb(self.types, 'fit')}, but topology constraints allow none of their domains"
 
 
+class VolumesUsableIn(Fact, frozen=True):
+    """Where the volumes of the pod are, or can be."""
+
+    #: PersistentVolumeClaims, ``namespace/name``.
+    claims: tuple[str, ...]
+    where: str
+
+    def __str__(self) -> str:
+        many = "s" if len(self.claims) > 1 else ""
+        claims = f"PersistentVolumeClaim{many} {_some(self.claims)}"
+        together = " together" if many else ""
+        return f"{claims} can be used{together} only in {self.where}"
+
+
 # -- topology ----------------------------------------------------------------------------------------
 
 
@@ -243,6 +257,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     TypesOverLimit(12, "cpu"),
     TypesTooFew(4, "node.kubernetes.io/instance-type", 5),
     TypesOutOfReach(5),
+    VolumesUsableIn(("shop/data-0",), "topology.kubernetes.io/zone In [zone-b]"),
+    VolumesUsableIn(("shop/data-0", "shop/logs-0"), "topology.kubernetes.io/zone In [zone-b]"),
     AffinityNowhere("pods with app In [db] in namespace shop", "topology.kubernetes.io/zone"),
     AffinityElsewhere(
         "pods with app In [db] in namespace shop", "topology.kubernetes.io/zone", ("zone-d",)

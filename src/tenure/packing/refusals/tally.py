@@ -141,18 +141,10 @@ class _Tally:
             used[index] = amount
             before = self._left
             if dropped := self._drop(catalogue.holding(used)):
-                largest = max(self._free(i, index) for i in indices(before & ~self._left))
+                gone = indices(before & ~self._left)
+                largest = max(free_of(catalogue, i, index) for i in gone)
                 wanted = amount_text(name, amount * units.sizes[index])
                 yield TypesTooSmall(dropped, name, wanted, amount_text(name, max(largest, 0)))
-
-    def _free(self, type_: int, resource: int) -> int:
-        """What the type leaves to pods: exactly, not in whole units."""
-        catalogue = self._catalogue
-        name = catalogue.units.names[resource]
-        if is_attachable(name):
-            return catalogue.available[type_][resource] * catalogue.units.sizes[resource]
-        allocatable = catalogue.types[type_].allocatable
-        return allocatable.get(name, 0) - catalogue.overhead[type_].get(name, 0)
 
     def _limits(self) -> Iterator[TypeCount]:
         capacity = self._catalogue.capacity
@@ -168,6 +160,15 @@ class _Tally:
             missing = shortfall(self._catalogue, narrowing.requirements, offers)
             if missing is not None:
                 yield TypesTooFew(self._drop(0), missing[0], missing[1])
+
+
+def free_of(catalogue: Catalogue, type_: int, resource: int) -> int:
+    """What the type leaves to pods: exactly, not in whole units."""
+    name = catalogue.units.names[resource]
+    if is_attachable(name):
+        return catalogue.available[type_][resource] * catalogue.units.sizes[resource]
+    allocatable = catalogue.types[type_].allocatable
+    return allocatable.get(name, 0) - catalogue.overhead[type_].get(name, 0)
 
 
 def _only(requirement: Requirement) -> Requirements:
