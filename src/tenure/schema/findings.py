@@ -32,6 +32,7 @@ class Code(StrEnum):
     SEVERAL_BUDGETS = "SeveralBudgets"
     PROTECTED_FOR_EVER = "ProtectedForEver"
     ANNOTATION_MISPLACED = "AnnotationMisplaced"
+    INVALID_COST = "InvalidDisruptionCost"
     NO_NODE_FITS = "NoNodeFits"
     VALUES_IGNORED = "ValuesIgnored"
     LIMIT_BELOW_ZERO = "LimitBelowZero"
@@ -54,6 +55,7 @@ class Code(StrEnum):
     OLD_LABEL = "OldLabel"
     NO_SCHEDULE = "NoSchedule"
     DOES_NOTHING_YET = "DoesNothingYet"
+    COST_SMALL = "DisruptionCostSmall"
 
 
 class CodeInfo(msgspec.Struct, frozen=True):
@@ -106,9 +108,16 @@ CODES: Final[dict[Code, CodeInfo]] = {
     ),
     Code.ANNOTATION_MISPLACED: CodeInfo(
         _WARNING,
-        "`karpenter.sh/do-not-disrupt` stands on a workload instead of on its pods, and protects "
-        "no pod.",
+        "An annotation about pods (`karpenter.sh/do-not-disrupt`, `karpenter.sh/disruption-cost`, "
+        "`controller.kubernetes.io/pod-deletion-cost`) stands on a workload instead of on its pods, and "
+        "does nothing.",
         "Move it to the pod template's annotations.",
+    ),
+    Code.INVALID_COST: CodeInfo(
+        _WARNING,
+        "The value of `karpenter.sh/disruption-cost` or `controller.kubernetes.io/pod-deletion-cost` "
+        "cannot be read, and is ignored.",
+        "Write a whole number from -2147483648 to 2147483647.",
     ),
     Code.NO_NODE_FITS: CodeInfo(
         _WARNING, "Requirements contradict each other, so no node fits.", "Leave one of them out."
@@ -215,6 +224,12 @@ CODES: Final[dict[Code, CodeInfo]] = {
         _INFO,
         "The field is stored, and nothing acts on it yet.",
         "Do not rely on it.",
+    ),
+    Code.COST_SMALL: CodeInfo(
+        _INFO,
+        "The value of `karpenter.sh/disruption-cost` is too small to matter: 134217728 counts as one more "
+        "pod.",
+        "Write a multiple of 134217728.",
     ),
 }
 

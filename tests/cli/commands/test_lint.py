@@ -16,7 +16,13 @@ from tenure.cli.cluster.question import Question
 from tenure.cli.explain.explanation import explanation
 from tenure.cli.lint.cluster import remarks_on_cluster
 from tenure.cli.main import run
-from tenure.model.api.names import DO_NOT_CONSOLIDATE, DO_NOT_DISRUPT, DO_NOT_EVICT
+from tenure.model.api.names import (
+    DO_NOT_CONSOLIDATE,
+    DO_NOT_DISRUPT,
+    DO_NOT_EVICT,
+    POD_DELETION_COST,
+    POD_DISRUPTION_COST,
+)
 from tenure.model.api.nodepool import Repair
 from tenure.sim.world import World
 from tests.builders import MINUTE, a_cluster
@@ -62,6 +68,12 @@ def a_deployment(
             },
         },
     }
+
+
+def costing(name: str, value: str) -> Obj:
+    found = a_deployment()
+    found["spec"]["template"]["metadata"]["annotations"] = {name: value}
+    return found
 
 
 def a_pdb(name: str = "web", **wish: Any) -> Obj:
@@ -158,6 +170,17 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
         [a_deployment() | {"metadata": {"name": "web", "annotations": {DO_NOT_DISRUPT: "4h"}}}],
         ["AnnotationMisplaced"],
     ),
+    (
+        "a cost on the Deployment instead of on its pods",
+        [a_deployment() | {"metadata": {"name": "web", "annotations": {POD_DISRUPTION_COST: "5"}}}],
+        ["AnnotationMisplaced"],
+    ),
+    ("a cost that is no number", [costing(POD_DISRUPTION_COST, "high")], ["InvalidDisruptionCost"]),
+    ("a cost with an exponent", [costing(POD_DELETION_COST, "1e3")], ["InvalidDisruptionCost"]),
+    ("a cost beyond 32 bits", [costing(POD_DELETION_COST, "9" * 10)], ["InvalidDisruptionCost"]),
+    ("a cost too small to matter", [costing(POD_DISRUPTION_COST, "50")], ["DisruptionCostSmall"]),
+    ("a cost of two more pods", [costing(POD_DISRUPTION_COST, str(2**28))], []),
+    ("an order for its ReplicaSet", [costing(POD_DELETION_COST, "50")], []),
     ("not one may be missing", [a_deployment(), a_pdb(maxUnavailable=0)], ["BudgetNeverAllows"]),
     ("as many as there are", [a_deployment(), a_pdb(minAvailable=2)], ["BudgetNeverAllows"]),
     ("one fewer", [a_deployment(), a_pdb(minAvailable=1)], []),

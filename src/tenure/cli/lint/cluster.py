@@ -11,6 +11,7 @@ from datetime import datetime
 
 import msgspec
 
+from tenure.cli.lint.costs import cost_findings, unreadable_costs
 from tenure.cli.lint.oldannotations import old_annotation
 from tenure.cli.lint.remarks import Remark
 from tenure.cli.lint.rotation import rotation_remarks
@@ -43,6 +44,11 @@ def remarks_on_cluster(snapshot: Snapshot, now: datetime) -> tuple[list[Remark],
     ]
     workloads = _workloads(snapshot)
     remarks += _old_annotations(snapshot, workloads)
+    remarks += (
+        Remark(about=one.name, finding=finding)
+        for one in workloads
+        for finding in cost_findings(one.template.metadata.annotations, "metadata.annotations")
+    )
     remarks += rotation_remarks(snapshot, now)
     pdbs = [snapshot.pdbs[key] for key in sorted(snapshot.pdbs)]
     for about, finding in all_findings(workloads, pdbs):
@@ -159,7 +165,8 @@ def _workloads(snapshot: Snapshot) -> list[Workload]:
     for one in seen:
         asks = one.template.metadata.annotations.get(DO_NOT_DISRUPT)
         old = tuple(name for name in OLD_ANNOTATIONS if name in one.template.metadata.annotations)
-        key = (one.name, asks, old, one.template.spec.termination_grace_period_seconds)
+        costs = unreadable_costs(one.template.metadata.annotations)
+        key = (one.name, asks, old, costs, one.template.spec.termination_grace_period_seconds)
         known = found.get(key, one)
         grounds = tuple(dict.fromkeys((*known.grounds, *one.grounds)))
         found[key] = msgspec.structs.replace(known, grounds=grounds)

@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.cli.lint.costs import cost_findings, misplaced_costs
 from tenure.cli.lint.known import Known, known_by
 from tenure.cli.lint.oldannotations import old_annotation, old_annotations
 from tenure.cli.lint.remarks import Remark
@@ -163,6 +164,20 @@ def _annotations(source: Source) -> Iterator[Finding]:
             at = f"metadata.annotations.{DO_NOT_DISRUPT}"
             message = f"protects no pod on a {source.value['kind']}: its pods do not inherit it"
             yield Finding(Code.ANNOTATION_MISPLACED, at, message)
+    yield from _costs(source)
+
+
+def _costs(source: Source) -> Iterator[Finding]:
+    path = TEMPLATES.get(source.kind)
+    if path is None:
+        return
+    own = dig(source.value, "metadata", "annotations")
+    if path and isinstance(own, dict):
+        yield from misplaced_costs(own, source.value["kind"])
+    at = f"{path}.metadata.annotations".lstrip(".")
+    written = dig(source.value, *at.split(".")) if path else own
+    if isinstance(written, dict):
+        yield from cost_findings(written, at)
 
 
 def _as_written(source: Source) -> Iterator[Finding]:

@@ -6,11 +6,11 @@ node look dear.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
+from tenure.core.disrupt.consolidation.podcost import ONE_POD, written_cost
 from tenure.core.provision.demand import is_reschedulable
 from tenure.model.api import names
 from tenure.model.api.meta import earlier, seconds_of
@@ -20,11 +20,8 @@ from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import InstanceType
 
 #: One for the eviction itself; then each pod has a cost of 1, more or less by these parts of it.
-_COST_PART: Final = 2.0**27
 _PRIORITY_PART: Final = 2.0**25
 _COST_MOST: Final = 10.0
-_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}")
-_INT32: Final = range(-(2**31), 2**31)
 
 
 def disruption_cost(pods: Iterable[Pod]) -> float:
@@ -34,19 +31,12 @@ def disruption_cost(pods: Iterable[Pod]) -> float:
 
 def eviction_cost(pod: Pod) -> float:
     """Negative: the pod would rather go."""
-    cost = 1.0 + _written_cost(pod) / _COST_PART + (pod.spec.priority or 0) / _PRIORITY_PART
+    cost = (
+        1.0
+        + written_cost(pod.metadata.annotations) / ONE_POD
+        + (pod.spec.priority or 0) / _PRIORITY_PART
+    )
     return min(max(cost, -_COST_MOST), _COST_MOST)
-
-
-def _written_cost(pod: Pod) -> int:
-    """As the user wrote it; what is no such number is ignored, and the other annotation with it."""
-    annotations = pod.metadata.annotations
-    for name in (names.POD_DISRUPTION_COST, names.POD_DELETION_COST):
-        if name in annotations:
-            written = annotations[name]
-            cost = int(written) if _NUMBER.fullmatch(written) else 0
-            return cost if cost in _INT32 else 0
-    return 0
 
 
 def price_of(node: Node, types: Mapping[str, InstanceType]) -> int | None:
