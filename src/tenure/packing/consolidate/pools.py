@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -11,9 +12,10 @@ import msgspec
 from tenure.packing.consolidate.question import Candidate, Question
 from tenure.packing.dealing.dealer import Dealer
 from tenure.packing.dealing.sites import Sites
-from tenure.packing.demand.classes import PodClass, least_wanted
+from tenure.packing.demand.asked import Signature
+from tenure.packing.demand.classes import PodClass, Wants, least_wanted
 from tenure.packing.demand.queue import Waiting
-from tenure.packing.demand.steps import PODS_A_STEP
+from tenure.packing.demand.steps import CLASSES_A_STEP
 from tenure.packing.index.whatif import Load, Trial, WhatIf
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.daemons import DaemonPod
@@ -24,6 +26,9 @@ from tenure.packing.opening.lots import Lot
 from tenure.packing.opening.market import Market
 from tenure.packing.opening.merging import merged
 from tenure.packing.opening.opener import Opener
+
+#: What the price of a pod follows from.
+_Kind = tuple[Signature, Wants]
 
 
 class Opened(msgspec.Struct):
@@ -65,13 +70,17 @@ class Pools:
         self._budgets = {c.template.pool: Budget(c, reserved) for c in self._catalogues}
         self._market = Market(self._catalogues, units, question.avoid, question.node_fee_cpus)
         yield
-        lots: list[Lot] = []
-        read = 0
-        for one in served:
-            lots.append(Lot(one, [pod.uid for pod in one.pods], one.demand.signature))
-            if (read := read + len(one.pods)) >= PODS_A_STEP:
-                read = 0
+        first: dict[_Kind, PodClass] = {}
+        counts: Counter[_Kind] = Counter()
+        for number, one in enumerate(served, start=1):
+            kind = one.demand.signature, one.wants
+            first.setdefault(kind, one)
+            counts[kind] += len(one.pods)
+            if not number % CLASSES_A_STEP:
                 yield
+        # Only how many pods there are matters here.
+        lots = {kind: Lot(one, [""] * counts[kind], kind[0]) for kind, one in first.items()}
+        yield
         #: By class, what a pod of it is worth: at prices alone, and with the fee of its nodes.
         free = Market(self._catalogues, units, question.avoid, 0)
         self._prices = self._priced(free, lots)
@@ -80,11 +89,14 @@ class Pools:
         self._plain = [_is_plain(one) for one in index.classes]
         self._asked = {group for all_, *_ in index.relaxed for group in all_.rules.groups()}
 
-    def _priced(self, market: Market, lots: Sequence[Lot]) -> list[float]:
+    def _priced(self, market: Market, lots: Mapping[_Kind, Lot]) -> list[float]:
         if lots and self._catalogues:
-            market.price(lots)
-        worths = {id(lot.one): lot.worth for lot in lots}
-        return [worths.get(id(one), 0.0) for one in self._index.classes]
+            market.price(tuple(lots.values()))
+        worths = {kind: lot.worth for kind, lot in lots.items()}
+        return [
+            0.0 if one.missing else worths[one.demand.signature, one.wants]
+            for one in self._index.classes
+        ]
 
     @property
     def fee(self) -> float:

@@ -23,6 +23,9 @@ from tenure.packing.demand.steps import PODS_A_STEP, Steps, at_once
 from tenure.packing.demand.terms import FREE, Group, Rules, Wish, rules_of, wishes_of
 from tenure.packing.demand.volumes import NO_ANSWERS, VolumeAnswer, VolumeNeeds
 
+#: A pod that is not like any before takes as long to read as so many that are.
+READING: Final = 15
+
 
 class Signature(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """What a pod asks of a node's labels and taints. Volumes narrow the alternatives."""
@@ -99,8 +102,10 @@ def reading_pods(
     read = reader.of if len(derived) else reader.read
     found: dict[Asked, list[Pod]] = {}
     unreadable: dict[str, str] = {}
-    for number, pod in enumerate(pods, start=1):
-        if not number % PODS_A_STEP:
+    done = 0
+    for pod in pods:
+        if (done := done + 1) + READING * reader.distinct >= PODS_A_STEP:
+            done = -READING * reader.distinct
             yield
         try:
             asked = read(pod)
@@ -151,6 +156,11 @@ class _Reader:
         self._rules: dict[Rules, Rules] = {}
         self._groups: dict[Group, Group] = {}
         self._encode = msgspec.msgpack.Encoder().encode
+
+    @property
+    def distinct(self) -> int:
+        """How many pods were read that are not like any before."""
+        return len(self._by_bytes)
 
     def of(self, pod: Pod) -> Asked:
         """As it was kept, or as it is read."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from datetime import datetime
 from math import gcd
+from operator import itemgetter
 
 import msgspec
 
@@ -24,7 +25,7 @@ from tenure.model.api.pod import Pod
 from tenure.packing.demand.asked import Asked, Demand
 from tenure.packing.demand.groups import NO_GROUPS, Groups
 from tenure.packing.demand.requests import Resources
-from tenure.packing.demand.steps import PODS_A_STEP, Steps, at_once
+from tenure.packing.demand.steps import CLASSES_A_STEP, PODS_A_STEP, Steps, at_once
 from tenure.packing.demand.terms import Group, Rules, Wish
 
 #: (index of the resource, amount in its unit), for the resources that are asked for at all.
@@ -123,22 +124,24 @@ def sorting_pods(
     *,
     unreadable: Mapping[str, str] | None = None,
     with_wishes: bool = True,
+    in_order: bool = True,
 ) -> Steps[Sorted]:
-    """The same in steps."""
+    """The same in steps. Where pods of a class need no order, only the oldest is found."""
     members: dict[tuple[Demand, Rules, frozenset[Group], int, tuple[Wish, ...]], list[Pod]] = {}
-    for one, pods in asked.items():
+    amounts: dict[str, int] = {}
+    for number, (one, pods) in enumerate(asked.items(), start=1):
         member_of = groups.of(one.namespace, one.labels)
         wishes = one.wishes if with_wishes else ()
         key = one.demand, _modelled(one.rules, groups), member_of, one.priority, wishes
         members.setdefault(key, []).extend(pods)
-    amounts: dict[str, int] = {}
-    for demand, *_ in members:
-        for name, nano in demand.requests:
+        for name, nano in one.demand.requests:
             amounts[name] = gcd(amounts.get(name, 0), nano)
+        if not number % CLASSES_A_STEP:
+            yield
     names = tuple(sorted(offered(set(amounts))))
     units = Units(names, tuple(amounts[name] for name in names))
     known = frozenset(names)
-    classes: list[PodClass] = []
+    found: list[tuple[tuple[int, int, int, datetime, str], PodClass]] = []
     known_wants: dict[tuple[tuple[str, int], ...], Wants] = {}
     done = 0
     for (written, rules, member_of, priority, wishes), same in members.items():
@@ -146,31 +149,45 @@ def sorting_pods(
             done = 0
             yield
         demand, missing = _without_missing(written, known)
-        oldest_first = tuple(sorted(same, key=_age)) if len(same) > 1 else tuple(same)
+        if in_order:
+            oldest_first = tuple(sorted(same, key=_age)) if len(same) > 1 else tuple(same)
+        else:
+            oldest_first = yield from _oldest_first(same)
         wants = known_wants.get(demand.requests)
         if wants is None:
             wants = known_wants[demand.requests] = units.wants(demand.resources)
-        classes.append(
-            PodClass(
-                demand,
-                rules,
-                wants,
-                oldest_first,
-                member_of,
-                rules.far,
-                priority,
-                wishes,
-                missing,
-                origin=oldest_first[0].uid,
-            )
+        made = PodClass(
+            demand,
+            rules,
+            wants,
+            oldest_first,
+            member_of,
+            rules.far,
+            priority,
+            wishes,
+            missing,
+            origin=oldest_first[0].uid,
         )
-    classes.sort(key=service_order)
+        found.append((service_order(made), made))
+    found.sort(key=itemgetter(0))
+    classes = [one for _, one in found]
     return Sorted(
         tuple(one for one in classes if not one.missing or one.rules.not_modelled),
         units,
         unreadable or {},
         tuple(one for one in classes if one.missing and not one.rules.not_modelled),
     )
+
+
+def _oldest_first(pods: list[Pod]) -> Steps[tuple[Pod, ...]]:
+    """The others in any order."""
+    oldest = 0
+    for start in range(0, len(pods), PODS_A_STEP):
+        if start:
+            yield
+        some = range(start, min(start + PODS_A_STEP, len(pods)))
+        oldest = min((oldest, *some), key=lambda number: _age(pods[number]))
+    return (pods[oldest], *pods[:oldest], *pods[oldest + 1 :])
 
 
 def _modelled(rules: Rules, groups: Groups) -> Rules:

@@ -18,7 +18,7 @@ from tenure.model.snapshot.derived import NOTHING_KEPT, Derived
 from tenure.packing.demand.classes import Sorted
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
-from tenure.packing.demand.steps import NODES_A_STEP, Steps, at_once
+from tenure.packing.demand.steps import NODES_A_STEP, PODS_A_STEP, Steps, at_once
 from tenure.packing.demand.terms import Group, avoided_by
 from tenure.packing.index.bins import Bins
 from tenure.packing.index.domains import Domains
@@ -140,28 +140,42 @@ def reading_nodes(
         there = free_of(node, known.daemon_requests(shape), units.names)
         shapes.append(shape)
         free.append([nano // size for nano, size in zip(there, units.sizes, strict=True)])
+        if not len(free) % NODES_A_STEP:
+            yield
     keys = keys_of(groups.all())
     closed = [(node, known.of(node)) for node in ordered if node.closed and groups]
+    yield
     amounts: list[set[int]] = [set() for _ in units.names]
     for one in pods.classes:
         for index, amount in one.wants:
             amounts[index].add(amount)
+    yield
     found = Nodes(Bins(free, shapes=shapes, looks=known.all, amounts=amounts), Domains(known.all))
+    yield
     for node in open_:
         found.add(node.name, domains_of(node, keys))
+        if not len(found.values) % NODES_A_STEP:
+            yield
+    yield
     pods_on = PodsOn() if derived is NOTHING_KEPT else derived.lasting.setdefault(PodsOn, PodsOn())
     pods_on.only(ordered)
     leaving = _moving(pods) if moving and ordered and groups else frozenset()
     reader = _Reader(found, groups, leaving, pods_on)
+    read = 0
     for number, node in enumerate(open_):
-        if number % NODES_A_STEP == NODES_A_STEP - 1:
+        if (read := read + len(node.pods) + 10) >= PODS_A_STEP:
+            read = 0
             yield
         if node.host_ports:
             found.bins.note_ports(number, node.host_ports)
         reader.count(node, found.values[number], shapes[number], number)
     for node, shape in closed:
+        if (read := read + len(node.pods) + 10) >= PODS_A_STEP:
+            read = 0
+            yield
         reader.count(node, domains_of(node, keys), shape)
     for key in keys:
+        yield
         by_value: dict[str, list[int]] = {}
         for number, values in enumerate(found.values):
             if key in values:

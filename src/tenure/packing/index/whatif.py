@@ -22,7 +22,7 @@ from tenure.packing.demand.classes import PodClass, Units, service_order, sortin
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.demand.relaxing import groups_of, relaxed, with_wishes
-from tenure.packing.demand.steps import CLASSES_A_STEP, NODES_A_STEP, PODS_A_STEP, Steps, at_once
+from tenure.packing.demand.steps import CLASSES_A_STEP, PODS_A_STEP, Steps, at_once
 from tenure.packing.demand.terms import NO_SOFT_TAINTS
 from tenure.packing.demand.volumes import NO_ANSWERS, VolumeAnswer
 from tenure.packing.index.nodes import NOWHERE_ELSE, ValuesByKey
@@ -86,27 +86,35 @@ class WhatIf:
         volumes: Mapping[str, VolumeAnswer],
     ) -> Steps[None]:
         movable: dict[str, list[Pod]] = {}
-        for number, node in enumerate(nodes, start=1):
+        read = 0
+        for node in nodes:
             movable[node.name] = [pod for pod in node.pods if _movable(pod)]
             groups.add(group for group, _, _ in avoided_by_running((node,)))
-            if not number % NODES_A_STEP:
+            if (read := read + len(node.pods) + 10) >= PODS_A_STEP:
+                read = 0
                 yield
         running = (pod for pods in movable.values() for pod in pods)
         asked, _ = yield from reading_pods(running, volumes=volumes)
-        for each in asked:
+        for number, each in enumerate(asked, start=1):
             groups.add(each.rules.groups())
             if self._preferences:
                 groups.add(groups_of(each.wishes))
+            if not number % CLASSES_A_STEP:
+                yield
         yield
-        pods = yield from sorting_pods(asked, groups, with_wishes=self._preferences)
+        pods = yield from sorting_pods(asked, groups, with_wishes=self._preferences, in_order=False)
         yield
         self.units: Units = pods.units
-        self.classes = [
-            msgspec.structs.replace(one, wishes=(*one.wishes, NO_SOFT_TAINTS))
-            if self._soft_taints
-            else one
-            for one in sorted((*pods.classes, *pods.apart), key=service_order)
-        ]
+        classes = list(pods.classes)
+        if pods.apart:
+            classes = sorted((*classes, *pods.apart), key=service_order)
+        if self._soft_taints:
+            wishes = ((*one.wishes, NO_SOFT_TAINTS) for one in classes)
+            classes = [
+                msgspec.structs.replace(one, wishes=more)
+                for one, more in zip(classes, wishes, strict=True)
+            ]
+        self.classes = classes
         yield
         #: By class: with all its preferences, without the first, … and without any.
         self.relaxed = yield from _relaxed(self.classes)
@@ -122,20 +130,23 @@ class WhatIf:
         index_of: dict[str, int] = {}
         read = 0
         for index, one in enumerate(self.classes):
-            if not (one.missing or one.rules.not_modelled):
-                index_of.update(dict.fromkeys((pod.uid for pod in one.pods), index))
-            if (read := read + len(one.pods)) >= PODS_A_STEP:
-                read = 0
-                yield
+            if one.missing or one.rules.not_modelled:
+                continue
+            for pod in one.pods:
+                index_of[pod.metadata.uid] = index
+                if (read := read + 1) >= PODS_A_STEP:
+                    read = 0
+                    yield
         yield
-        for number, (name, pods) in enumerate(movable.items(), start=1):
+        for name, pods in movable.items():
             load = self._loads[name] = {}
             for pod in pods:
                 if pod.uid in index_of:
                     load.setdefault(index_of[pod.uid], []).append(pod)
                 else:
                     self._stuck.setdefault(name, pod)
-            if not number % NODES_A_STEP:
+            if (read := read + len(pods) + 10) >= PODS_A_STEP:
+                read = 0
                 yield
 
     # -- what is there ---------------------------------------------------------------------------
