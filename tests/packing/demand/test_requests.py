@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.model.api.pod import Pod
+from tenure.model.api.pod import Pod, PodStatus
 from tenure.model.values.quantity import parse_resources
+from tenure.packing.demand.asked import read_pods
 from tenure.packing.demand.requests import HostPort, host_ports, pod_requests, ports_conflict
 from tests.packing.build import a_pod, a_spec
 
@@ -73,6 +74,72 @@ def sidecar(cpu: str) -> dict[str, Any]:
 def test_cpu_is_reserved_as_the_scheduler_does(spec: dict[str, Any], cpu: str) -> None:
     wanted = parse_resources({"cpu": cpu, "pods": 1})
     assert pod_requests(msgspec.convert({"spec": spec}, Pod)) == wanted
+
+
+INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+DEFERRED = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
+
+
+def given(allocated: str, actual: str | None, name: str = "main") -> dict[str, Any]:
+    """What a kubelet says of a container."""
+    resources = {"resources": {"requests": {"cpu": actual}}} if actual is not None else {}
+    return {"name": name, "allocatedResources": {"cpu": allocated}, **resources}
+
+
+@pytest.mark.parametrize(
+    ("status", "cpu"),
+    [
+        pytest.param({"containerStatuses": [given("1", "1")]}, "1", id="nothing is resized"),
+        pytest.param({"containerStatuses": [given("3", "3")]}, "3", id="it is to become smaller"),
+        pytest.param({"containerStatuses": [given("1", "3")]}, "3", id="it is not smaller yet"),
+        pytest.param({"containerStatuses": [given("500m", "500m")]}, "1", id="it is to grow"),
+        pytest.param(
+            {"containerStatuses": [given("500m", "500m")], "conditions": [DEFERRED]},
+            "1",
+            id="it grows later",
+        ),
+        pytest.param(
+            {"containerStatuses": [given("500m", "500m")], "conditions": [INFEASIBLE]},
+            "500m",
+            id="its node can never give it",
+        ),
+        pytest.param(
+            {"containerStatuses": [given("500m", "500m")], "resize": "Infeasible"},
+            "500m",
+            id="the same until Kubernetes 1.32",
+        ),
+        pytest.param(
+            {"containerStatuses": [given("3", None)]}, "1", id="an old kubelet says nothing"
+        ),
+        pytest.param(
+            {"containerStatuses": [given("3", "3", "other")]}, "1", id="of another container"
+        ),
+    ],
+)
+def test_a_pod_that_is_resized_reserves_what_it_has_until_it_is_done(
+    status: dict[str, Any], cpu: str
+) -> None:
+    wire = {"spec": {"containers": [container("1", name="main")]}, "status": status}
+    pod = msgspec.convert(wire, Pod)
+    assert pod_requests(pod) == parse_resources({"cpu": cpu, "pods": 1})
+    created_again = msgspec.structs.replace(pod, status=PodStatus())
+    assert [*read_pods([pod])[0]] == [*read_pods([created_again])[0]], "from its template"
+
+
+def test_a_sidecar_that_is_resized_counts_and_an_init_container_does_not() -> None:
+    main = container("1", name="main")
+    beside = {**sidecar("1"), "name": "side"}
+    first = container("1", name="first")
+    spec = {"containers": [main], "initContainers": [beside, first]}
+    told = [given("3", "3", "side"), given("9", "9", "first")]
+    pod = msgspec.convert({"spec": spec, "status": {"initContainerStatuses": told}}, Pod)
+    assert pod_requests(pod) == parse_resources({"cpu": "4", "pods": 1})
+
+
+def test_what_kubelets_have_given_is_kept_only_where_it_differs() -> None:
+    spec = {"containers": [container("1", name="main")]}
+    same = {"containerStatuses": [given("1", "1")]}
+    assert msgspec.convert({"spec": spec, "status": same}, Pod).status == PodStatus()
 
 
 def test_every_pod_takes_one_of_the_nodes_pod_places() -> None:

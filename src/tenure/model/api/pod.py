@@ -148,12 +148,31 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     host_network: bool = False
 
 
+class ContainerStatus(Wire, frozen=True, kw_only=True):
+    """What a kubelet has given a container; it differs from the spec while the pod is resized in place."""
+
+    name: str = ""
+    allocated_resources: Mapping[str, str] = {}
+    resources: ResourceRequirements | None = None
+
+    def says_the_same(self, asked: Mapping[str, str]) -> bool:
+        given = self.resources.requests if self.resources is not None else asked
+        return given == asked and (
+            not self.allocated_resources or self.allocated_resources == asked
+        )
+
+
 class PodStatus(Wire, frozen=True, kw_only=True):
     phase: str = ""
     reason: str = ""
     conditions: tuple[Condition, ...] = ()
     start_time: Instant | None = None
     nominated_node_name: str = ""
+    #: Until Kubernetes 1.32: ``Infeasible`` and others; later a condition says it.
+    resize: str = ""
+    #: Empty where all of them have what the spec asks for.
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
 
 
 #: The taint of a terminating node.
@@ -165,6 +184,20 @@ CRITICAL_PRIORITY_CLASSES = frozenset({"system-cluster-critical", "system-node-c
 class Pod(ApiObject, frozen=True, kw_only=True):
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
+
+    def __post_init__(self) -> None:
+        """Nearly always nothing is being resized: then what kubelets have given is not kept."""
+        status = self.status
+        if not (status.container_statuses or status.init_container_statuses):
+            return
+        of = {one.name: one.resources.requests for one in self.spec.containers}
+        of |= {one.name: one.resources.requests for one in self.spec.init_containers}
+        given = (*status.container_statuses, *status.init_container_statuses)
+        if all(one.says_the_same(of.get(one.name, {})) for one in given):
+            kept = msgspec.structs.replace(
+                status, container_statuses=(), init_container_statuses=()
+            )
+            msgspec.structs.force_setattr(self, "status", kept)
 
     @property
     def finished(self) -> bool:

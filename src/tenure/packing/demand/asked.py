@@ -17,7 +17,7 @@ from tenure.packing.demand.requests import (
     Resources,
     first_alternatives,
     host_ports,
-    pod_requests,
+    spec_requests,
 )
 from tenure.packing.demand.steps import PODS_A_STEP, Steps, at_once
 from tenure.packing.demand.terms import FREE, Group, Rules, Wish, rules_of, wishes_of
@@ -264,7 +264,8 @@ def _read_with_labels(spec: PodSpec) -> bool:
 
 
 def _asked(pod: Pod, placing: _Placing) -> Asked:
-    requests = pod_requests(pod)
+    # By the spec alone: a pod that is created again has nothing from a kubelet yet.
+    requests = spec_requests(pod.spec)
     return Asked(
         demand=Demand(
             requests=tuple(sorted([each for each in requests.items() if each[1] > 0])),

@@ -9,13 +9,16 @@ The resources are what the Kubernetes scheduler reserves, in this order:
 4. the overhead of the pod's runtime class on top;
 5. one place among the node's ``pods``.
 
+While a pod is resized in place, the largest of what the spec asks for, what the kubelet has allocated and
+what the container has counts for each container; of a resize that is infeasible, the latter two.
+
 A limit without a request counts as the request: the API server writes that into pods, but
 not into the pod template of a DaemonSet, which we read too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -37,6 +40,10 @@ _Amounts = tuple[tuple[str, str], ...]
 _Written = tuple[_Amounts, _Amounts]
 #: More than the workloads of a cluster.
 _SPECS_MAX: Final = 8192
+
+#: The condition of a pod whose resize waits, and the reason of one that its node can never give.
+_RESIZE: Final = "PodResizePending"
+_INFEASIBLE: Final = "Infeasible"
 
 _ANY_ADDRESS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, never bound
 
@@ -64,8 +71,11 @@ class HostPort(msgspec.Struct, frozen=True, order=True):
 
 
 def pod_requests(pod: Pod) -> Resources:
-    """What the scheduler reserves for the pod, one place among ``pods`` included."""
-    return spec_requests(pod.spec)
+    """What the scheduler reserves for the pod on its node, one place among ``pods`` included."""
+    status = pod.status
+    if not (status.container_statuses or status.init_container_statuses):
+        return spec_requests(pod.spec)
+    return spec_requests(_as_given(pod))
 
 
 #: Every scrape asks for it again.
@@ -82,6 +92,50 @@ def spec_requests(spec: PodSpec) -> Resources:
         _written(spec.resources) if spec.resources is not None else None,
         tuple(spec.overhead.items()),
     )
+
+
+def _as_given(pod: Pod) -> PodSpec:
+    """The spec of a pod that is resized in place, with what the scheduler counts for each container."""
+    spec, status = pod.spec, pod.status
+    given = {one.name: one for one in (*status.container_statuses, *status.init_container_statuses)}
+    infeasible = status.resize == _INFEASIBLE or any(
+        one.type == _RESIZE and one.status == "True" and one.reason == _INFEASIBLE
+        for one in status.conditions
+    )
+
+    def counted(one: Container) -> Container:
+        told = given.get(one.name)
+        if told is None or told.resources is None:
+            return one
+        amounts = [told.resources.requests, told.allocated_resources]
+        if not infeasible:
+            amounts.append(_requested(one))
+        requests = _largest(amounts)
+        return msgspec.structs.replace(one, resources=ResourceRequirements(requests=requests))
+
+    return msgspec.structs.replace(
+        spec,
+        containers=tuple(map(counted, spec.containers)),
+        init_containers=tuple(
+            counted(one) if one.restart_policy == "Always" else one for one in spec.init_containers
+        ),
+    )
+
+
+def _requested(one: Container) -> Mapping[str, str]:
+    """A limit without a request counts as the request."""
+    return {**one.resources.limits, **one.resources.requests}
+
+
+def _largest(amounts: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Of each resource the largest, as it is written."""
+    found: dict[str, str] = {}
+    for written in amounts:
+        for name, amount in written.items():
+            both = parse_resources({"a": found.get(name, "0"), "b": amount})
+            if name not in found or both["b"] > both["a"]:
+                found[name] = amount
+    return found
 
 
 def _written(resources: ResourceRequirements) -> _Written:
