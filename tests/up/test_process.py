@@ -110,6 +110,7 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         (("--speed", "0"), "0 is not in the range"),
         (("--port", "65536"), "65536 is not in the range"),
         (("--scenario", "nowhere.yaml"), "nowhere.yaml"),
+        (("--feature-gates", "SpotToSpotConsolidation=maybe"), "SpotToSpotConsolidation=maybe"),
     ],
 )
 def test_bad_input_is_said(tmp_path: Path, flags: tuple[str, ...], why: str) -> None:
@@ -124,6 +125,25 @@ def test_a_scenario_brings_its_objects(tmp_path: Path) -> None:
             "nodepool.karpenter.sh/general"
         ]
         up.until_shown("InService")
+
+
+def test_settings_of_a_replica_count_and_a_gate_that_is_misspelled_is_said(tmp_path: Path) -> None:
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("voluntaryDisruption: false\n")
+    gate = "SpotToSpotConsolidatoin=true"
+    meant = "did you mean SpotToSpotConsolidation?"
+    with running(tmp_path, "--config", str(settings), "--feature-gates", gate) as up:
+        assert "voluntary disruption is off" in up.screen
+        assert meant in up.screen
+        ended = subprocess.run(  # noqa: S603  # our own program
+            [BIN / "tenure", "plan", "--kubeconfig", str(up.kubeconfig), "--feature-gates", gate],
+            cwd=tmp_path,
+            env=up.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (ended.returncode, meant in ended.stdout) == (0, True)
 
 
 def test_a_client_without_a_token_is_refused(tmp_path: Path) -> None:

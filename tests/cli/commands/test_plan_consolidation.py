@@ -114,6 +114,14 @@ def test_what_is_said_of_the_node_of_a_pod_and_of_its_claim_is_printed_once(
     assert capsys.readouterr().out.count("verdict   Unconsolidatable") == 1
 
 
+def test_settings_of_a_replica_do_not_go_with_a_scenario(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gates = ["--feature-gates", "SpotToSpotConsolidation=true"]
+    assert run(["plan", "--in", EXAMPLE, "--at", "1m", *gates]) == 2
+    assert "under settings" in capsys.readouterr().err
+
+
 def an_outlook(**fields: Any) -> ConsolidationOutlook:
     return ConsolidationOutlook(at=NOW, **fields)
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
+import msgspec
 
-from tenure.cli.settings.help import parameter_name
+from tenure.cli.settings.help import option_arguments, parameter_name
 from tenure.cli.settings.table import TABLE
 from tenure.errors import SpecError
 
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from tenure.cli.cluster.question import Question
     from tenure.cli.cluster.read import ClusterReading
 
-#: Settings that have a flag here.
+#: Settings that have a flag here: which cluster it is, and what decides what is done there.
 FLAGS: Final = ("kubeconfig", "context", "cluster-name", "provider", "provider-namespace")
+SWITCHES: Final = ("voluntary-disruption", "feature-gates")
 _SETTINGS: Final = [
-    *(setting for flag in FLAGS for setting in TABLE if setting.flag == flag),
+    *(setting for flag in (*FLAGS, *SWITCHES) for setting in TABLE if setting.flag == flag),
     *(setting for setting in TABLE if setting.providers),
 ]
 
@@ -49,7 +51,7 @@ def cluster_options(command: C) -> C:
         command = click.option(
             f"--{setting.flag}",
             parameter_name(setting),
-            metavar=setting.form.metavar,
+            **option_arguments(setting),
             help=f"{setting.reason} [default: {setting.default_words}]",
         )(command)
     return command
@@ -108,6 +110,10 @@ def no_cluster(given: Given, instead: str = "a scenario") -> None:
     """Raises ``SpecError`` when a cluster is named beside something else."""
     for setting in _SETTINGS:
         if (value := given[parameter_name(setting)]) is not None:
+            if setting.flag in SWITCHES:
+                expected = f"a cluster and not {instead}"
+                hint = "A scenario has its own, under settings."
+                raise SpecError(f"--{setting.flag}", value, expected, hint)
             raise SpecError(f"--{setting.flag}", value, f"{instead} or a cluster, not both")
 
 
@@ -118,9 +124,12 @@ def reached_and_seen(given: Given, about: Question | None = None) -> tuple[Reach
     from tenure.cli.settings.config import configured, provider_of
 
     flags = {setting.flag: given[parameter_name(setting)] for setting in _SETTINGS}
-    settings = configured(flags, os.environ, given["config_file"]).settings
+    found = configured(flags, os.environ, given["config_file"])
+    settings = found.settings
     provider = provider_of(settings)
     reached = find_access(settings.kubeconfig, settings.context, os.environ)
     if about is not None:
         about = about.in_namespace(reached.access.namespace)
-    return reached, read_cluster(settings, reached, provider, about)
+    reading = read_cluster(settings, reached, provider, about)
+    notes = (*found.notes, *reading.notes)
+    return reached, msgspec.structs.replace(reading, notes=notes)

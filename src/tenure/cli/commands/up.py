@@ -10,10 +10,10 @@ import asyncio
 import os
 import shlex
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -34,6 +34,7 @@ Examples:
   tenure up
   tenure up --speed 60
   tenure up --scenario examples/scenarios/fifty-pods.yaml
+  tenure up --feature-gates SpotToSpotConsolidation=true
 
 \b
 Nothing is kept: the next one begins with an empty cluster. Exit code 2 means that the
@@ -61,14 +62,32 @@ port is taken or that the scenario is wrong.
     type=click.Path(path_type=Path),
     help="Begin with its objects, cloud and faults. Its events and expectations are not played.",
 )
-def up(speed: float, port: int, scenario: Path | None) -> None:
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The settings of tenure run, in YAML: those that differ from their defaults count.",
+)
+@click.option(
+    "--feature-gates",
+    metavar="NAME=true|false,…",
+    help="As of tenure run, for example SpotToSpotConsolidation=true.",
+)
+def up(
+    speed: float,
+    port: int,
+    scenario: Path | None,
+    config_file: Path | None,
+    feature_gates: str | None,
+) -> None:
     """Serve the embedded cluster to kubectl, with Tenure at work in it.
 
     No cluster, cloud or credentials are needed. The kubeconfig is written to
     .tenure/kubeconfig in this folder; only programs on this machine get in.
     """
     _check_folder()
-    with _cluster(speed, scenario) as cluster:
+    with _cluster(speed, scenario, _chosen(config_file, feature_gates)) as cluster:
         cluster.loop.run_until_complete(_live(cluster, port, rolls=scenario is None))
 
 
@@ -84,21 +103,47 @@ def _check_folder() -> None:
         )
 
 
+def _chosen(config_file: Path | None, feature_gates: str | None) -> dict[str, Any]:
+    """The settings that differ from the defaults, by their fields."""
+    if config_file is None and feature_gates is None:
+        return {}
+    from tenure.cli.settings.config import configured
+
+    found, usual = configured({"feature-gates": feature_gates}, {}, config_file), configured({}, {})
+    for note in found.notes:
+        click.echo(f"note: {note}", err=True)
+    return {
+        name: value
+        for name in usual.settings.__struct_fields__
+        if (value := getattr(found.settings, name)) != getattr(usual.settings, name)
+    }
+
+
 @contextmanager
-def _cluster(speed: float, scenario: Path | None) -> Iterator[ServedCluster]:
+def _cluster(
+    speed: float, scenario: Path | None, chosen: Mapping[str, Any]
+) -> Iterator[ServedCluster]:
+    import msgspec
+
     from tenure.sim.collector import rest_collector  # loaded only when called
     from tenure.sim.serve.cluster import ServedCluster
+    from tenure.sim.world import WorldOptions
 
     def report(line: str) -> None:
         click.echo(f"tenure: {line}", err=True)
 
+    def with_settings(options: WorldOptions) -> WorldOptions:
+        settings = msgspec.structs.replace(options.settings, **chosen)
+        return msgspec.structs.replace(options, settings=settings)
+
     if scenario is None:
-        cluster = ServedCluster(speed=speed, report=report)
+        cluster = ServedCluster(with_settings(WorldOptions()), speed=speed, report=report)
     else:
         from tenure.sim.scenario.load import load_scenario
 
         loaded = load_scenario(scenario)
-        cluster = ServedCluster(loaded.options, speed=speed, objects=loaded.objects, report=report)
+        options = with_settings(loaded.options)
+        cluster = ServedCluster(options, speed=speed, objects=loaded.objects, report=report)
     rest_collector()
     with cluster:
         yield cluster

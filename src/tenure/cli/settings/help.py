@@ -44,10 +44,13 @@ _BY_NAME: Final = {parameter_name(setting): setting for setting in TABLE}
 def _option(setting: Setting) -> click.Option:
     """Text, always: the one place that evaluates values is ``cli.config``."""
     names = [f"--{flag}" for flag in (setting.flag, *setting.also)]
-    more: dict[str, Any] = (
-        {"is_flag": False, "flag_value": "true"} if setting.form.is_switch else {}
-    )
-    return click.Option([*names, parameter_name(setting)], metavar=setting.form.metavar, **more)
+    return click.Option([*names, parameter_name(setting)], **option_arguments(setting))
+
+
+def option_arguments(setting: Setting) -> dict[str, Any]:
+    """For click: a switch may stand alone."""
+    switch = {"is_flag": False, "flag_value": "true"} if setting.form.is_switch else {}
+    return {"metavar": setting.form.metavar, **switch}
 
 
 def _entry(setting: Setting) -> tuple[str, str]:

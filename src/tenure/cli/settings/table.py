@@ -282,7 +282,8 @@ OWN: Final = (
         flag="feature-gates",
         form=form.gates(),
         reason="Karpenter's gates. NodeRepair counts where --node-repair is not given; SpotToSpotConsolidation lets "
-        "spot nodes be replaced by cheaper spot nodes; what the others gate is not there yet. One that is on and does nothing is named in the log.",
+        "spot nodes be replaced by cheaper spot nodes; what the others gate is not there yet. One that is not known, or is on and does nothing, "
+        "is named in the log, and by plan and explain.",
         karpenters=True,
     ),
     _span(
