@@ -7,13 +7,15 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from tenure.core.provision.demand import Demand
-from tenure.core.provision.remainders import without_remainders
+from tenure.core.provision.remainders import Priced, without_remainders
 from tenure.model.api.pod import Pod
 from tenure.model.matching.requirements import Requirements
+from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.result import Packing, PlannedClaim
 
 NOW = datetime(2026, 11, 1, 8, 0, 20, tzinfo=UTC)
 DECIDED = NOW - timedelta(seconds=10)
+AFTER = NOW - timedelta(seconds=20)
 OLD, NEW = DECIDED - timedelta(seconds=5), DECIDED + timedelta(seconds=5)
 
 
@@ -41,14 +43,23 @@ def a_plan(pods: list[Demand], price: int, pool: str = "general") -> PlannedClai
     )
 
 
+def a_node(pods: list[Demand]) -> ExistingNode:
+    return ExistingNode(name="there", pods=tuple(demand.pod for demand in pods))
+
+
 def answer(
-    *claims: tuple[list[Demand], int], decided: datetime | None = DECIDED
+    *claims: tuple[list[Demand], int],
+    decided: datetime | None = DECIDED,
+    there: Priced | None = None,
+    placed: list[Demand] | None = None,
 ) -> tuple[list[tuple[str, ...]], set[str]]:
     """The pods of each claim that is kept, and those that wait."""
     plans = tuple(a_plan(*claim) for claim in claims)
-    packing = Packing(placed={}, claims=plans, unplaced={})
-    demands = [demand for pods, _ in claims for demand in pods]
-    kept, left = without_remainders(packing, demands, decided)
+    coming = placed or []
+    on = {demand.pod.uid: "there" for demand in coming}
+    packing = Packing(placed=on, claims=plans, unplaced={})
+    demands = [*coming, *(demand for pods, _ in claims for demand in pods)]
+    kept, left = without_remainders(packing, demands, decided, AFTER, there or {})
     return [one.pods for one in kept.claims], set(left)
 
 
@@ -74,3 +85,25 @@ def test_no_pod_waits_twice_and_the_newest_of_those_that_are_alike_wait() -> Non
 def test_pods_that_were_not_seen_arriving_do_not_wait() -> None:
     unseen = [a_demand("c", seen=False)]
     assert answer(([a_demand("a", seen=False)], 90), (unseen, 10), decided=None)[1] == set()
+
+
+def test_a_claim_of_about_half_a_node_with_siblings_waits_until_it_is_larger() -> None:
+    there = {"general": [(100, a_node([a_demand("a")]))]}
+    assert answer(([a_demand("c")], 51), there=there) == ([], {"c"})
+    assert answer(([a_demand("c")], 61), there=there)[1] == set()
+    assert answer(([a_demand("c", "other")], 51), there=there)[1] == set()
+    assert answer(([a_demand("c")], 51), there={"other": there["general"]})[1] == set()
+
+
+def test_pods_that_are_still_to_come_to_a_node_are_siblings() -> None:
+    there = {"general": [(100, a_node([]))]}
+    assert answer(([a_demand("c")], 50), there=there)[1] == set()
+    assert answer(([a_demand("c")], 50), there=there, placed=[a_demand("a")])[1] == {"c"}
+
+
+def test_beside_nodes_that_are_there_no_pod_waits_for_more_than_two_batches() -> None:
+    there = {"general": [(100, a_node([a_demand("a")]))]}
+    late = AFTER - timedelta(seconds=1)
+    assert answer(([a_demand("c", came=late)], 50), decided=None, there=there)[1] == set()
+    assert answer(([a_demand("c", came=OLD)], 50), there=there)[1] == set()
+    assert answer(([a_demand("c", came=OLD)], 50), decided=None, there=there)[1] == {"c"}

@@ -57,6 +57,7 @@ from tenure.core.provision.facts import (
     ZoneNotAvoided,
 )
 from tenure.core.provision.newclaim import note_served
+from tenure.core.provision.nodeprices import nodes_by_price
 from tenure.core.provision.nominations import SCHEDULER_TAKES
 from tenure.core.provision.placement import (
     CLUSTER,
@@ -154,7 +155,13 @@ class ProvisionDecider:
         packing, waiting = capacity.one_at_a_time(limited.packing, now)
         remain: dict[str, datetime] = {}
         if until is not None and now < until:
-            packing, left = without_remainders(packing, capacity.demands, view.decided_at)
+            packing, left = without_remainders(
+                packing,
+                capacity.demands,
+                view.decided_at,
+                earlier(now, 2 * settings.batch_max),
+                nodes_by_price(capacity.nodes, capacity.templates) if packing.claims else {},
+            )
             remain = dict.fromkeys(left, until)
         limited = msgspec.structs.replace(limited, packing=packing)
         answer = _Answer(view, capacity, limited, waiting, remain, zones, settings, now)

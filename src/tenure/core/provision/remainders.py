@@ -4,12 +4,13 @@ Pods that arrive at a steady rate fill some large nodes in every batch, and a fe
 node for these in every batch is soon half of all nodes, and no later pod fits there. With the next batch they
 share a node.
 
-A planned claim is a remainder when it costs at most a third of another one of its pool, and each of its
-pods
+A planned claim is a remainder when it costs at most a third of another one of its pool, or about half of a node
+that is there, and each of its pods
 
-1. was seen arriving after the last decision, so no pod waits for more than one batch longer;
-2. has a sibling, a pod of the same controller, on a claim that is no remainder: what keeps the pod from that
-   node is room, and not a constraint.
+1. was seen arriving after the last decision, and within two batches: so no pod waits for more than one
+   batch longer;
+2. has a sibling, a pod of the same controller, on a claim that is no remainder, or on such a node: what keeps
+   the pod from there is room, and not a constraint.
 
 Pods of one controller and revision are alike, so the newest of them are those that remain. Once no pod
 arrives any more, nothing is a remainder.
@@ -17,7 +18,7 @@ arrives any more, nothing is a remainder.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -27,30 +28,49 @@ from tenure.core.launchbreaker.owners import revision_of
 from tenure.core.provision.batch import came_at
 from tenure.core.provision.demand import Demand
 from tenure.model.api.meta import controller_of
+from tenure.model.api.pod import Pod
+from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.result import Packing, PlannedClaim
 
 #: A claim is small where another one of its pool costs so many times as much.
 TIMES_DEARER: Final = 3
+#: Beside nodes that are there, a claim of this share of their price is small: with the pods of the next batch it
+#: may be as large. A little more than half, because prices are rounded.
+SHARE_THERE: Final = 0.6
+#: So many nodes are looked at for siblings, the dearest first.
+NODES_MAX: Final = 64
+
+#: By pool: what its nodes cost, the dearest first.
+Priced = Mapping[str, Sequence[tuple[int, ExistingNode]]]
 
 
 def without_remainders(
-    packing: Packing, demands: Iterable[Demand], decided_at: datetime | None
+    packing: Packing,
+    demands: Iterable[Demand],
+    decided_at: datetime | None,
+    came_after: datetime,
+    there: Priced,
 ) -> tuple[Packing, frozenset[str]]:
     """The packing without such claims, and the UIDs of their pods."""
     dearest: dict[str, int] = {}
     for one in packing.claims:
         dearest[one.pool] = max(one.price, dearest.get(one.pool, 0))
     small = [one.price * TIMES_DEARER <= dearest[one.pool] for one in packing.claims]
-    if not any(small):
+    on_nodes = [one.price <= _dearest(there, one) * SHARE_THERE for one in packing.claims]
+    if not any(small) and not any(on_nodes):
         return packing, frozenset()
-    swap = _Siblings({demand.pod.uid: demand for demand in demands}, decided_at)
+    since = came_after if decided_at is None else max(decided_at, came_after)
+    swap = _Siblings({demand.pod.uid: demand for demand in demands}, since)
     for one, is_small in zip(packing.claims, small, strict=True):
         if not is_small:
             swap.add(one)
+    nodes = _OnNodes(there, packing.placed, swap)
     left: set[str] = set()
     kept: list[PlannedClaim] = []
-    for one, is_small in zip(packing.claims, small, strict=True):
+    for one, is_small, may_be in zip(packing.claims, small, on_nodes, strict=True):
         newest = swap.newest_for(one) if is_small else None
+        if newest is None and may_be and swap.all_new(one) and nodes.have_siblings(one):
+            newest = list(one.pods)
         if newest is None:
             kept.append(one)
         else:
@@ -59,11 +79,16 @@ def without_remainders(
     return msgspec.structs.replace(packing, claims=claims), frozenset(left)
 
 
+def _dearest(there: Priced, claim: PlannedClaim) -> int:
+    nodes = there.get(claim.pool)
+    return nodes[0][0] if nodes else 0
+
+
 class _Siblings:
     """Pods on large claims, and those that take their places there because they are older."""
 
-    def __init__(self, demands: Mapping[str, Demand], decided_at: datetime | None) -> None:
-        self._demands, self._decided_at = demands, decided_at
+    def __init__(self, demands: Mapping[str, Demand], since: datetime) -> None:
+        self._demands, self._since = demands, since
         #: By pool and controller: those that came since the last decision.
         self._new: dict[tuple[str, str], list[str]] = {}
         self._swapped: dict[str, str] = {}
@@ -102,12 +127,52 @@ class _Siblings:
         demand = self._demands[uid]
         if demand.seen_at is None or demand.leaves:
             return False
-        return self._decided_at is None or came_at(demand) > self._decided_at
+        return came_at(demand) > self._since
+
+    def all_new(self, claim: PlannedClaim) -> bool:
+        """Whether all its pods may wait, and none has given its place to another."""
+        return all(uid not in self._swapped and self._is_new(uid) for uid in claim.pods)
+
+    def kinds(self, uids: Iterable[str]) -> set[str]:
+        return {self._kind(uid) for uid in uids}
 
     def _kind(self, uid: str) -> str:
-        """The same for pods that are alike; a pod with volumes is only like itself."""
-        pod = self._demands[uid].pod
-        controller = controller_of(pod.metadata)
-        if controller is None or pod.volume_claims:
-            return uid
-        return f"{controller.uid}/{revision_of(pod)}"
+        return _kind_of(self._demands[uid].pod)
+
+
+class _OnNodes:
+    """Siblings on nodes that are there, bound or still to come."""
+
+    def __init__(self, there: Priced, placed: Mapping[str, str], pods: _Siblings) -> None:
+        self._there, self._pods = there, pods
+        self._coming: dict[str, list[str]] = {}
+        for uid, node in placed.items():
+            self._coming.setdefault(node, []).append(uid)
+        #: By node.
+        self._kinds: dict[str, set[str]] = {}
+
+    def have_siblings(self, claim: PlannedClaim) -> bool:
+        """Whether each of its pods has one on a node that is dear enough."""
+        wanted = self._pods.kinds(claim.pods)
+        for price, node in self._there.get(claim.pool, ())[:NODES_MAX]:
+            if claim.price > price * SHARE_THERE:
+                break
+            wanted -= self._kinds_on(node)
+            if not wanted:
+                return True
+        return False
+
+    def _kinds_on(self, node: ExistingNode) -> set[str]:
+        kinds = self._kinds.get(node.name)
+        if kinds is None:
+            coming = self._pods.kinds(self._coming.get(node.name, ()))
+            kinds = self._kinds[node.name] = {*coming, *map(_kind_of, node.pods)}
+        return kinds
+
+
+def _kind_of(pod: Pod) -> str:
+    """The same for pods that are alike; a pod with volumes is only like itself."""
+    controller = controller_of(pod.metadata)
+    if controller is None or pod.volume_claims:
+        return pod.uid
+    return f"{controller.uid}/{revision_of(pod)}"
