@@ -289,3 +289,15 @@ def test_a_malformed_affinity_is_a_fact_about_the_pod() -> None:
     found = asked(using("data"), a_volume_claim(volume="pv-1"), volume)
     assert isinstance(found, VolumeUnreadable)
     assert "operator" in found.problem
+
+
+def test_only_pods_that_use_claims_are_looked_at() -> None:
+    """Others are found by an index: there may be 40,000 of them."""
+    plain = [using(uid=f"plain-{number}", nodeName="node-1") for number in range(3)]
+    there = [
+        using("data", uid="db", nodeName="node-1"),
+        with_scratch(nodeName="node-1"),
+        using("data", uid="waits"),
+    ]
+    snapshot = snapshot_with(*plain, *there)
+    assert list(snapshot.claiming_pods().values()) == there[:2]

@@ -106,9 +106,8 @@ def _users_in(
     if not exclusive:
         return {}  # Nearly always: no pod need be looked at.
     found: dict[str, list[Pod]] = {}
-    for _, pod in sorted(snapshot.pods.items()):
-        if pod.spec.volumes and pod.spec.node_name and not pod.finished:
-            for name in pod.volume_claims:
-                if (key := f"{pod.namespace}/{name}") in exclusive:
-                    found.setdefault(key, []).append(pod)
+    for _, pod in sorted(snapshot.claiming_pods().items()):
+        for name in pod.volume_claims:
+            if (key := f"{pod.namespace}/{name}") in exclusive:
+                found.setdefault(key, []).append(pod)
     return {key: tuple(pods) for key, pods in found.items()}

@@ -127,6 +127,16 @@ def _pod_waiting(pod: Pod) -> str:
     return "unschedulable" if pod.unschedulable and pod.active else ""
 
 
+def _pod_claiming(pod: Pod) -> str:
+    """Where the volumes of its claims are in use; nearly all other pods have volumes of other kinds."""
+    if not pod.spec.volumes or not pod.spec.node_name or pod.finished:
+        return ""
+    claims = any(
+        one.persistent_volume_claim or one.ephemeral is not None for one in pod.spec.volumes
+    )
+    return "claiming" if claims else ""
+
+
 def _node_provider(node: Node) -> str:
     return node.spec.provider_id
 
@@ -224,6 +234,7 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.PODS, "node"): _pod_node,
     (r.PODS, "waiting"): _pod_waiting,
     (r.PODS, "daemon"): _pod_daemon_set,
+    (r.PODS, "claiming"): _pod_claiming,
     (r.NODES, "provider"): _node_provider,
     (r.NODES, "pool"): _pool_label,
     (r.NODES, "leaving"): _node_leaving,
@@ -502,6 +513,10 @@ class Snapshot:
 
     def pods_on(self, node: str) -> Mapping[str, Pod]:
         return self._group(r.PODS, "node", node)
+
+    def claiming_pods(self) -> Mapping[str, Pod]:
+        """Unfinished pods on nodes that use PersistentVolumeClaims."""
+        return self._group(r.PODS, "claiming", "claiming")
 
     def pods_nowhere(self) -> Mapping[str, Pod]:
         """Stand-ins of pods that are on a node which cannot be read."""
