@@ -37,7 +37,7 @@ def free_volumes(
 
 
 def _is_free(volume: PersistentVolume, claim: str) -> bool:
-    """Nobody's, or reserved for this claim."""
+    """It belongs to no claim, or is reserved for this one."""
     ref = volume.spec.claim_ref
     return ref is None or (not ref.uid and f"{ref.namespace}/{ref.name}" == claim)
 

@@ -65,7 +65,7 @@ def _limits(node: ExistingNode, drivers: Collection[str], storage: Storage) -> d
 
 
 def _attached(node: ExistingNode, driver: str, storage: Storage) -> set[str]:
-    """Names of volumes; of a claim that has none yet, the claim's."""
+    """Names of volumes: those that are attached, and those that claims of its pods are bound to."""
     attached = storage.attached.get(node.name, ())
     found = {one.volume for one in attached if one.driver == driver}
     for pod in node.pods:

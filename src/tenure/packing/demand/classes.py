@@ -110,7 +110,7 @@ def sort_pods(
 
     ``offered`` says which of the resources asked for some type or node has at all. Only these
     are counted with: a user may invent names by the thousand, and each would otherwise be
-    looked at for every type of every pool. Pods whose ``volumes`` are unusable are in no class.
+    looked at for every type of every pool.
     """
     return at_once(
         sorting_pods(asked, groups, offered, unreadable=unreadable, with_wishes=with_wishes)

@@ -27,8 +27,9 @@ NODES: Final = "nodes"
 #: Labels that Tenure itself puts on every node, before pods come.
 NEW_NODE_LABELS: Final[Mapping[str, str]] = {REGISTERED: "true", INITIALIZED: "true"}
 
-#: What a node costs beyond its price, in cpus at the price that the pods pay for one: its share of the control plane, addresses, image pulls, DaemonSets, the trouble of draining
-#: it one day. Without it the cheapest plan is a crowd of tiny nodes.
+#: What a node costs beyond its price, in cpus at the price that the pods pay for one: its share of the control
+#: plane, addresses, image pulls, DaemonSets, the trouble of draining it one day. Without it the cheapest plan is
+#: a crowd of tiny nodes.
 NODE_FEE_CPUS: Final = 3
 
 
@@ -151,7 +152,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     apart: frozenset[str] = frozenset()
     #: By UID, of the pods that have persistent volumes: what these ask of a node, or what is wrong.
     volumes: Mapping[str, VolumeAnswer] = {}
-    #: A node costs as much as so many cpus beyond its price (``ClaimOpener.fee``).
+    #: A node costs as much as so many cpus beyond its price (``opening.market``).
     node_fee_cpus: int = NODE_FEE_CPUS
     #: Whether preferences are kept where they can be. Karpenter's ``--preference-policy``.
     preferences: bool = False

@@ -12,9 +12,10 @@ from typing import Final
 
 from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.classes import how_many
+from tenure.packing.index.domains import NO_END
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.narrowing import Narrowing, Offer
-from tenure.packing.opening.lots import NO_END, Lot, Lots
+from tenure.packing.opening.lots import Lot, Lots
 
 Parts = list[tuple[Lot, int]]
 

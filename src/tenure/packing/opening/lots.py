@@ -15,9 +15,9 @@ from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.classes import PodClass, Units
 from tenure.packing.demand.requests import ports_conflict
 from tenure.packing.demand.terms import Group, Rules
+from tenure.packing.index.domains import NO_END
 from tenure.packing.index.levels import bits
 
-NO_END: Final = 1 << 40
 #: No node has so many pods of one group: a skew above is none, whatever a user writes.
 ON_NODE_MAX: Final = 4096
 #: Bitsets per resource. Between two of them, what is too large by a little is found by dividing.

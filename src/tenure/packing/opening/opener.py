@@ -23,6 +23,7 @@ from typing import Final
 
 from tenure.packing.demand.classes import Units, Wants
 from tenure.packing.demand.terms import Group
+from tenure.packing.index.domains import NO_END
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.limits import Budget, reservations
 from tenure.packing.offers.narrowing import Narrowing, Offer
@@ -30,7 +31,7 @@ from tenure.packing.opening.drafts import Draft, listing_of, used_by
 from tenure.packing.opening.filler import BinState, Filler, Joiner
 from tenure.packing.opening.growing import join
 from tenure.packing.opening.leads import Leads
-from tenure.packing.opening.lots import NO_END, Lot, Lots
+from tenure.packing.opening.lots import Lot, Lots
 from tenure.packing.opening.market import Market
 from tenure.packing.opening.natives import Natives
 from tenure.packing.opening.shelf import Shelf
