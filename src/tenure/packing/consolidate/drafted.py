@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from functools import cache
+from itertools import islice
 
 import msgspec
 
@@ -34,7 +37,7 @@ class DraftPrices:
 
     def __init__(self, rules: PriceRules) -> None:
         self._rules = rules
-        #: By narrowing: the bit of each type, and its prices; the cheapest first.
+        #: By narrowing: the number of each type, and its prices; the cheapest first.
         self._listed: dict[int, list[tuple[int, Listed]]] = {}
 
     def accepted(
@@ -42,7 +45,15 @@ class DraftPrices:
     ) -> AcceptedDrafts | Fact:
         """The drafts as they may be launched instead of the candidates; or why not."""
         below = price_of(going)
-        found = self._rules.accepted([self._replacement(one, below) for one in drafts], going)
+        # Claims of one filling share their listing.
+        known: dict[tuple[int, int], Replacement] = {}
+        asked = []
+        for one in drafts:
+            key = id(one.narrowing), id(one.listing)
+            if key not in known:
+                known[key] = self._replacement(one, below)
+            asked.append(known[key])
+        found = self._rules.accepted(asked, going)
         if isinstance(found, Fact):
             return found
         pairs = zip(drafts, found.claims, strict=True)
@@ -60,18 +71,16 @@ class DraftPrices:
         narrowing = _pinned(draft, term)
         if narrowing is None:
             return None
-        types = 0
         if holds_reservation(draft) and term == draft.listing[0].capacity_type:
-            types = 1 << draft.listing[0].type  # It holds this one reservation.
+            types = {draft.listing[0].type}  # It holds this one reservation.
         else:
-            for offer in draft.listing:
-                types |= 1 << offer.type
-        found: list[Listed] = []
-        for bit, listed in self._prices(draft.catalogue, narrowing):
-            if listed.price >= below and found:
-                break
-            if bit & types:
-                found.append(listed)
+            types = {offer.type for offer in draft.listing}
+        prices = self._prices(draft.catalogue, narrowing)
+        cheaper = bisect_left(prices, below, key=lambda each: each[1].price)
+        found = [listed for number, listed in prices[:cheaper] if number in types]
+        if not found:
+            dearer = (listed for number, listed in prices[cheaper:] if number in types)
+            found = list(islice(dearer, 1))
         if not found:
             return None
         kinds = {kind.name: kind for kind in draft.catalogue.types} if narrowing.varied else {}
@@ -85,7 +94,7 @@ class DraftPrices:
                 for offer in catalogue.offers_at(place):
                     worst[offer.type] = max(offer.price, worst.get(offer.type, 0))
             known = self._listed[id(narrowing)] = [
-                (1 << one.type, Listed(one.price, _name(catalogue, one), one.zone, worst[one.type]))
+                (one.type, Listed(one.price, _name(catalogue, one), one.zone, worst[one.type]))
                 for one in catalogue.listing(narrowing, narrowing.sold)
                 if one.price > 0
             ]
@@ -97,8 +106,12 @@ def _name(catalogue: Catalogue, offer: Offer) -> str:
 
 
 def _pinned(draft: Draft, term: str) -> Narrowing | None:
-    wanted = Requirements.of([Requirement.of(CAPACITY_TYPE, "In", (term,))])
-    return draft.catalogue.narrow(draft.narrowing, wanted)
+    return draft.catalogue.narrow(draft.narrowing, _only(term))
+
+
+@cache
+def _only(term: str) -> Requirements:
+    return Requirements.of([Requirement.of(CAPACITY_TYPE, "In", (term,))])
 
 
 def _narrowed(draft: Draft, accepted: Priced) -> Draft:

@@ -208,7 +208,8 @@ def _bound(one: Priced, going: Sequence[Candidate]) -> int:
     """What each type must cost less than."""
     below = price_of(going)
     if len(going) > 1:
-        names = {each.name for each in one.types if each.worst < below}
+        removed = {each.instance_type for each in going}
+        names = {each.name for each in one.types if each.name in removed and each.worst < below}
         below = min([below, *(each.price for each in going if each.instance_type in names)])
     return below
 
