@@ -6,18 +6,21 @@ import pytest
 
 from tenure.model.api.names import ZONE
 from tenure.model.cloud.offering import MICRO_DOLLARS
+from tenure.model.values.fact import Fact
 from tenure.packing.consolidate.facts import (
     NoCheaperReplacement,
     PodFitsNowhereElse,
     PodRequestsUnknown,
+    PodsFitNoOneNode,
     SavesTooLittle,
     ScoreTooLow,
     SpotToSpotDisabled,
     TooFewSpotTypes,
     WellUsed,
 )
-from tenure.packing.consolidate.question import PoolTotals
-from tests.packing.build import a_pod, a_pool, a_type, pods
+from tenure.packing.consolidate.question import PoolTotals, Question
+from tenure.packing.facts import LabelUndefined, LimitReached, Refusal
+from tests.packing.build import a_pod, a_pool, a_type, pods, uncounted
 from tests.packing.consolidate.build import ask, on, plan, told, why_not
 from tests.packing.demand.test_topology import WEB, spread
 from tests.packing.test_reserved import RESERVED, reserved
@@ -91,7 +94,46 @@ def test_a_pod_that_no_pool_takes_keeps_its_node() -> None:
     pod = a_pod("p", nodeSelector={"example.com/team": "red"})
     question = ask(on("a", "m-08", pod))
     assert plan(question) == []
-    assert why_not(question, "a") == PodFitsNowhereElse("default/p")
+    (why,) = uncounted(_nowhere(question, "default/p"))
+    assert why == Refusal(
+        "general", LabelUndefined("example.com/team In [red]", "example.com/team")
+    )
+
+
+def _nowhere(question: Question, pod: str) -> tuple[Fact, ...]:
+    why = why_not(question, "a")
+    assert isinstance(why, PodFitsNowhereElse)
+    assert why.pod == pod
+    return why.why
+
+
+def test_limits_are_named_where_they_keep_a_node() -> None:
+    """The limit was lowered since the node was launched."""
+    question = ask(on("a", "m-32", *pods(3)), pools=[a_pool(limits={"cpu": "-31"})])
+    assert plan(question) == []
+    (why,) = _nowhere(question, "default/p-000")
+    assert isinstance(why, Refusal)
+    assert why.cause == LimitReached("cpu", "1", "m-02", "2")
+
+
+def test_pods_that_fit_only_several_new_nodes_are_told() -> None:
+    """What there is no node of 32 cpus for: they are sold out."""
+    types = [a_type("m-16", 16), a_type("m-32", 32, price=1.3, available=False)]
+    question = ask(on("a", "m-32", *pods(20), types=types), pools=[a_pool(types=types)])
+    assert plan(question) == []
+    assert why_not(question, "a") == PodsFitNoOneNode(20)
+
+
+@pytest.mark.parametrize(("price", "launched"), [(0.40, ["m-02", "m-04"]), (0.23, [])])
+def test_one_node_is_replaced_by_two_where_that_saves_more_than_the_fee(
+    price: float, launched: list[str]
+) -> None:
+    """The only type that has room for all three pods is dearer than the node: two smaller ones are not."""
+    types = [a_type("m-02", 2, price=0.05), a_type("m-04", 4, price=0.10)]
+    types += [a_type("m-16", 16, price=0.8), a_type("old", 8, price=price, available=False)]
+    question = ask(on("a", "old", *pods(3, cpu="2"), types=types), pools=[a_pool(types=types)])
+    moves = plan(question)
+    assert [claim.instance_type for move in moves for claim in move.claims] == launched
 
 
 def test_a_destination_that_is_closed_is_left_alone() -> None:

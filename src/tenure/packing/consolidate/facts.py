@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from tenure.model.cloud.offering import format_price
-from tenure.model.values.fact import Fact
+from tenure.model.values.fact import Fact, sentence
+from tenure.packing.facts import NoPool
 
 #: One in so many of the candidates' price must be saved. List prices hardly ever move.
 LIST_PART: Final = 20
@@ -42,9 +43,29 @@ class NodeTakesNoPods(Fact, frozen=True):
 
 class PodFitsNowhereElse(Fact, frozen=True):
     pod: str
+    #: Pool by pool.
+    why: tuple[Fact, ...] = ()
+
+    def gist(self) -> object:
+        return type(self), self.pod, tuple(one.gist() for one in self.why)
 
     def __str__(self) -> str:
-        return f"Pod {self.pod} fits on no other node, and no NodePool can launch one for the pod"
+        why = f": {sentence(self.why)}" if self.why else ""
+        return (
+            f"Pod {self.pod} fits on no other node, and no NodePool can launch one for the pod{why}"
+        )
+
+
+class PodsFitNoOneNode(Fact, frozen=True):
+    """Each of them could get a new node."""
+
+    pods: int
+
+    def __str__(self) -> str:
+        return (
+            f"no node that may be launched has room for all {self.pods} pods that fit on no other node, and "
+            f"several new nodes are not cheaper"
+        )
 
 
 class PreferenceKept(Fact, frozen=True):
@@ -172,7 +193,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PriceUnknown("m7i.large", "spot"),
     PodRequestsUnknown("default/web-1"),
     NodeTakesNoPods(),
-    PodFitsNowhereElse("default/web-1"),
+    PodFitsNowhereElse("default/web-1", (NoPool(),)),
+    PodsFitNoOneNode(7),
     PreferenceKept("default/web-1", "preferred anti-affinity over kubernetes.io/hostname"),
     WellUsed(96_000),
     NoCheaperReplacement(96_000),

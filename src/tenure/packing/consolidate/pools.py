@@ -9,6 +9,8 @@ from typing import Final
 
 import msgspec
 
+from tenure.model.values.fact import Fact
+from tenure.packing.consolidate.facts import PodFitsNowhereElse, PodsFitNoOneNode
 from tenure.packing.consolidate.question import Candidate, Question
 from tenure.packing.dealing.dealer import Dealer
 from tenure.packing.dealing.sites import Sites
@@ -26,6 +28,7 @@ from tenure.packing.opening.lots import Lot
 from tenure.packing.opening.market import Market
 from tenure.packing.opening.merging import merged
 from tenure.packing.opening.opener import Opener
+from tenure.packing.why import explain
 
 #: What the price of a pod follows from.
 _Kind = tuple[Signature, Wants]
@@ -121,12 +124,10 @@ class Pools:
     # -- claims ----------------------------------------------------------------------------------
 
     def one(self, trial: Trial, going: Sequence[Candidate] = ()) -> Opened | None:
-        """One claim for the pods that are left, where nothing but resources and requirements decides.
+        """One claim for the pods that are left: those for which ``are_plain``.
 
         ``going``: what these have is free again under the limits of their pools.
         """
-        if self._question.avoid or not all(self._plain[index] for index in trial.left):
-            return self.some(trial, going)
         with self._freed(going):
             return self._one(trial.left)
 
@@ -231,6 +232,27 @@ class Pools:
             known = alone and bool(self._sites.options(one, ()))
             self._launched[index, given_up] = known
         return known
+
+    def are_plain(self, left: Load) -> bool:
+        """Whether nothing but resources and requirements decides where these pods go."""
+        return not self._question.avoid and all(self._plain[index] for index in left)
+
+    def refused(self, left: Load, going: Sequence[Candidate]) -> Fact:
+        """Why there is no claim for these pods."""
+        with self._freed(going):
+            for index in sorted(left):
+                first = left[index][0]
+                none_kept = {index: len(self._index.relaxed[index]) - 1}
+                alone = Trial((), 0, (), left={index: [first]}, given_up=none_kept)
+                opened = self._some(alone)
+                if opened is None:
+                    return PodFitsNowhereElse(first.key, self._why(self._index.classes[index]))
+                self.undo(opened.lots)
+        return PodsFitNoOneNode(sum(map(len, left.values())))
+
+    def _why(self, one: PodClass) -> tuple[Fact, ...]:
+        pools = [(each, self._budgets[each.template.pool]) for each in self._catalogues]
+        return explain(one, pools, node_count=0).facts
 
     def undo(self, lots: Sequence[Lot]) -> None:
         """Pods that were dealt to domains do not count there any more."""

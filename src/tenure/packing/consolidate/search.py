@@ -5,7 +5,7 @@
    moves are kept, so no candidate is asked twice. A preference is given up only where no new node
    could keep it, as in a packing: else the packing that checks the move would launch that node.
 2. *Replace*: what is left, in groups by what is wasted: the price of a node per worth of its pods. Each
-   node by itself, and the group together (m → n); what saves more is kept.
+   node by itself, by one node and else by several, and the group together (m → n); what saves more is kept.
 
 Every move satisfies the price rules (``rules``) and the policy of its pools (``balanced``). The fee
 only orders moves. First the nodes are read, in steps. Moves are given out as they are found, and None after each try that came to
@@ -14,7 +14,7 @@ nothing, so that the caller can do something else meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from typing import Final
 
@@ -24,15 +24,17 @@ from tenure.model.values.fact import Fact
 from tenure.packing.consolidate.balanced import rejected
 from tenure.packing.consolidate.drafted import DraftPrices
 from tenure.packing.consolidate.facts import (
+    MoreNodesSaveTooLittle,
+    NoCheaperReplacement,
     NodeTakesNoPods,
-    PodFitsNowhereElse,
     PodRequestsUnknown,
+    PodsFitNoOneNode,
     PreferenceKept,
     WellUsed,
 )
 from tenure.packing.consolidate.pools import Opened, Pools
 from tenure.packing.consolidate.question import Candidate, Move, Question
-from tenure.packing.consolidate.rules import PriceRules
+from tenure.packing.consolidate.rules import PriceRules, fee_of, price_of
 from tenure.packing.demand.requests import Resources
 from tenure.packing.finished import finished
 from tenure.packing.index.whatif import Trial, WhatIf
@@ -241,24 +243,51 @@ class Search:
         return None
 
     def _found(self, trial: Trial, group: tuple[Candidate, ...]) -> _Found | Fact:
-        balanced = self._question.balanced
+        if not trial.left:
+            return self._deleting(trial, group)
         pools = self._pools
-        opens = pools.one if len(group) == 1 else pools.some
+        if len(group) > 1 or not pools.are_plain(trial.left):
+            return self._launching(trial, group, pools.some)
+        found = self._launching(trial, group, pools.one)
+        dear = isinstance(found, NoCheaperReplacement | PodsFitNoOneNode)
+        if dear and self._may_be_several(trial, group):
+            several = self._launching(trial, group, pools.some)
+            return several if isinstance(several, _Found | MoreNodesSaveTooLittle) else found
+        return found
+
+    def _deleting(self, trial: Trial, group: tuple[Candidate, ...]) -> _Found | Fact:
+        move = Move(candidates=group, placed=self.index.where(trial))
+        return rejected(move, self._question.balanced) or _Found(trial, move)
+
+    def _may_be_several(self, trial: Trial, group: tuple[Candidate, ...]) -> bool:
+        """Whether two nodes for the pods of one could be cheaper by more than the fee."""
+        fee = fee_of(group, self._question.node_fee_cpus)
+        pods = sum(map(len, trial.left.values()))
+        return pods > 1 and self._pools.price(trial.left) + fee < price_of(group)
+
+    def _launching(
+        self,
+        trial: Trial,
+        group: tuple[Candidate, ...],
+        opens: Callable[[Trial, Sequence[Candidate]], Opened | None],
+    ) -> _Found | Fact:
+        pools = self._pools
         opened = opens(trial, group)
         if opened is None:
-            return PodFitsNowhereElse(next(iter(trial.left.values()))[0].key)
-        placed = self.index.where(trial)
+            # What is said of a group says nothing of its nodes, and takes long to find out.
+            alone = len(group) == 1
+            return pools.refused(trial.left, group) if alone else PodsFitNoOneNode(len(group))
         if not opened.drafts:
-            move = Move(candidates=group, placed=placed)
-            return rejected(move, balanced) or _Found(trial, move)
+            return self._deleting(trial, group)
         accepted = self._prices.accepted(opened.drafts, group)
         why: Fact | None
         if isinstance(accepted, Fact):
             why = accepted
         else:
             claims = finished(accepted.drafts)
+            placed = self.index.where(trial)
             move = Move(candidates=group, placed=placed, claims=claims, worst=accepted.worst)
-            why = rejected(move, balanced)
+            why = rejected(move, self._question.balanced)
             if why is None:
                 return _Found(trial, move, opened, accepted.drafts)
         pools.undo(opened.lots)
