@@ -301,3 +301,14 @@ def test_the_feature_gate_is_handed_on() -> None:
     there = a_claim("a"), node(), pod()
     assert not question(*there).spot_to_spot
     assert question(*there, settings=Settings(spot_to_spot_consolidation=True)).spot_to_spot
+
+
+def test_an_empty_node_is_no_candidate_and_gets_pods_last() -> None:
+    """It goes for the reason Empty; where that is blocked, pods may still come there."""
+    agent = pod("agent", on="b", owner="DaemonSet")
+    found = asked(a_claim("a"), node("a"), pod(), a_claim("b"), node("b"), agent)
+    assert found.empty == ("node-b",)
+    assert "node-b" not in found.why
+    assert found.question is not None
+    assert [one.name for one in found.question.candidates] == ["node-a"]
+    assert found.question.last == ("node-b",)

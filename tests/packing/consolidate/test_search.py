@@ -161,6 +161,14 @@ def test_budgets_bound_a_move() -> None:
     assert plan(ask(*three, allowed={"general": 2})) == []
 
 
+def test_an_empty_node_gets_pods_after_all_others() -> None:
+    there = on("a", "m-04"), on("b", "m-08", *pods(6, "b")), on("c", "m-02", *pods(1, "c"))
+    question = ask(*there, keep=["a", "b"], last=("a",))
+    assert [move.placed for move in plan(question)] == [{"c-000": "b"}]
+    question = ask(*there[::2], keep=["a"], last=("a",))
+    assert [move.placed for move in plan(question)] == [{"c-000": "a"}]
+
+
 def test_a_node_whose_group_did_not_hold_is_not_replaced_with_others() -> None:
     three = [on(f"n{n}", "m-08", *pods(1, f"p{n}", cpu="5")) for n in range(3)]
     assert plan(ask(*three, alone=frozenset({"n1"}))) == []

@@ -58,6 +58,8 @@ class ConsolidationPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     #: What all nodes cost that could go, and how many there are.
     price: int = 0
     candidates: int = 0
+    #: Names of nodes without reschedulable pods: they need no plan, and go for the reason ``Empty``.
+    empty: tuple[str, ...] = ()
     #: Why there is no plan now; None: there is one.
     waits: Fact | None = None
 

@@ -61,6 +61,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     balanced: Mapping[str, PoolTotals] = {}
     #: By pool, how many of its nodes one move may take away. A pool that is not named: any number.
     allowed: Mapping[str, int] = {}
+    #: Names of nodes that get pods after all others: they are empty, and may go for that.
+    last: tuple[str, ...] = ()
     #: Names of candidates that are not replaced together with others.
     alone: frozenset[str] = frozenset()
     #: Pools whose limits pods wait for: what their nodes have is for these pods.

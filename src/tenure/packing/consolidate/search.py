@@ -78,7 +78,7 @@ class Search:
             daemons,
             question.namespaces,
             volumes=question.volumes,
-            last=[one.name for one in ordered],
+            last=[*(one.name for one in ordered), *question.last],
             preferences=question.preferences,
             soft_taints=any_soft_taint(question.templates),
             in_steps=True,

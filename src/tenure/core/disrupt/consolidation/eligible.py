@@ -1,7 +1,8 @@
 """Which nodes consolidation may take away, and from when on; why it may not the others.
 
 A node could be a candidate where its pool consolidates nodes with pods (``consolidationPolicy`` is not
-``WhenEmpty``, ``consolidateAfter`` not ``Never``) and no command is under way for it. It is one where
+``WhenEmpty``, ``consolidateAfter`` not ``Never``) and no command is under way for it. One without
+reschedulable pods is for the method Empty, and no verdict of consolidation is about it. It is one where
 
 1. movable    every pod would be created again elsewhere;
 2. priced     the provider has been asked, and has a price for it, in its zone and capacity type;
@@ -74,6 +75,12 @@ class Eligible(msgspec.Struct, frozen=True, kw_only=True):
     price: int
     #: What its disruption costs.
     cost: float = 1.0
+
+
+class EmptyNode(msgspec.Struct, frozen=True, kw_only=True):
+    """One without reschedulable pods: it goes for the reason ``Empty``, and moves no pod."""
+
+    node: Node
 
 
 class Excluded(msgspec.Struct, frozen=True, kw_only=True):
@@ -224,7 +231,7 @@ class _Pool(msgspec.Struct, frozen=True, kw_only=True):
 
 def eligible_nodes(
     snapshot: Snapshot, settings: Settings, now: datetime, despite: Set[Gate] = frozenset()
-) -> Iterator[Eligible | Excluded]:
+) -> Iterator[Eligible | EmptyNode | Excluded]:
     """Of all nodes that could be candidates, in the order of their claims; as if the gates in ``despite``
     were open."""
     pools, gates = Pools(snapshot), _GATES - despite
@@ -244,10 +251,12 @@ def _eligible(
     settings: Settings,
     now: datetime,
     gates: frozenset[Gate],
-) -> Eligible | Excluded:
+) -> Eligible | EmptyNode | Excluded:
     why = _reserved(claim, snapshot) or not_movable(node, snapshot)
     if why is not None:
         return Excluded(claim=claim, node=node, why=(why,))
+    if not any(map(is_reschedulable, snapshot.pods_on(node.name).values())):
+        return EmptyNode(node=node)
     if pool.types is None:
         return Excluded(claim=claim, node=node, why=(TypesAwaited((pool.pool.name,)),))
     price = price_of(node, pool.types)

@@ -17,7 +17,7 @@ def planned(asked: Asked, at: datetime) -> Iterator[ConsolidationPlan | None]:
     """None: the search may be suspended here. The plan comes last, and is the only one."""
     question = asked.question
     if question is None:
-        yield ConsolidationPlan(at=at, why=asked.why, waits=asked.waits)
+        yield ConsolidationPlan(at=at, why=asked.why, waits=asked.waits, empty=asked.empty)
         return
     search = Search(question)
     yield None
@@ -34,6 +34,7 @@ def planned(asked: Asked, at: datetime) -> Iterator[ConsolidationPlan | None]:
         why=why,
         price=sum(one.price for one in question.candidates),
         candidates=len(question.candidates),
+        empty=asked.empty,
     )
 
 

@@ -19,6 +19,7 @@ import msgspec
 from tenure.core.disrupt.consolidation.eligible import (
     UNDERUTILIZED,
     Eligible,
+    EmptyNode,
     Excluded,
     could_be,
     eligible_nodes,
@@ -58,6 +59,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     claims: Mapping[str, str] = {}
     #: By the name of a node that could be a candidate and is none: why.
     why: Mapping[str, tuple[Fact, ...]] = {}
+    #: Names of nodes without reschedulable pods: the method Empty takes them away.
+    empty: tuple[str, ...] = ()
     #: When the question may be another one although nothing happens.
     changes_at: datetime | None = None
 
@@ -80,7 +83,7 @@ def asking(
 ) -> Iterator[Asked | None]:
     """In steps: None is no answer yet. Where the cluster changes between two steps, some nodes are as they
     were, which does no harm: every move is checked again."""
-    found: list[Eligible | Excluded] = []
+    found: list[Eligible | EmptyNode | Excluded] = []
     for one in eligible_nodes(snapshot, settings, now, despite):
         found.append(one)
         if len(found) % STEP == 0:
@@ -97,13 +100,16 @@ def asking(
         if one.node.name in rejected.alone
     ]
     eligible = [one for one in eligible if one.node.name not in rejected.alone]
+    empty = tuple(one.node.name for one in found if isinstance(one, EmptyNode))
     yield None
     for step in _asked(eligible, excluded, snapshot, settings, now):
-        if step is not None and step.question is not None:
-            question = msgspec.structs.replace(step.question, alone=rejected.together)
-            yield msgspec.structs.replace(step, question=question)
-        else:
-            yield step
+        if step is None:
+            yield None
+            continue
+        question = step.question
+        if question is not None:
+            question = msgspec.structs.replace(question, alone=rejected.together, last=empty)
+        yield msgspec.structs.replace(step, question=question, empty=empty)
 
 
 def _asked(
