@@ -83,10 +83,11 @@ def drafted(question: Question) -> Iterator[tuple[list[Draft], list[Candidate]]]
     for going in (*([one] for one in candidates), candidates):
         trial = index.take_out(one.name for one in going) if going else None
         if trial is not None and trial.left:
-            for opened in (pools.one(trial), pools.some(trial)):
+            for opens in (pools.one, pools.some):
+                opened = opens(trial)
                 if opened is not None and opened.drafts:
                     yield opened.drafts, going
-                    pools.undo(opened.lots)
+                    pools.undo(opened)
         if trial is not None:
             index.undo(trial)
 

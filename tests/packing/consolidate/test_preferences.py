@@ -19,6 +19,7 @@ from tenure.packing.pack import pack
 from tenure.packing.result import Packing
 from tests.packing.build import FAMILY, a_pod, a_pool, pods
 from tests.packing.consolidate.build import ask, on, plan, told, why_not
+from tests.packing.consolidate.test_properties import assert_nothing_is_left_behind
 from tests.packing.demand.test_topology import WEB, spread
 from tests.packing.test_constraints import DB, preferring, term, zone_in
 from tests.packing.test_relaxing import SOFT, all_of
@@ -124,6 +125,12 @@ def test_a_packing_launches_nothing_for_a_node_that_is_deleted(question: Questio
             return  # Where the others go is not known.
         assert packing.claims == (), move.names
         nodes = _after(nodes, move)
+
+
+@given(questions())
+@settings(max_examples=60, deadline=None)
+def test_a_try_that_comes_to_nothing_leaves_nothing_behind(question: Question) -> None:
+    assert_nothing_is_left_behind(question)
 
 
 def _packed(move: Move, nodes: dict[str, ExistingNode], question: Question) -> Packing:

@@ -74,6 +74,10 @@ def questions(draw: st.DrawFn) -> Question:
 @given(questions())
 @settings(max_examples=80, deadline=None)
 def test_a_try_that_comes_to_nothing_leaves_nothing_behind(question: Question) -> None:
+    assert_nothing_is_left_behind(question)
+
+
+def assert_nothing_is_left_behind(question: Question) -> None:
     search = Search(question)
     for _ in search.reading:
         pass

@@ -18,7 +18,7 @@ from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.classes import PodClass, Wants, least_wanted
 from tenure.packing.demand.queue import Waiting
 from tenure.packing.demand.steps import CLASSES_A_STEP
-from tenure.packing.index.whatif import Load, Trial, WhatIf
+from tenure.packing.index.whatif import Load, Point, Trial, WhatIf
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.daemons import DaemonPod
 from tenure.packing.offers.limits import Budget, reservations
@@ -35,10 +35,13 @@ _Kind = tuple[Signature, Wants]
 
 
 class Opened(msgspec.Struct):
-    """Claims for pods, and the lots that they were made of."""
+    """Claims for the pods that a trial had left, and the lots that they were made of."""
 
     drafts: list[Draft]
     lots: list[Lot]
+    #: The trial, and how it was before pods gave up preferences.
+    trial: Trial
+    before: Point
 
 
 class Pools:
@@ -129,9 +132,10 @@ class Pools:
         ``going``: what these have is free again under the limits of their pools.
         """
         with self._freed(going):
-            return self._one(trial.left)
+            return self._one(trial)
 
-    def _one(self, left: Load) -> Opened | None:
+    def _one(self, trial: Trial) -> Opened | None:
+        left = trial.left
         lots = [self._lot(index, left) for index in sorted(left)]
         used = used_by(((lot, lot.left) for lot in lots), len(self._index.units.names))
         for catalogue in self._catalogues:
@@ -144,7 +148,7 @@ class Pools:
             draft.listing = listing_of(draft, budget)
             if draft.listing:
                 draft.charge = budget.charge_of(draft.listing)
-                return Opened([draft], lots)
+                return Opened([draft], lots, trial, self._index.point(trial))
         return None
 
     def _lot(self, index: int, left: Load) -> Lot:
@@ -184,13 +188,14 @@ class Pools:
         for pool, budget in opener.budgets.items():
             budget.left = dict(self._budgets[pool].left)
             budget.reserved.update(self._budgets[pool].reserved)
-        lots: list[Lot] = []
+        opened = Opened([], [], trial, self._index.point(trial))
         while trial.left:
-            lots += self._served(trial, opener, again=bool(lots))
+            opened.lots += self._served(trial, opener, again=bool(opened.lots))
             if trial.left and not self._index.relax(trial):
-                self.undo(lots)
+                self.undo(opened)
                 return None
-        return Opened(merged(opener.drafts, opener.budgets, opener.fee), lots)
+        opened.drafts = merged(opener.drafts, opener.budgets, opener.fee)
+        return opened
 
     def _served(self, trial: Trial, opener: Opener, *, again: bool) -> list[Lot]:
         """Claims for the pods that are left, with the preferences that they still have."""
@@ -247,19 +252,20 @@ class Pools:
                 opened = self._some(alone)
                 if opened is None:
                     return PodFitsNowhereElse(first.key, self._why(self._index.classes[index]))
-                self.undo(opened.lots)
+                self.undo(opened)
         return PodsFitNoOneNode(sum(map(len, left.values())))
 
     def _why(self, one: PodClass) -> tuple[Fact, ...]:
         pools = [(each, self._budgets[each.template.pool]) for each in self._catalogues]
         return explain(one, pools, node_count=0).facts
 
-    def undo(self, lots: Sequence[Lot]) -> None:
-        """Pods that were dealt to domains do not count there any more."""
-        for lot in lots:
+    def undo(self, opened: Opened) -> None:
+        """Pods that were dealt to domains do not count there any more; the trial has them left again."""
+        for lot in opened.lots:
             if lot.pins:
                 count = lot.left - len(lot.uids)
                 self._index.nodes.domains.put(lot.one, dict(lot.pins), count=count)
+        self._index.back_to(opened.before, opened.trial)
 
     def take(self, drafts: Sequence[Draft], going: Sequence[Candidate] = ()) -> None:
         """These claims are planned instead of the candidates."""

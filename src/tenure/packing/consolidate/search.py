@@ -133,8 +133,8 @@ class Search:
         if any(len(relaxed[index]) == 1 for index in trial.left) or pools.surely(trial):
             return False
         opened = pools.some(trial)
-        if opened is not None:
-            pools.undo(opened.lots)
+        if opened is not None and opened.drafts:
+            pools.undo(opened)
         return opened is not None and not opened.drafts
 
     def _note_preference(self, one: Candidate) -> None:
@@ -290,12 +290,12 @@ class Search:
             why = rejected(move, self._question.balanced)
             if why is None:
                 return _Found(trial, move, opened, accepted.drafts)
-        pools.undo(opened.lots)
+        pools.undo(opened)
         return why
 
     def _undo(self, found: _Found) -> None:
         if found.opened is not None:
-            self._pools.undo(found.opened.lots)
+            self._pools.undo(found.opened)
         self.index.undo(found.trial)
 
     def _keep(self, found: _Found) -> Move:

@@ -12,7 +12,7 @@ whether a new node could be launched on which they are kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -45,6 +45,15 @@ class Trial(msgspec.Struct, gc=False):
     left: Load = {}
     #: By the index of a class: how many of its preferences are given up.
     given_up: dict[int, int] = {}
+
+
+class Point(NamedTuple):
+    """How far a trial had come: what follows can be taken back without the rest."""
+
+    mark: int
+    placed: int
+    left: Load
+    given_up: dict[int, int]
 
 
 class WhatIf:
@@ -196,6 +205,14 @@ class WhatIf:
         trial.left = {}
         self._place(trial, left, all_or_none=False)
         return True
+
+    def point(self, trial: Trial) -> Point:
+        return Point(self.nodes.mark(), len(trial.placed), trial.left, dict(trial.given_up))
+
+    def back_to(self, point: Point, trial: Trial) -> None:
+        self.nodes.undo(point.mark)
+        del trial.placed[point.placed :]
+        trial.left, trial.given_up = point.left, point.given_up
 
     def asked(self, trial: Trial, index: int) -> PodClass:
         """The class with the preferences that are kept in the trial."""
