@@ -9,7 +9,7 @@ import pytest
 
 from tenure.core.decision import Subject, Verdict
 from tenure.core.disrupt.consolidation.decider import ConsolidationDecider
-from tenure.core.disrupt.consolidation.subject import PLAN
+from tenure.core.disrupt.consolidation.subject import PLANNED_NODE
 from tenure.core.disrupt.facts.consolidation import (
     ConsolidationDisabled,
     NodeUnderutilized,
@@ -150,8 +150,8 @@ def test_a_pool_that_begins_to_consolidate_is_asked_about() -> None:
     assert not list(decider.touched(Change(NODE_POOLS, "general", new, counted), snapshot))
 
 
-def test_every_claim_is_asked_about_when_there_is_another_plan() -> None:
+def test_a_claim_is_asked_about_when_a_plan_says_something_else_of_its_node() -> None:
     snapshot = snapshot_with(a_claim("a"), a_claim("b"))
     decider = ConsolidationDecider()
-    assert set(decider.observed(PLAN, snapshot)) == {"a", "b"}
+    assert set(decider.observed(Subject(PLANNED_NODE, "node-a"), snapshot)) == {"a"}
     assert not list(decider.observed(Subject("NodeClass", "default"), snapshot))

@@ -9,11 +9,15 @@ from typing import Any
 
 import pytest
 
+from tenure.core.decision import Subject
+from tenure.core.disrupt.consolidation.subject import PLAN, PLANNED_NODE
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
 from tenure.model.settings import Settings
 from tenure.model.snapshot.consolidation import ConsolidationPlan
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.values.fact import Fact
+from tenure.packing.consolidate.facts import WellUsed
 from tenure.runtime.clock.heartbeat import Heartbeat
 from tenure.runtime.clock.wakeup import Waker
 from tenure.runtime.consolidation.planner import PATIENCE, ConsolidationPlanner
@@ -107,8 +111,9 @@ def test_a_plan_is_an_observation() -> None:
     assert bench.plan.at == NOW
     move, *_ = bench.plan.moves
     assert (len(move.nodes), move.launches, move.saves, move.pods) == (1, (), 100_000, 1)
-    (subject,) = bench.store.take_observed()
-    assert subject.kind == "ConsolidationPlan"
+    first, *nodes = bench.store.take_observed()
+    assert first == PLAN
+    assert nodes == [Subject(PLANNED_NODE, "node-a"), Subject(PLANNED_NODE, "node-b")]
     assert len(bench.times) == 1
 
 
@@ -173,3 +178,16 @@ def test_the_same_plan_again_is_no_news(same: bool) -> None:
     price = 0 if same else 1
     store.consolidation.planned(ConsolidationPlan(at=NOW.replace(hour=13), price=price))
     assert bool(store.take_observed()) != same
+
+
+def test_only_nodes_of_which_a_plan_says_something_else_are_evaluated_again() -> None:
+    store = ObservationStore()
+    why: dict[str, tuple[Fact, ...]] = {"n-1": (WellUsed(1),), "n-2": (WellUsed(2),)}
+    store.consolidation.planned(ConsolidationPlan(at=NOW, why=why))
+    store.take_observed()
+    why = {"n-1": (WellUsed(1),), "n-2": (WellUsed(3),), "n-3": ()}
+    store.consolidation.planned(ConsolidationPlan(at=NOW, why=why))
+    changed = [Subject(PLANNED_NODE, "n-2"), Subject(PLANNED_NODE, "n-3")]
+    assert store.take_observed() == [PLAN, *changed]
+    store.consolidation.forget()
+    assert len(store.take_observed()) == 4

@@ -72,6 +72,11 @@ class ConsolidationPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def saves(self) -> int:
         return sum(move.saves for move in self.moves)
 
+    @cached_property
+    def by_node(self) -> dict[str, PlannedMove | tuple[Fact, ...]]:
+        """By the name of a Node: its move, or why it stays."""
+        return {**self.why, **{name: move for move in self.moves for name in move.nodes}}
+
     def says_the_same(self, other: ConsolidationPlan | None) -> bool:
         """Whether it differs from another in nothing but its instant."""
         return other is not None and msgspec.structs.replace(other, at=self.at) == self

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from tenure.core.disrupt.consolidation.subject import PLAN
+from tenure.core.decision import Subject
+from tenure.core.disrupt.consolidation.subject import PLAN, PLANNED_NODE
 from tenure.model.api.node import Node
 from tenure.model.api.pod import Pod
 from tenure.model.snapshot.consolidation import ConsolidationPlan
@@ -22,14 +23,22 @@ class ConsolidationObservations:
 
     def planned(self, plan: ConsolidationPlan) -> None:
         if not plan.says_the_same(self.plan):
-            self.plan = plan
-            self._noted.note(PLAN)
+            self._replace(plan)
 
     def forget(self) -> None:
         """No plan could be made: the last one is out of date."""
         if self.plan is not None:
-            self.plan = None
-            self._noted.note(PLAN)
+            self._replace(None)
+
+    def _replace(self, plan: ConsolidationPlan | None) -> None:
+        """Of most nodes the next plan says the same: only the others are evaluated again."""
+        before = self.plan.by_node if self.plan is not None else {}
+        after = plan.by_node if plan is not None else {}
+        self.plan = plan
+        self._noted.note(PLAN)
+        for name in sorted(before.keys() | after.keys()):
+            if before.get(name) != after.get(name):
+                self._noted.note(Subject(PLANNED_NODE, name))
 
     def see_left(self, changes: Iterable[Change], now: datetime) -> None:
         for change in changes:

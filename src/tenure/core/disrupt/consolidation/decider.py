@@ -21,7 +21,7 @@ import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.consolidation.eligible import switched_off
-from tenure.core.disrupt.consolidation.subject import PLAN
+from tenure.core.disrupt.consolidation.subject import PLANNED_NODE
 from tenure.core.disrupt.facts.consolidation import NodeUnderutilized, PodsChangedLately
 from tenure.core.facts import Fact, instants_of
 from tenure.core.gates.reasons import Disruption
@@ -66,7 +66,7 @@ class ConsolidationDecider:
             yield from snapshot.claims_of_pool(change.key)
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
-        return snapshot.claims if subject == PLAN else ()
+        return snapshot.claims_of_node(subject.name) if subject.kind == PLANNED_NODE else ()
 
     def view(self, snapshot: Snapshot, key: str) -> ConsolidationView | None:
         claim, plan = snapshot.claims.get(key), snapshot.observations.consolidation

@@ -8,3 +8,5 @@ from tenure.core.decision import Subject
 from tenure.core.provision.placement import CLUSTER
 
 PLAN: Final = Subject("ConsolidationPlan", CLUSTER)
+#: The kind of a subject for each Node of which a new plan says something else.
+PLANNED_NODE: Final = "PlannedNode"
