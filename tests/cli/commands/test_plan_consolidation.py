@@ -92,9 +92,16 @@ def test_nodes_that_stay_are_told_by_what_keeps_them(capsys: pytest.CaptureFixtu
 
 def test_a_pool_says_what_its_consolidation_would_save(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "pool/general", "--in", EXAMPLE, "--at", "12m"]) == 0
-    saves = (
-        "  saves     consolidation: 5 moves that wait would save $1.0080/h; tenure plan lists them"
-    )
+    saves = "  saves     consolidation: 5 moves that wait would save $1.0080/h (tenure plan)"
+    assert saves in capsys.readouterr().out.splitlines()
+
+
+def test_a_node_that_a_window_blocks_says_what_its_move_would_save(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (*_, last) = told(capsys, EXAMPLE, "--at", "12m")["moves"]
+    assert run(["explain", f"node/{last['nodes'][0]}", "--in", EXAMPLE, "--at", "12m"]) == 0
+    saves = "  saves     consolidation: 1 move that waits would save $0.2016/h (tenure plan)"
     assert saves in capsys.readouterr().out.splitlines()
 
 

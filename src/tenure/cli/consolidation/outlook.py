@@ -25,6 +25,10 @@ from tenure.core.gates.operations import Gate
 from tenure.core.marks.command import is_replaced
 from tenure.core.reasons import Reason
 from tenure.core.windows.facts import InvalidWindowBlocks, OutsideAllowWindows, WindowBlocks
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.model.snapshot.consolidation import ConsolidationPlan, PlannedMove
 
@@ -109,6 +113,25 @@ def consolidation_outlook(evaluated: EvaluatedCluster) -> ConsolidationOutlook |
         price=price,
         candidates=candidates,
     )
+
+
+def moves_of(item: ApiObject, evaluated: EvaluatedCluster) -> tuple[Move, ...]:
+    """Of a node only where no verdict says what its move saves: while a window blocks it, for example."""
+    snapshot = evaluated.snapshot
+    match item:
+        case NodePool():
+            claims = frozenset(snapshot.claims_of_pool(item.name))
+        case Node():
+            claims = frozenset(snapshot.claims_with_provider(item.spec.provider_id))
+        case NodeClaim():
+            claims = frozenset({item.name})
+        case _:
+            return ()
+    plan = snapshot.observations.consolidation
+    if not isinstance(item, NodePool) and (plan is None or not claims.isdisjoint(plan.by_claim)):
+        return ()
+    outlook = consolidation_outlook(evaluated)
+    return () if outlook is None else outlook.of(claims)
 
 
 def _is_there(move: PlannedMove, evaluated: EvaluatedCluster) -> bool:

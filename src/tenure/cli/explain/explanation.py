@@ -15,7 +15,7 @@ import msgspec
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.cluster.question import Question
-from tenure.cli.consolidation.outlook import Move, consolidation_outlook
+from tenure.cli.consolidation.outlook import Move, moves_of
 from tenure.cli.explain.alike import claims_by_node
 from tenure.cli.explain.budgettext import BudgetOutlook, budget_outlook
 from tenure.cli.explain.podtext import pod_state, why_no_verdict
@@ -75,7 +75,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     repairs: tuple[RepairOutlook, ...] = ()
     #: Of a pool of ours: what its budgets allow now.
     budgets: BudgetOutlook | None = None
-    #: Of a pool: the moves of consolidation that take nodes of it away.
+    #: Of a pool, Node or claim: the moves of consolidation that take nodes away.
     moves: tuple[Move, ...] = ()
     #: Of a pod that fits nowhere: changes that would place it, the smallest first.
     changes: tuple[Fact, ...] = ()
@@ -102,7 +102,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
             if isinstance(item, NodePool)
             else None
         ),
-        moves=_moves(item, evaluated),
+        moves=moves_of(item, evaluated),
         changes=_changes(item, evaluated),
         verdicts=tuple(_governing_first(item, _about(evaluated, question.resource, item))),
         around=tuple(_verdicts_around(evaluated, item)),
@@ -118,13 +118,6 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
             )
         ),
     )
-
-
-def _moves(item: ApiObject, evaluated: EvaluatedCluster) -> tuple[Move, ...]:
-    if not isinstance(item, NodePool):
-        return ()
-    outlook = consolidation_outlook(evaluated)
-    return () if outlook is None else outlook.of(evaluated.snapshot.claims_of_pool(item.name))
 
 
 def _changes(item: ApiObject, evaluated: EvaluatedCluster) -> tuple[Fact, ...]:
@@ -225,7 +218,9 @@ def _of_pool(evaluated: EvaluatedCluster, pool: NodePool) -> Iterator[Verdict]:
     for resource, thing in sorted(things, key=lambda one: (one[0] is not r.NODES, one[1].name)):
         for verdict in _about(evaluated, resource, thing):
             key = (_instance(thing), verdict.concern, verdict.reason, verdict.facts)
-            if needs_attention(verdict) and key not in shown:
+            # That nodes are not consolidated is the usual case, and the pool's choice: the node says why.
+            usual = verdict.reason is Reason.UNCONSOLIDATABLE
+            if needs_attention(verdict) and not usual and key not in shown:
                 shown.add(key)
                 yield verdict
     for name in sorted(snapshot.unschedulable_pods()):

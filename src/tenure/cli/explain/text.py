@@ -57,7 +57,7 @@ def _lines(answer: Explanation) -> Iterator[str]:
     if answer.budgets is not None:
         yield from budget_lines(answer.budgets)
     if answer.moves:
-        yield f"  saves     consolidation: {saving(answer.moves)}; tenure plan lists them"
+        yield f"  saves     consolidation: {saving(answer.moves)} (tenure plan)"
     advised = answer.launches_nothing is not None or any(
         map(needs_attention, (*answer.verdicts, *answer.around))
     )
