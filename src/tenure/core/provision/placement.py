@@ -45,6 +45,7 @@ from tenure.core.provision.supply import (
 from tenure.core.terminate.pdb import changes_what_it_bars
 from tenure.core.volumes.limits import drivers_asked, with_attachable
 from tenure.core.volumes.needs import volume_needs
+from tenure.core.volumes.shared import keeping_free, shared_claims
 from tenure.core.volumes.storage import Storage, storage_in
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import CONSOLIDATION_UNDONE, REPLACES
@@ -197,14 +198,16 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Problem:
         """``nodes``, ``templates``: others than all."""
         pods = tuple(pods)
-        volumes = volume_needs(pods, self.storage)
+        shared = shared_claims(pods, self.storage)
+        volumes = volume_needs(pods, self.storage, shared)
         drivers = drivers_asked(volumes.values())
+        offered = self.templates_at(now) if templates is None else tuple(templates)
         nodes = self.nodes if nodes is None else nodes
         return Problem(
             pods=pods,
-            nodes=(given := with_attachable(nodes, drivers, self.storage)),
+            nodes=(given := with_attachable(nodes, drivers, self.storage, shared)),
             all_nodes=len(given) == len(self.nodes) and not drivers,
-            templates=self.templates_at(now) if templates is None else tuple(templates),
+            templates=keeping_free(offered, shared),
             daemons=self.daemons,
             dry=frozenset(key for key, until in self.dry.items() if until > now),
             avoid=frozenset(zones.zones_in_outage()),

@@ -7,22 +7,29 @@ many pods use it: those of the pods on the node, and those that are attached to 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
+from tenure.core.volumes.shared import NOTHING_SHARED, Shared, volumes_of
 from tenure.core.volumes.storage import Storage
 from tenure.model.api.names import INSTANCE_TYPE
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.model.values.quantity import UNIT
 from tenure.packing.demand.problem import ExistingNode
-from tenure.packing.demand.volumes import ATTACHABLE, VolumeAnswer, VolumeNeeds
+from tenure.packing.demand.volumes import (
+    VolumeAnswer,
+    VolumeNeeds,
+    attachable,
+    attachable_once,
+    driver_of,
+)
 
 
 def drivers_asked(needs: Iterable[VolumeAnswer]) -> frozenset[str]:
     """The drivers that pods with these needs ask to attach volumes."""
     return frozenset(
-        resource.removeprefix(ATTACHABLE)
+        driver_of(resource)
         for one in needs
         if isinstance(one, VolumeNeeds)
         for resource, _ in one.attached
@@ -30,22 +37,34 @@ def drivers_asked(needs: Iterable[VolumeAnswer]) -> frozenset[str]:
 
 
 def with_attachable(
-    nodes: Iterable[ExistingNode], drivers: Collection[str], storage: Storage
+    nodes: Iterable[ExistingNode],
+    drivers: Collection[str],
+    storage: Storage,
+    shared: Shared = NOTHING_SHARED,
 ) -> tuple[ExistingNode, ...]:
     """The nodes with what is left of these drivers; where there is no limit, as they are."""
     if not drivers:
         return tuple(nodes)
-    return tuple(_limited(node, drivers, storage) for node in nodes)
+    once = {driver: volumes_of(keys, storage) for driver, keys in shared.items()}
+    return tuple(_limited(node, drivers, storage, once) for node in nodes)
 
 
-def _limited(node: ExistingNode, drivers: Collection[str], storage: Storage) -> ExistingNode:
+def _limited(
+    node: ExistingNode,
+    drivers: Collection[str],
+    storage: Storage,
+    once: Mapping[str, Collection[str]],
+) -> ExistingNode:
+    """``once``: by driver, volumes that have a place on each node that they are not attached to."""
     limits = _limits(node, drivers, storage)
     if not limits:
         return node
-    left = {
-        ATTACHABLE + driver: max(0, limit - len(_attached(node, driver, storage))) * UNIT
-        for driver, limit in limits.items()
-    }
+    left: dict[str, int] = {}
+    for driver, limit in limits.items():
+        places = limit - len(_attached(node, driver, storage).union(once.get(driver, ())))
+        left[attachable(driver)] = max(0, places) * UNIT
+        if places < 0:
+            left[attachable_once(driver)] = 0
     return msgspec.structs.replace(node, available={**node.available, **left})
 
 

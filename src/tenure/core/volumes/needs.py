@@ -26,7 +26,8 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.volumes.available import free_volumes
-from tenure.core.volumes.storage import ONE_POD, Storage
+from tenure.core.volumes.shared import NOTHING_SHARED, Shared
+from tenure.core.volumes.storage import ONE_POD, Storage, class_of
 from tenure.core.volumes.topology import ANYWHERE, Alternatives, affinity_of, allowed_by
 from tenure.errors import SpecError
 from tenure.model.api.pod import Pod, Volume
@@ -40,7 +41,6 @@ from tenure.model.api.workload import (
     PersistentVolume,
     PersistentVolumeClaim,
     PersistentVolumeClaimSpec,
-    StorageClass,
 )
 from tenure.model.matching.requirements import Requirements
 from tenure.model.snapshot.unreadable import is_unreadable
@@ -58,13 +58,9 @@ from tenure.packing.demand.facts import (
     VolumeUnreadable,
 )
 from tenure.packing.demand.requests import ALTERNATIVES_MAX
-from tenure.packing.demand.volumes import VolumeAnswer, VolumeNeeds, attachable
+from tenure.packing.demand.volumes import VolumeAnswer, VolumeNeeds, attachable, attachable_once
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
-_DEFAULT_CLASS: Final = (
-    "storageclass.kubernetes.io/is-default-class",
-    "storageclass.beta.kubernetes.io/is-default-class",
-)
 _WAITS: Final = "WaitForFirstConsumer"
 
 
@@ -81,14 +77,18 @@ class _Unusable(Exception):
         self.fact = fact
 
 
-def volume_needs(pods: Iterable[Pod], storage: Storage) -> dict[str, VolumeAnswer]:
+def volume_needs(
+    pods: Iterable[Pod], storage: Storage, shared: Shared = NOTHING_SHARED
+) -> dict[str, VolumeAnswer]:
     """By UID, of the pods that have persistent volumes."""
     return {
-        pod.uid: needs_of(pod, storage) for pod in pods if pod.spec.volumes and pod.volume_claims
+        pod.uid: needs_of(pod, storage, shared)
+        for pod in pods
+        if pod.spec.volumes and pod.volume_claims
     }
 
 
-def needs_of(pod: Pod, storage: Storage) -> VolumeAnswer:
+def needs_of(pod: Pod, storage: Storage, shared: Shared = NOTHING_SHARED) -> VolumeAnswer:
     uses: dict[str, _Use] = {}
     try:
         for volume in pod.spec.volumes:
@@ -97,8 +97,10 @@ def needs_of(pod: Pod, storage: Storage) -> VolumeAnswer:
     except _Unusable as unusable:
         return unusable.fact
     attached: dict[str, int] = {}
-    for use in uses.values():
-        if use.driver:
+    for name, use in uses.items():
+        if use.driver and f"{pod.namespace}/{name}" in shared.get(use.driver, ()):
+            attached[attachable_once(use.driver)] = UNIT
+        elif use.driver:
             resource = attachable(use.driver)
             attached[resource] = attached.get(resource, 0) + UNIT
     alternatives = _all_of([use.alternatives for use in uses.values()])
@@ -186,7 +188,7 @@ def _unbound(key: str, spec: PersistentVolumeClaimSpec, storage: Storage) -> _Us
     if spec.storage_class_name == "":
         return _existing(key, spec, "", storage)
     _listed(STORAGE_CLASSES, key, storage)
-    found = _class_of(spec, storage)
+    found = class_of(spec, storage)
     if found is None:
         raise _Unusable(StorageClassMissing(key, spec.storage_class_name or ""))
     if is_unreadable(found):
@@ -196,19 +198,6 @@ def _unbound(key: str, spec: PersistentVolumeClaimSpec, storage: Storage) -> _Us
     if found.volume_binding_mode != _WAITS:
         raise _Unusable(VolumeNotBound(key, found.name))
     return _Use(allowed_by(found), found.provisioner)
-
-
-def _class_of(spec: PersistentVolumeClaimSpec, storage: Storage) -> StorageClass | None:
-    if spec.storage_class_name is not None:
-        return storage.classes.get(spec.storage_class_name)
-    marked = (
-        one
-        for one in storage.classes.values()
-        if any(one.annotations.get(key) == "true" for key in _DEFAULT_CLASS)
-    )
-    # Of several the newest counts, and of those of one second the first by name, as in the API server.
-    by_name = sorted(marked, key=lambda one: one.name)
-    return max(by_name, key=lambda one: one.created_at, default=None)
 
 
 def _existing(

@@ -19,12 +19,17 @@ from tenure.model.api.workload import (
     CsiNode,
     PersistentVolume,
     PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
     StorageClass,
 )
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 
 ONE_POD: Final = "ReadWriteOncePod"
+_DEFAULT_CLASS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 _KINDS: Final = (PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES)
 
 
@@ -63,6 +68,20 @@ def storage_in(snapshot: Snapshot) -> Storage:
             kind.name: kind.volume_limits for each in types for kind in each if kind.volume_limits
         },
     )
+
+
+def class_of(spec: PersistentVolumeClaimSpec, storage: Storage) -> StorageClass | None:
+    """The class of a claim; where it names none, the default."""
+    if spec.storage_class_name is not None:
+        return storage.classes.get(spec.storage_class_name)
+    marked = (
+        one
+        for one in storage.classes.values()
+        if any(one.annotations.get(key) == "true" for key in _DEFAULT_CLASS)
+    )
+    # Of several the newest counts, and of those of one second the first by name, as in the API server.
+    by_name = sorted(marked, key=lambda one: one.name)
+    return max(by_name, key=lambda one: one.created_at, default=None)
 
 
 def _objects_in(snapshot: Snapshot) -> Storage:

@@ -18,6 +18,7 @@ from tenure.model.values.quantity import UNIT
 from tenure.packing.demand.facts import VolumeFact
 
 ATTACHABLE: Final = "attachable-volumes-csi-"
+_ONCE: Final = "/once"
 #: Where no limit is known. A pod cannot have nearly as many volumes.
 UNLIMITED: Final = (1 << 20) * UNIT
 
@@ -40,6 +41,15 @@ NO_ANSWERS: Final[Mapping[str, VolumeAnswer]] = MappingProxyType({})
 def attachable(driver: str) -> str:
     """The resource that volumes of the driver take."""
     return ATTACHABLE + driver
+
+
+def attachable_once(driver: str) -> str:
+    """The resource of pods whose volumes of the driver have a place on each node that has any of it."""
+    return ATTACHABLE + driver + _ONCE
+
+
+def driver_of(resource: str) -> str:
+    return resource.removeprefix(ATTACHABLE).removesuffix(_ONCE)
 
 
 def is_attachable(resource: str) -> bool:
