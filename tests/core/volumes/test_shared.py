@@ -108,7 +108,7 @@ def test_only_the_volumes_with_the_most_pods_keep_a_place() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_no_node_gets_more_volumes_than_it_attaches(seed: int) -> None:
     """Whatever is mixed: pods with shared volumes, with their own, and with both."""
-    chance = random.Random(seed)  # noqa: S311
+    chance = random.Random(seed)
     limit = chance.randint(1, 6)
     shared = [a_volume_claim(f"s{n}", modes=MANY) for n in range(chance.randint(1, 6))]
     own = [a_volume_claim(f"o{n}") for n in range(30)]
