@@ -18,7 +18,7 @@ from tenure.core.facts import Fact, RetriedAt
 from tenure.core.gates.reasons import CONSOLIDATING
 from tenure.core.health.domains import NOTHING, Domains, DomainState
 from tenure.core.health.outage import domains_in
-from tenure.core.marks.undone import undoing
+from tenure.core.marks.undone import Undoing, undoing
 from tenure.core.pool.backoff import BackOff, back_off_of
 from tenure.core.pool.facts import NodesOfNoUse
 from tenure.core.pool.lookup import node_class_of
@@ -48,7 +48,7 @@ from tenure.core.volumes.needs import volume_needs
 from tenure.core.volumes.shared import keeping_free, shared_claims
 from tenure.core.volumes.storage import Storage, storage_in
 from tenure.model.api.meta import ApiObject
-from tenure.model.api.names import CONSOLIDATION_UNDONE, REPLACES
+from tenure.model.api.names import REPLACES
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import (
@@ -167,8 +167,8 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: Mapping[str, Mapping[str, str]] | None = None
     #: Why they cannot be listed.
     namespaces_unlisted: str = ""
-    #: By pool: the mark of a claim that undoes consolidation (``marks.undone``).
-    undoing: Mapping[str, str] = MappingProxyType({})
+    #: Which new claims undo consolidation; None: none does.
+    undoing: Undoing | None = None
     #: What was read of the pods: it does not change the result.
     derived: Derived = NOTHING_KEPT
 
@@ -295,8 +295,9 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
             types = template.instance_types
             body: dict[str, Any] = claim_manifest(planned, pool, name, types, by_uid)
             body["metadata"]["annotations"] |= marks
-            if REPLACES not in marks and planned.pool in self.undoing:
-                body["metadata"]["annotations"][CONSOLIDATION_UNDONE] = self.undoing[planned.pool]
+            if self.undoing is not None and REPLACES not in marks:
+                undone = self.undoing.mark(planned.pool, (by_uid[uid] for uid in planned.pods))
+                body["metadata"]["annotations"] |= undone
             create = Create(resource=NODE_CLAIMS, name=name, body=body)
             found.append(NewClaim(planned=planned, template=template, create=create))
         return found
