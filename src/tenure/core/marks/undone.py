@@ -69,7 +69,7 @@ def _in_a_row(claims: Iterable[NodeClaim], since: datetime) -> int:
 
 
 def _pause(count: int) -> timedelta:
-    return min(PAUSE * 2 ** (count - 1), PAUSE_MAX)
+    return min(PAUSE * (1 << (count - 1)), PAUSE_MAX)
 
 
 def paused_until(claims: Iterable[NodeClaim]) -> datetime | None:
