@@ -67,6 +67,7 @@ class PodClass:
         "kin",
         "likes",
         "members",
+        "nominated",
         "only_node",
         "ports",
         "priority",
@@ -76,13 +77,20 @@ class PodClass:
     )
 
     def __init__(
-        self, key: bytes, spec: PodSpec, kin: Kin, claims: tuple[ClaimUse, ...] = ()
+        self,
+        key: bytes,
+        spec: PodSpec,
+        kin: Kin,
+        claims: tuple[ClaimUse, ...] = (),
+        nominated: str = "",
     ) -> None:
         self.key = key
         self.spec = spec
         self.kin = kin
         #: Whose volumes it needs.
         self.claims = claims
+        #: The node that is kept for each of its pods.
+        self.nominated = nominated
         self.members = 0
         self.priority = spec.priority or 0
         self.requests = tuple((n, a) for n, a in requests_of(spec).items() if a > 0)
@@ -116,13 +124,14 @@ class Classes:
         spec, metadata = pod["spec"], pod["metadata"]
         who = [metadata["namespace"], metadata.get("labels")]
         claims = claims_used(pod) if "volumes" in spec else ()
-        key = msgspec.json.encode([who, [spec.get(field) for field in _READ], claims])
+        nominated = nominated_node(pod)
+        key = msgspec.json.encode([who, [spec.get(field) for field in _READ], claims, nominated])
         cls = self.classes.get(key)
         if cls is None:
             typed = msgspec.convert({f: spec[f] for f in _READ if f in spec}, PodSpec)
             dislikes = (spec.get("affinity") or {}).get("podAntiAffinity")
             kin = self._kin(msgspec.json.encode([who, dislikes]), metadata)
-            cls = self.classes[key] = PodClass(key, typed, kin, claims)
+            cls = self.classes[key] = PodClass(key, typed, kin, claims, nominated)
             if cls.dislikes:
                 kin.dislikes = cls.dislikes
                 self.touchy[kin.key] = kin
@@ -147,8 +156,20 @@ class Classes:
         return kin
 
 
+def nominated_node(pod: Obj) -> str:
+    """The node that is kept for a pod until it is bound."""
+    if pod["spec"].get("nodeName"):
+        return ""
+    return (pod.get("status") or {}).get("nominatedNodeName") or ""
+
+
 def same_demand(old: Obj, new: Obj) -> bool:
     """Surely of one class: an update shares what it does not touch, so identity tells."""
+    return nominated_node(old) == nominated_node(new) and same_needs(old, new)
+
+
+def same_needs(old: Obj, new: Obj) -> bool:
+    """The same, but for the node that is kept for it."""
     if old["metadata"].get("labels") != new["metadata"].get("labels"):
         return False
     before, after = old["spec"], new["spec"]

@@ -8,6 +8,7 @@ after it is gone; such a node is kept, but nothing new can go there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 import msgspec
@@ -183,6 +184,14 @@ class Placement:
         self._forget_if_empty(state)
         return state
 
+    def reserve(self, node: str, cls: PodClass, sign: int) -> NodeState:
+        """Keep room for a pod that is not there yet (+1), or keep it no longer (-1)."""
+        state = self._state(node)
+        state.take(cls, sign)
+        self._note_change(state)
+        self._forget_if_empty(state)
+        return state
+
     def _use_claims(self, cls: PodClass, change: int) -> None:
         for use in cls.claims:
             _count(self._claims, (cls.kin.namespace, use.name), change)
@@ -202,6 +211,59 @@ class Placement:
         if state.source is None and not state.pods:
             self._known.pop(state.name, None)
             self._changed.pop(state, None)
+
+
+class Reservations:
+    """Room on nodes that is kept for pods: ``status.nominatedNodeName`` names the node.
+
+    The scheduler writes the name when it preempts pods, and other controllers do when they have launched a node
+    for the pod. For a pod of equal or lower priority the room counts as taken; one of higher priority may have it.
+
+    Not modelled: what a nominated pod means for spread, affinity and anti-affinity of others; only its room and its
+    host ports count.
+    """
+
+    def __init__(self, placement: Placement) -> None:
+        self._placement = placement
+        #: By pod: the node, whether it exists or not, and the pod's class.
+        self._kept: dict[str, tuple[str, PodClass]] = {}
+
+    def keep(self, pod: str, cls: PodClass, node: str) -> None:
+        if self._kept.get(pod) != (node, cls):
+            self.drop(pod)
+            self._kept[pod] = node, cls
+            self._placement.reserve(node, cls, +1)
+
+    def drop(self, pod: str) -> NodeState | None:
+        """The node that has more room now, if there is one."""
+        node, cls = self._kept.pop(pod, ("", None))
+        return self._placement.reserve(node, cls, -1) if cls is not None else None
+
+    def on(self, node: NodeState | None) -> list[str]:
+        """The pods that a node is kept for; of all nodes, if None."""
+        return [pod for pod, (name, _) in self._kept.items() if node is None or name == node.name]
+
+    def yields_to(self, cls: PodClass, node: str) -> bool:
+        """Whether the class gets room there that is kept for pods of lower priority."""
+        return any(
+            name == node and kept.priority < cls.priority for name, kept in self._kept.values()
+        )
+
+    @contextmanager
+    def seen_by(self, pod: str, cls: PodClass) -> Iterator[None]:
+        """As the pod sees it: neither its own counts, nor that of pods of lower priority."""
+        lifted = [
+            kept
+            for other, kept in self._kept.items()
+            if other == pod or kept[1].priority < cls.priority
+        ]
+        for node, held in lifted:
+            self._placement.reserve(node, held, -1)
+        try:
+            yield
+        finally:
+            for node, held in lifted:
+                self._placement.reserve(node, held, +1)
 
 
 def _differs(old: Obj, new: Obj) -> bool:

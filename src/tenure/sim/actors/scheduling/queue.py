@@ -58,19 +58,27 @@ class Queue:
         self._heads: list[tuple[int, Entry, Line]] = []
         self._arrivals = 0
 
-    def add(self, pod: str, cls: PodClass, created: str) -> None:
-        """Let the pod wait, unless it does so already; its class gets a new try."""
-        line = self._line_of.get(pod)
-        if line is not None and line.cls is cls:
+    def add(self, pod: str, cls: PodClass, created: str, *, tried: bool = False) -> None:
+        """Let the pod wait, unless it does so already; its class gets a new try.
+
+        ``tried``: not if it was parked before: nothing has happened that may help.
+        """
+        before = self._line_of.get(pod)
+        if before is not None and before.cls is cls:
             return
+        told = before is not None and pod not in before.untold
         self.discard(pod)
         line = self._lines.get(cls)
         if line is None:
             line = self._lines[cls] = Line(cls)
+            line.active = False
         self._arrivals += 1
         line.add((created, self._arrivals, pod))
         self._line_of[pod] = line
-        self.activate(line)
+        if tried and before is not None and not before.active and told:
+            line.untold.pop(pod)
+        else:
+            self.activate(line)
 
     def discard(self, pod: str) -> None:
         line = self._line_of.pop(pod, None)

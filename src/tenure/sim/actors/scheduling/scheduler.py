@@ -18,8 +18,10 @@ every ``retell_after``, for the same reason for which kube-scheduler backs off: 
 waiting pods would otherwise be rewritten for every node that joins.
 
 5. A pod that fits nowhere takes the room of pods of lower priority (``scheduling.preemption``),
-   unless its ``preemptionPolicy`` is Never: they are deleted with their grace, the pod is nominated
-   to that node, and no pod of lower priority gets the room meanwhile.
+   unless its ``preemptionPolicy`` is Never: they are deleted with their grace, and the pod is nominated
+   to that node. No pod of equal or lower priority gets the room of a nominated pod (``Reservations``),
+   whoever nominated it, and the pod tries that node first. One that may preempt and finds no node to do so on
+   is nominated no longer.
 
 6. A claim that waits for its first consumer is told the node, and gets its volume there. The pod is
    bound at once: its kubelet waits for the volume, where kube-scheduler would.
@@ -40,8 +42,8 @@ from tenure.model.api.resource import (
     POD_DISRUPTION_BUDGETS,
     PODS,
 )
-from tenure.sim.actors.scheduling.classes import Classes, PodClass, same_demand
-from tenure.sim.actors.scheduling.placement import NodeState, Placement
+from tenure.sim.actors.scheduling.classes import Classes, PodClass, same_demand, same_needs
+from tenure.sim.actors.scheduling.placement import NodeState, Placement, Reservations
 from tenure.sim.actors.scheduling.preemption import Preemption
 from tenure.sim.actors.scheduling.queue import Line, Queue
 from tenure.sim.actors.scheduling.search import Search
@@ -84,8 +86,7 @@ class Scheduler:
         )
         self._announcements: dict[PodClass, Announcement] = {}
         self._preemption = Preemption(self._placement, self._find, self._budgets)
-        #: Pods that wait for a node's room to become free, and the node.
-        self._nominated: dict[str, str] = {}
+        self._reservations = Reservations(self._placement)
         #: Pods we bound whose binding we have not been told of yet.
         self._assumed: dict[str, str] = {}
         self._armed = False
@@ -113,14 +114,18 @@ class Scheduler:
         if node:
             self._assumed.pop(key, None)
             self._queue.discard(key)
+            self._release(key)
             self._settle(key, cls, pod, node)
         elif key in self._assumed:
             pass  # An older story: we know already where it goes.
         elif _waits(pod):
-            self._queue.add(key, cls, pod["metadata"]["creationTimestamp"])
+            tried = old is not None and same_needs(old, pod)
+            self._queue.add(key, cls, pod["metadata"]["creationTimestamp"], tried=tried)
+            self._reserve(key, cls)
             self._arm()
         else:
             self._queue.discard(key)
+            self._release(key)
 
     def _reconsider_claim(self, namespace: str = "", name: str = "") -> None:
         """What pods with the claim wait for may have come; without a name: pods with any."""
@@ -158,7 +163,6 @@ class Scheduler:
     def _forget(self, key: str) -> None:
         self._queue.discard(key)
         self._release(key)
-        self._nominated.pop(key, None)
         self._assumed.pop(key, None)
         state = self._placement.remove(key)
         if state is not None:
@@ -169,7 +173,7 @@ class Scheduler:
 
     def _reconsider(self, node: NodeState | None) -> None:
         """Something changed on this node, or on all (None): whom may that help?"""
-        nominated = [k for k, n in self._nominated.items() if node is None or n == node.name]
+        nominated = self._reservations.on(node)
         for line in self._queue.parked():
             announcement = self._announcements.get(line.cls)
             crowded_out = announcement is not None and announcement.crowded_out
@@ -177,10 +181,18 @@ class Scheduler:
                 line.cls.social
                 or crowded_out
                 or any(key in line.pods for key in nominated)
-                or (node is not None and node.source and self._search.may_fit(line.cls, node))
+                or (node is not None and node.source and self._may_help(line.cls, node))
             ):
                 self._queue.activate(line)
                 self._arm()
+
+    def _may_help(self, cls: PodClass, node: NodeState) -> bool:
+        """One that is nominated elsewhere is tried wherever it could go, as kube-scheduler does."""
+        return (
+            self._search.may_fit(cls, node)
+            or self._reservations.yields_to(cls, node.name)
+            or (bool(cls.nominated) and self._search.accepts(cls, node))
+        )
 
     # What the scheduler does about it.
 
@@ -193,10 +205,10 @@ class Scheduler:
         """Bind one pod; park every class before it that fits nowhere."""
         self._armed = False
         while (turn := self._queue.next()) is not None:
-            self._release(turn.pod)  # What is kept for it is there for it.
-            outcome = self._search.find(turn.line.cls)
+            with self._reservations.seen_by(turn.pod, turn.line.cls):
+                outcome = self._search.find(turn.line.cls)
             if outcome.node is not None:
-                self._nominated.pop(turn.pod, None)
+                self._release(turn.pod)
                 self._bind(turn.pod, turn.line.cls, outcome.node)
                 break
             self._queue.park(turn.line)
@@ -206,25 +218,18 @@ class Scheduler:
             self._arm()
 
     def _preempt(self, key: str, cls: PodClass) -> None:
+        """A pod that may preempt, and finds no node for it, is nominated to none any more."""
         pod = self._find(key)
-        if pod is None:
+        if pod is None or pod["spec"].get("preemptionPolicy") == "Never":
             return
-        nominated = dig(pod, "status", "nominatedNodeName") or ""
-        if nominated and self._preemption.waits(cls, nominated):
-            self._reserve(key, cls, nominated)
+        if cls.nominated and self._preemption.waits(cls, cls.nominated):
             return
-        choice = None
-        if pod["spec"].get("preemptionPolicy") != "Never":
-            choice = self._preemption.choose(cls, self._search.crowded(cls))
+        choice = self._preemption.choose(cls, self._search.crowded(cls))
         node = choice.node if choice is not None else ""
-        if node != nominated:
-            self._write_status(key, {"nominatedNodeName": node or None})
-        if choice is None:
-            self._nominated.pop(key, None)
-            return
-        for victim in choice.victims:
+        for victim in choice.victims if choice is not None else ():
             self._evict(victim.key, key)
-        self._reserve(key, cls, node)
+        if node != cls.nominated:
+            self._write_status(key, {"nominatedNodeName": node or None})
 
     def _evict(self, key: str, by: str) -> None:
         pod = self._find(key)
@@ -242,15 +247,16 @@ class Scheduler:
         namespace, _, name = key.partition("/")
         self._store.delete(PODS, namespace, name, uid=pod["metadata"]["uid"])
 
-    def _reserve(self, key: str, cls: PodClass, node: str) -> None:
-        """Keep the room that becomes free for the pod; others see it as taken."""
-        self._nominated[key] = node
-        if node in self._placement.nodes:
-            self._placement.place(_ghost(key), cls, node, leaving=False)
+    def _reserve(self, key: str, cls: PodClass) -> None:
+        """Keep the room that the pod is nominated to; others see it as taken."""
+        if cls.nominated:
+            self._reservations.keep(key, cls, cls.nominated)
+        else:
+            self._release(key)
 
     def _release(self, key: str) -> None:
-        if key in self._nominated:
-            self._placement.remove(_ghost(key))
+        if (state := self._reservations.drop(key)) is not None:
+            self._reconsider(state)
 
     def _find(self, key: str) -> Obj | None:
         namespace, _, name = key.partition("/")
@@ -360,11 +366,6 @@ def _waits(pod: Obj) -> bool:
         and spec.get("schedulerName") in (None, "", NAME)
         and dig(pod, "status", "phase") not in _FINISHED
     )
-
-
-def _ghost(key: str) -> str:
-    """Under what the room that is kept for a pod is booked; no pod can be called so."""
-    return f"{key} (nominated)"
 
 
 def _key(pod: Obj) -> str:

@@ -61,6 +61,9 @@ class Search:
             if cls.social and cls.only_node is not None:
                 _refresh(cls, fits, self._placement.nodes.values())
             rules += self._topology.rules(cls, fits)
+        first = fits.get(cls.nominated) if cls.nominated in self._placement.nodes else None
+        if first is not None and not first.refusals and not _refusal(rules, first.node):
+            return Outcome(first.node)
         best, crowded_out = self._best(self._candidates(cls, fits), rules)
         if best:
             node = best[0] if len(best) == 1 else self._random.choice(best)
@@ -75,6 +78,12 @@ class Search:
         fits = self._fits.setdefault(cls, {})
         _refresh(cls, fits, (node,))
         return not fits[node.name].refusals
+
+    def accepts(self, cls: PodClass, node: NodeState) -> bool:
+        """Whether the node takes such pods at all, full or not."""
+        self.may_fit(cls, node)
+        fit = self._fits.get(cls, {}).get(node.name)
+        return fit is not None and not fit.static
 
     def crowded(self, cls: PodClass) -> Callable[[NodeState], bool]:
         """Which nodes are refused for the pod's volumes, or by other pods."""

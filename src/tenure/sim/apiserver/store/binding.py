@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tenure.model.api.resource import PODS
 from tenure.sim.apiserver.objects.refusals import Unexplained, conflict
-from tenure.sim.apiserver.objects.tree import Obj, dig, put
+from tenure.sim.apiserver.objects.tree import Obj, dig, drop, put
 
 if TYPE_CHECKING:
     from tenure.sim.apiserver.store.store import Store
@@ -35,4 +35,5 @@ def bind(store: Store, namespace: str, name: str, node: str, *, uid: str = "") -
     others = [c for c in dig(pod, "status", "conditions") or [] if c["type"] != "PodScheduled"]
     bound = put(pod, ("spec", "nodeName"), node)
     bound = put(bound, ("status", "conditions"), [*others, scheduled])
+    bound = drop(bound, ("status", "nominatedNodeName"))  # It has its node.
     return store.rewrite(PODS, bound)  # Being bound is no change of the pod's generation.
