@@ -31,7 +31,13 @@ from tenure.core.launchbreaker.ledger import (
     marked_served,
     read_launched_for,
 )
-from tenure.core.launchbreaker.owners import OWNER, family_of, namespace_of, owner_of, revision_of
+from tenure.core.launchbreaker.owners import (
+    OWNER,
+    REVISION,
+    family_of,
+    namespace_of,
+    owner_of,
+)
 from tenure.core.launchbreaker.removed import was_left_at_once, was_wasted
 from tenure.core.marks.command import is_replaced
 from tenure.core.marks.ownership import LOST, is_our_pool, missing_after
@@ -122,8 +128,9 @@ def launch_history(snapshot: Snapshot, pods: Iterable[Pod]) -> History:
     If no pod needs capacity, only the ledgers are read: the result could not differ.
     """
     whose, revisions = {}, {}
+    of = snapshot.derived.of
     for pod in pods:
-        whose[pod.uid], revisions[pod.uid] = owner_of(pod), revision_of(pod)
+        whose[pod.uid], revisions[pod.uid] = of(OWNER, pod), of(REVISION, pod)
     pools = {n: pool for n, pool in sorted(snapshot.pools.items()) if is_our_pool(pool, snapshot)}
     ledgers = {name: ledger_of(pool) for name, pool in pools.items()}
     remembered = {owner for ledger in ledgers.values() for owner in ledger}

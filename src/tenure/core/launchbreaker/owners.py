@@ -72,6 +72,9 @@ def revision_of(pod: Pod) -> str:
     return next((pod.labels[label] for label in _REVISIONS if label in pod.labels), "")
 
 
+REVISION: Final = Derivation("revision", revision_of)
+
+
 @lru_cache(4096)
 def family_of(owner: str) -> str:
     """The owner without a generated suffix: its creator makes others with the same prefix."""

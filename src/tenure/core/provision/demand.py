@@ -32,6 +32,7 @@ from tenure.model.api.meta import BEGINNING, FOR_EVER, controller_of, find_condi
 from tenure.model.api.node import Node
 from tenure.model.api.pod import Pod
 from tenure.model.matching.selectors import matches
+from tenure.model.snapshot.derived import Derivation
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import first_unreadable
 
@@ -61,8 +62,9 @@ class Demand(msgspec.Struct, frozen=True):
 def pods_to_schedule(snapshot: Snapshot, clock: str = CREATION) -> list[Demand]:
     """In the order of their UIDs. ``clock``: what a protection counts from."""
     seen = snapshot.observations.waiting_seen
+    of = snapshot.derived.of
     demands = [
-        _unscheduled(pod, seen.get(pod.uid))
+        of(_UNSCHEDULED, pod, seen.get(pod.uid))
         for pod in snapshot.unschedulable_pods().values()
         if is_provisionable(pod)
     ]
@@ -147,3 +149,6 @@ def _unscheduled(pod: Pod, seen_at: datetime | None) -> Demand:
         since = min(since, seen_at)  # The scheduler's clock may be ahead of ours.
     said = condition.message if condition else ""
     return Demand(pod, since, said=said, seen_at=seen_at)
+
+
+_UNSCHEDULED: Final = Derivation("demand of a pod that is not bound", _unscheduled)

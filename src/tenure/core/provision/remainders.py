@@ -7,8 +7,8 @@ share a node.
 A planned claim is a remainder when it costs at most a third of another one of its pool, or about half of a node
 that is there, and each of its pods
 
-1. was seen arriving after the last decision, and within two batches: so no pod waits for more than one
-   batch longer;
+1. was seen arriving after the last decision, or while that was made, and within two batches: so no pod waits for
+   more than one batch longer;
 2. has a sibling, a pod of the same controller, on a claim that is no remainder, or on such a node: what keeps
    the pod from there is room, and not a constraint.
 
@@ -19,7 +19,7 @@ arrives any more, nothing is a remainder.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -27,7 +27,7 @@ import msgspec
 from tenure.core.launchbreaker.owners import revision_of
 from tenure.core.provision.batch import came_at
 from tenure.core.provision.demand import Demand
-from tenure.model.api.meta import controller_of
+from tenure.model.api.meta import controller_of, earlier
 from tenure.model.api.pod import Pod
 from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.result import Packing, PlannedClaim
@@ -37,6 +37,8 @@ TIMES_DEARER: Final = 3
 #: Beside nodes that are there, a claim of this share of their price is small: with the pods of the next batch it
 #: may be as large. A little more than half, because prices are rounded.
 SHARE_THERE: Final = 0.6
+#: So long a decision may take until its claims are written: pods that come meanwhile are not part of it.
+DECISION_TAKES: Final = timedelta(seconds=3)
 #: So many nodes are looked at for siblings, the dearest first.
 NODES_MAX: Final = 64
 
@@ -59,8 +61,9 @@ def without_remainders(
     on_nodes = [one.price <= _dearest(there, one) * SHARE_THERE for one in packing.claims]
     if not any(small) and not any(on_nodes):
         return packing, frozenset()
-    since = came_after if decided_at is None else max(decided_at, came_after)
-    swap = _Siblings({demand.pod.uid: demand for demand in demands}, since)
+    if decided_at is not None:
+        came_after = max(came_after, earlier(decided_at, DECISION_TAKES))
+    swap = _Siblings({demand.pod.uid: demand for demand in demands}, came_after)
     for one, is_small in zip(packing.claims, small, strict=True):
         if not is_small:
             swap.add(one)
