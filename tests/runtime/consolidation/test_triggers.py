@@ -11,7 +11,7 @@ from tenure.core.decision import Subject
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS, Resource
 from tenure.model.snapshot.snapshot import Change
-from tenure.runtime.consolidation.triggers import BUSY, LATE, SOON, Triggers
+from tenure.runtime.consolidation.triggers import BUSY, COMING, LATE, SOON, Triggers
 from tests.core.build import a_claim, a_node, a_pod, a_pool
 
 
@@ -43,11 +43,12 @@ def test_nothing_is_planned_again_while_nothing_changes() -> None:
         (PODS, a_pod(), a_pod(phase="Succeeded"), SOON),
         (PODS, a_pod(node=""), a_pod(), LATE),
         (PODS, a_pod(), a_pod(phase="Pending"), LATE),
-        (NODES, None, a_node(), SOON),
+        (NODES, None, a_node(), COMING),
         (NODES, a_node(), None, SOON),
         (NODES, a_node(), a_node(unschedulable=True), SOON),
         (NODES, a_node(), a_node(ready=False), LATE),
-        (NODE_CLAIMS, a_claim(stage=2), a_claim(), SOON),
+        (NODE_CLAIMS, a_claim(stage=2), a_claim(), COMING),
+        (NODE_CLAIMS, a_claim(), None, SOON),
         (NODE_CLAIMS, a_claim(), a_claim(annotations={"a": "b"}), LATE),
         (NODE_POOLS, a_pool(), newer(a_pool(), 2), SOON),
         (NODE_POOLS, a_pool(), a_pool(status={"nodes": 3}), None),

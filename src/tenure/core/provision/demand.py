@@ -12,6 +12,7 @@ once, protected or not.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 import msgspec
 

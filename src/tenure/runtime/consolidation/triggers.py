@@ -27,6 +27,8 @@ from tenure.model.snapshot.snapshot import Change
 
 #: Seconds from one plan to the next, after a change that makes room: a burst of changes is one plan.
 SOON: Final = 10.0
+#: … after a node has come: while many are launched, nearly every plan would be for nothing.
+COMING: Final = 30.0
 #: … while there are moves of the last plan that are still to be made.
 BUSY: Final = 60.0
 #: … after any other change.
@@ -40,8 +42,9 @@ class Triggers:
     """On the monotonic clock."""
 
     def __init__(self) -> None:
-        #: Whether room was made, and whether anything else has changed, since the last plan.
+        #: Whether room was made, a node came, and whether anything else has changed, since the last plan.
         self._room = True
+        self._coming = False
         self._other = False
         #: When the last plan was begun.
         self._last: float | None = None
@@ -50,7 +53,9 @@ class Triggers:
         self._changes: float | None = None
 
     def changed(self, change: Change) -> None:
-        if makes_room(change):
+        if _comes(change):
+            self._coming = True
+        elif makes_room(change):
             self._room = True
         elif change.resource in _OTHERS:
             self._other = True
@@ -65,7 +70,7 @@ class Triggers:
         self._room = True
 
     def began(self, at: float) -> None:
-        self._room = self._other = False
+        self._room = self._coming = self._other = False
         self._last = at
 
     def ended(self, *, changes_at: float | None, busy: bool, again: bool) -> None:
@@ -80,12 +85,22 @@ class Triggers:
         gaps = []
         if self._room:
             gaps.append(BUSY if self._busy else SOON)
+        if self._coming:
+            gaps.append(BUSY if self._busy else COMING)
         if self._other:
             gaps.append(LATE)
         instants = [self._last + gap for gap in gaps]
         if self._changes is not None:
             instants.append(max(self._changes, self._last + SOON))
         return min(instants, default=None)
+
+
+def _comes(change: Change) -> bool:
+    """A Node, or its claim is initialized now."""
+    old, new = change.old, change.new
+    if change.resource == NODES:
+        return old is None and new is not None
+    return change.resource == NODE_CLAIMS and _is_initialized(new) and not _is_initialized(old)
 
 
 def makes_room(change: Change) -> bool:
