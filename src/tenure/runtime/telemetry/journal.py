@@ -9,6 +9,7 @@ moved under us), info when the API or the cloud said no, and a warning when it f
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Iterator
 from datetime import datetime
@@ -37,6 +38,7 @@ class _Told(msgspec.Struct):
 
     #: The newest, said or not.
     entry: Entry
+    verdict: Verdict
     #: What another verdict is compared with.
     gist: object
     rate: LineRate
@@ -47,6 +49,7 @@ class _Told(msgspec.Struct):
 class LoggedJournal:
     def __init__(self, log: Log, sparing: Sparing, limit: LineLimit, size: int) -> None:
         self._log = log
+        self._debug = log.is_enabled_for(logging.DEBUG)
         self._sparing = sparing
         self._limit = limit
         self._entries = Ring(size)
@@ -62,21 +65,31 @@ class LoggedJournal:
             self.catch_up()
 
     def decided(self, now: datetime, verdict: Verdict) -> None:
-        entry = _entry(now, verdict)
         name = (verdict.concern, verdict.subject)
-        told = self._told.pop(name, None)
+        told = self._told.get(name)
+        if told is not None and not self._debug and _is_same(told.verdict, verdict):
+            # Only when it is looked at again: the case of nearly all pods while others arrive.
+            self._told.move_to_end(name)
+            return
+        entry = _entry(now, verdict)
+        self._told.pop(name, None)
         gist = _gist(verdict, entry)
         changed = told is None or told.gist != gist
-        told = _Told(entry, gist, told.rate if told else LineRate(), told.unsaid if told else 0)
+        rate, unsaid = (told.rate, told.unsaid) if told else (LineRate(), 0)
+        told = _Told(entry, verdict, gist, rate, unsaid)
         self._remember(name, told)
         if not changed:
-            self._log.debug("verdict", **_fields(entry))
+            self._say_to_debug(entry)
             return
         self._entries.append(entry)
         told.unsaid += 1
         if not self._say(name, told):
             self._waiting[name] = None
             self._limit.withheld()
+            self._say_to_debug(entry)
+
+    def _say_to_debug(self, entry: Entry) -> None:
+        if self._debug:
             self._log.debug("verdict", **_fields(entry))
 
     def acted(self, now: datetime, verdict: Verdict, outcome: Outcome) -> None:
@@ -141,6 +154,16 @@ def _entry(now: datetime, verdict: Verdict) -> Entry:
         blockers=tuple(_blocker(b.subject, b.message, b.until) for b in verdict.blockers),
         action=type(verdict.action).__name__ if verdict.action is not None else "",
         recheck_at=instant(verdict.recheck_at),
+    )
+
+
+def _is_same(old: Verdict, new: Verdict) -> bool:
+    """Whether an entry would differ in nothing but instants of ours."""
+    return (
+        old.reason is new.reason
+        and old.facts == new.facts
+        and old.blockers == new.blockers
+        and type(old.action) is type(new.action)
     )
 
 

@@ -40,7 +40,7 @@ def make_log(
     stream: BinaryIO, clock: Clock, *, level: str, text: bool, colors: bool = False
 ) -> Log:
     """A logger for the whole program; there is no global one."""
-    logger: Log = structlog.wrap_logger(
+    proxy: Log = structlog.wrap_logger(
         structlog.BytesLogger(_Dropping(stream)),  # type: ignore[arg-type]  # all that it uses
         processors=[
             structlog.processors.add_log_level,
@@ -52,6 +52,8 @@ def make_log(
             logging.getLevelNamesMapping()[level.upper()]
         ),
     )
+    # Bound now: the proxy would bind anew for each line.
+    logger: Log = proxy.bind()
     return logger
 
 
