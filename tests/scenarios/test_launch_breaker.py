@@ -20,6 +20,7 @@ from tenure.model.api.resource import (
     NODE_POOLS,
     NODES,
     PODS,
+    Resource,
 )
 from tenure.sim.actors.kubelet.kubelet import KubeletTimings
 from tenure.sim.cloud.cloud import CloudTimings
@@ -39,6 +40,7 @@ from tests.builders import (
     a_pool,
     pod_spec,
 )
+from tests.runtime.worlds import Tapped
 
 #: Three before the breaker opens, then after 1m, 2m, 4m, 8m, 16m: the next is after the hour.
 WHEN_OPEN = 8
@@ -482,4 +484,26 @@ def test_a_workflow_whose_steps_fail_is_never_held(keeps: bool) -> None:
                 name = step["metadata"]["name"]
                 story.store.delete(PODS, "default", name, grace_period_seconds=0)
         assert launched(story) == 8
+        assert not {"LaunchBreakerOpen", "PodsPendingAgain"} & set(story.reasons("*"))
+
+
+@pytest.mark.parametrize("late", [NODE_CLAIMS, PODS], ids=["claims", "pods"])
+def test_what_tenure_removes_as_empty_is_known_as_its_own_however_late_the_watch_is(
+    late: Resource,
+) -> None:
+    pool = a_pool(disruption={"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]})
+    web = a_deployment(replicas=6, cpu="1500m")
+    with Tapped(a_node_class(), pool, web, options=QUICK) as story:
+        story.run(2 * MINUTE)
+        before = len(story.store.list(NODES))
+        story.api_tap.lag[late] = 45.0
+        story.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 0}})
+        story.run(8 * MINUTE)
+        assert (before > 0, story.store.list(NODES)) == (True, [])
+        gone = story.controller.snapshot().observations.departed_claims.values()
+        assert [one.name for one in gone if not one.left_at_once] == [], "others deleted none"
+        story.api_tap.lag.clear()
+        story.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 6}})
+        story.run(2 * MINUTE)
+        assert story.running("web") == 6
         assert not {"LaunchBreakerOpen", "PodsPendingAgain"} & set(story.reasons("*"))
