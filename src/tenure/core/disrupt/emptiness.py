@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -177,6 +178,7 @@ def due_at(since: datetime, after: timedelta) -> datetime:
     return later(since, max(after, SETTLES))
 
 
+@lru_cache(256)  # A few pools, and thousands of nodes.
 def consolidate_after(text: str) -> timedelta | None:
     """None for ``Never``, and for what cannot be read."""
     return span_of(text)
