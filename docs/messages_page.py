@@ -19,6 +19,7 @@ _HEADER = """\
 What `tenure explain`, `tenure plan`, events and logs say of an object is made of these facts, with example
 values here. Facts of one verdict are joined by semicolons. Write alerts and scripts against the
 [reason codes](reasons.md), or against the names of facts in `tenure explain --json`: the sentences may get better.
+In italics is what `tenure explain` advises because of a fact, where it is not what the reason advises.
 
 A change of this page is a change of what users read; review it as such.
 """
@@ -38,8 +39,15 @@ def rooms() -> Iterator[tuple[str, tuple[Fact, ...]]]:
 
 
 def _section(room: str, examples: tuple[Fact, ...]) -> str:
-    rows = "".join(f"| `{type(one).__name__}` | {_cell(str(one))} |\n" for one in examples)
+    rows = "".join(
+        f"| `{type(one).__name__}` | {_cell(str(one))}{_remedy(one)} |\n" for one in examples
+    )
     return f"\n## {room.replace('.', '/')}\n\n| Fact | Sentence |\n|---|---|\n{rows}"
+
+
+def _remedy(fact: Fact) -> str:
+    remedy = fact.remedy()
+    return f"<br>*{_cell(remedy)}*" if remedy else ""
 
 
 def _cell(text: str) -> str:
