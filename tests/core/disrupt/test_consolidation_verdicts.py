@@ -82,6 +82,11 @@ def test_a_move_that_is_being_made_is_approved(reason: str, told: Reason | None)
     assert {one.reason for one in found} == ({told} if told is not None else set())
 
 
+def test_a_move_that_is_another_than_was_planned_is_left_to_its_command() -> None:
+    marks = {REPLACED_BY: "new", DISRUPTION_REASON: "Underutilized"}
+    assert not verdicts(MOVE, marks=marks), "its pods needed a new node after all"
+
+
 def test_nothing_is_said_of_nodes_that_the_plan_does_not_know() -> None:
     assert not verdicts()
 

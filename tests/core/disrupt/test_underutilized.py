@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Create, Delete, Verdict
+from tenure.core.disrupt.consolidation.offered import prices_of
+from tenure.core.disrupt.consolidation.prices import Offered
 from tenure.core.disrupt.facts.commands import NoLongerDue
 from tenure.core.disrupt.facts.consolidation import NodeUnderutilized, PodsHaveNoRoom
 from tenure.core.disrupt.orchestrate import ReplacementDecider
@@ -25,10 +27,12 @@ from tenure.model.api.names import (
     REPLACES,
     ZONE,
 )
+from tenure.model.api.nodeclaim import Requirement
 from tenure.model.api.nodepool import NodePool
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.snapshot.consolidation import ConsolidationPlan, PlannedLaunch, PlannedMove
-from tenure.packing.consolidate.facts import NoCheaperReplacement
+from tenure.packing.consolidate.facts import NoCheaperReplacement, PriceUnknown, ScoreTooLow
+from tenure.packing.consolidate.rules import PriceRules
 from tests.core.build import (
     DISRUPTED,
     NOW,
@@ -199,6 +203,44 @@ def test_a_plan_whose_prices_have_changed_is_rejected() -> None:
     found = on_claim(*there("a"), moves=(move("a", launches=1),), offered=(LARGE, dear))
     assert found.reason is Reason.CONSOLIDATION_REJECTED
     assert fact_of(found, NoCheaperReplacement).price == 200_000
+
+
+def test_a_move_says_what_it_saves_as_it_is_made() -> None:
+    """It was planned without a new node. Since then the other node has become full."""
+    found = on_claim(*there("a"), *there("b", cpu="7900m"))
+    why = fact_of(found, NodeUnderutilized)
+    assert (why.saves, why.price, why.launches) == (140_000, 200_000, ("small",))
+
+
+@pytest.mark.parametrize(("price", "goes"), [(60_000, True), (180_000, False)])
+def test_balanced_is_asked_again_for_the_move_that_is_made(price: int, goes: bool) -> None:
+    """A half of what is disturbed for more or for less than a quarter of the price."""
+    pool = a_pool(disruption=FREE | {"consolidationPolicy": "Balanced"}, requirements=[ON_DEMAND])
+    small = a_type("small", cpu="2", price=price)
+    full = there("b", cpu="7900m")
+    found = on_claim(*there("a"), *full, pool, offered=(LARGE, small))
+    assert found.reason is (Reason.REPLACING if goes else Reason.CONSOLIDATION_REJECTED)
+    if not goes:
+        assert fact_of(found, ScoreTooLow).pool == "general"
+
+
+@pytest.mark.parametrize(("listed", "price"), [(("small",), 60_000), (("small", "large"), 200_000)])
+def test_what_is_not_launched_yet_counts_at_its_worst(listed: tuple[str, ...], price: int) -> None:
+    """It may become any of the types that it lists."""
+    types_ = Requirement(key=INSTANCE_TYPE, operator="In", values=listed)
+    terms = Requirement(key=CAPACITY_TYPE, operator="In", values=("on-demand",))
+    new = a_claim("new", stage=0, spec={"requirements": (types_, terms)})
+    assert prices_of([new], _offered()) == [price]
+
+
+def _offered() -> Offered:
+    rules = PriceRules(spot_to_spot=False, fee_cpus=3)
+    return Offered(types={"general": {one.name: one for one in (LARGE, SMALL)}}, rules=rules)
+
+
+def test_a_replacement_without_a_price_is_not_known_to_be_cheaper() -> None:
+    new = a_claim("new", labels={INSTANCE_TYPE: "gone", CAPACITY_TYPE: "on-demand"})
+    assert prices_of([new], _offered()) == PriceUnknown("gone", "on-demand")
 
 
 def test_a_rejected_move_does_not_stop_the_next() -> None:

@@ -179,6 +179,18 @@ class Method(Protocol):
         """
         ...
 
+    def told(
+        self,
+        candidate: Candidate,
+        leaving: Sequence[LeavingNode],
+        plan: Plan,
+        simulation: Simulation,
+        settings: Settings,
+        now: datetime,
+    ) -> tuple[Fact, ...]:
+        """Why the node of a candidate is disrupted, by the plan that is carried out."""
+        ...
+
 
 class AnyPlan:
     """A method that takes every plan."""
@@ -207,6 +219,17 @@ class AnyPlan:
         now: datetime,
     ) -> Fact | None:
         return None
+
+    def told(
+        self,
+        candidate: Candidate,
+        leaving: Sequence[LeavingNode],
+        plan: Plan,
+        simulation: Simulation,
+        settings: Settings,
+        now: datetime,
+    ) -> tuple[Fact, ...]:
+        return candidate.why
 
 
 class UnderWay(msgspec.Struct, frozen=True, kw_only=True):

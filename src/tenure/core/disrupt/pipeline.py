@@ -21,6 +21,7 @@ from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.candidates import PoolCandidates, Unfinished, Wanted, candidates_in
 from tenure.core.disrupt.consolidation.eligible import settling_until
 from tenure.core.disrupt.consolidation.subject import PLAN
+from tenure.core.disrupt.consolidation.totals import balanced_totals
 from tenure.core.disrupt.execute import Execution
 from tenure.core.disrupt.facts.groups import CommittedInPart, NotReplacedTogether
 from tenure.core.disrupt.facts.planning import CandidatesWait, NodesWatched
@@ -92,11 +93,18 @@ class DisruptionDecider:
         if not pools and not ready and not left_over and not unfinished:
             return None  # The usual case, and it must stay cheap.
         simulation = simulation_in(snapshot, self._protection_clock)
-        watched = {reason for one in pools for reason, _ in one.watches}
         named = self._methods.named
-        if unfinished or any(named(reason).traits.consolidates for reason in watched):
-            settling = settling_until(snapshot)
-            simulation = msgspec.structs.replace(simulation, settling=settling)
+        consolidated = {
+            one.pool.name
+            for one in pools
+            if any(named(reason).traits.consolidates for reason, _ in one.watches)
+        }
+        if unfinished or consolidated:
+            simulation = msgspec.structs.replace(
+                simulation,
+                settling=settling_until(snapshot),
+                balanced=balanced_totals(consolidated, snapshot),
+            )
         return DisruptionView(
             pools=pools,
             ready=ready,

@@ -50,6 +50,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
+from tenure.packing.consolidate.question import PoolTotals
 from tenure.packing.demand.problem import ExistingNode, PoolTemplate
 from tenure.packing.facts import Why
 from tenure.packing.pack import pack
@@ -99,6 +100,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     launch_times: Mapping[str, timedelta] = {}
     #: By the name of a node: until when it is within the ``consolidateAfter`` of its own pool.
     settling: Mapping[str, datetime] = {}
+    #: Of the pools with ``consolidationPolicy: Balanced`` that have candidates for consolidation.
+    balanced: Mapping[str, PoolTotals] = {}
 
     def launches(self, plan: Plan, came: Iterable[NodeClaim]) -> tuple[LaunchTime, ...]:
         """The new nodes that a command waits for: those of the plan, and those that exist."""

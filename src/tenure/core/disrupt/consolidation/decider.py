@@ -27,12 +27,12 @@ from tenure.core.facts import Fact, instants_of
 from tenure.core.gates.reasons import Disruption
 from tenure.core.marks.candidacy import is_open, said_since
 from tenure.core.marks.command import is_replaced, reason_of
-from tenure.core.marks.ownership import claims_touched, is_ours
+from tenure.core.marks.ownership import claims_touched, is_ours, listed
 from tenure.core.provision.facts import TypesAwaited
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, say
 from tenure.model.api.meta import FOR_EVER
-from tenure.model.api.names import EMPTY_CONDITION
+from tenure.model.api.names import EMPTY_CONDITION, REPLACED_BY
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -95,6 +95,8 @@ class ConsolidationDecider:
         approved = is_replaced(claim) and reason_of(claim) == Disruption.UNDERUTILIZED
         if is_replaced(claim) and not approved:
             return ()
+        if approved and bool(listed(claim.annotations[REPLACED_BY])) != bool(move.launches):
+            return ()  # Another move was made than was planned; that of its command says which.
         reason = Reason.CONSOLIDATION_APPROVED if approved else Reason.CONSOLIDATION_CANDIDATE
         verdict = _say(claim, reason, NodeUnderutilized.of(node.name, move))
         return verdict, also_of(node, verdict)

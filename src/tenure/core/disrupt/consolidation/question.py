@@ -24,23 +24,20 @@ from tenure.core.disrupt.consolidation.eligible import (
     could_be,
     eligible_nodes,
     settling_until,
-    types_of_pool,
 )
-from tenure.core.disrupt.consolidation.figures import disruption_cost, price_of
 from tenure.core.disrupt.consolidation.rejected import NONE_REJECTED, Rejected
+from tenure.core.disrupt.consolidation.totals import balanced_totals
 from tenure.core.disrupt.facts.candidates import PendingPodsFirst, PendingPodsFit
 from tenure.core.disrupt.simulate import Simulation, simulation_in, waits_for_limits
 from tenure.core.facts import Fact
 from tenure.core.gates.budgets import UNLIMITED, limit
 from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.operations import Gate
-from tenure.core.marks.candidacy import only_node_of
 from tenure.core.pool.lookup import capacity_of
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE
-from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.packing.consolidate.question import Candidate, PoolTotals, Question
+from tenure.packing.consolidate.question import Candidate, Question
 from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.result import Packing
 
@@ -197,11 +194,7 @@ def _question(
         node_fee_cpus=problem.node_fee_cpus,
         preferences=problem.preferences,
         spot_to_spot=settings.spot_to_spot_consolidation,
-        balanced={
-            name: _totals(snapshot.pools[name], snapshot)
-            for name in pools
-            if snapshot.pools[name].spec.disruption.consolidation_policy == "Balanced"
-        },
+        balanced=balanced_totals(pools, snapshot),
         allowed=_allowed(pools, snapshot, now),
         awaited=frozenset(name for name in pools if waits_for_limits(packing, name)),
     )
@@ -218,18 +211,6 @@ def _candidate(one: Eligible) -> Candidate:
         cost=one.cost,
         capacity=capacity_of(one.claim, one.node.capacity),
     )
-
-
-def _totals(pool: NodePool, snapshot: Snapshot) -> PoolTotals:
-    """Over all its nodes, candidates or not; one without a price costs nothing."""
-    types = types_of_pool(pool, snapshot)
-    price, cost = 0, 0.0
-    for claim in snapshot.claims_of_pool(pool.name).values():
-        node = only_node_of(claim, snapshot)
-        if node is not None:
-            price += price_of(node, types) or 0
-            cost += disruption_cost(snapshot.pods_on(node.name).values())
-    return PoolTotals(price=price, cost=cost)
 
 
 def _allowed(pools: Iterable[str], snapshot: Snapshot, now: datetime) -> dict[str, int]:

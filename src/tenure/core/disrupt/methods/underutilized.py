@@ -26,6 +26,7 @@ from tenure.core.disrupt.consolidation.eligible import (
     not_movable,
     quiet_at,
 )
+from tenure.core.disrupt.consolidation.made import unbalanced, underutilized
 from tenure.core.disrupt.consolidation.offered import going_of, offered_in, prices_of
 from tenure.core.disrupt.consolidation.prices import Cheaper, cheaper
 from tenure.core.disrupt.facts.commands import NoLongerDue
@@ -147,10 +148,26 @@ class UnderutilizedMethod(AnyPlan):
         settings: Settings,
         now: datetime,
     ) -> Fact | None:
-        if not (plan.claims or plan.came):
-            return None  # No price brings a node back that is not needed.
-        found = _cheaper(leaving, plan, simulation, settings, now)
-        return found if isinstance(found, Fact) else None
+        if plan.claims or plan.came:  # No price brings a node back that is not needed.
+            found = _cheaper(leaving, plan, simulation, settings, now)
+            if isinstance(found, Fact):
+                return found
+        if plan.came or any(is_replaced(one.claim) for one in leaving):
+            return None  # It is begun: what was launched for it would be launched in vain.
+        return unbalanced(leaving, plan, offered_in(simulation, settings, now), simulation.balanced)
+
+    def told(
+        self,
+        candidate: Candidate,
+        leaving: Sequence[LeavingNode],
+        plan: Plan,
+        simulation: Simulation,
+        settings: Settings,
+        now: datetime,
+    ) -> tuple[Fact, ...]:
+        offered = offered_in(simulation, settings, now)
+        made = underutilized(candidate.node.name, leaving, plan, offered)
+        return candidate.why if made is None else (made,)
 
     # -- carrying out ------------------------------------------------------------------
 

@@ -196,8 +196,14 @@ class Commands:
 
     def _created(self, one: Wanted, group: Together, plan: Plan) -> Verdict:
         created = ReplacementsCreated(tuple(new.name for new in plan.claims))
-        why = (*one.candidate.why, *group.others(one), created)
+        why = (*self._why(one, group, plan), *group.others(one), created)
         return _say(one.claim, Reason.REPLACING, *why, recheck_at=plan.changes_at)
+
+    def _why(self, one: Wanted, group: Together, plan: Plan) -> tuple[Fact, ...]:
+        simulation, now = self._shared.simulation, self._now
+        return group.method.told(
+            one.candidate, group.leaving, plan, simulation, self._settings, now
+        )
 
     def _recorded(self, group: Together) -> dict[str, Verdict]:
         """By claim, where a start has to be recorded: none is committed before all are recorded."""
@@ -219,7 +225,7 @@ class Commands:
         verdict = _say(
             candidate.claim,
             Reason.REPLACING,
-            *candidate.why,
+            *self._why(one, group, plan),
             *what,
             action=begin(candidate.claim, came, reason, {**candidate.marks, **used}),
         )
