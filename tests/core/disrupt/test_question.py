@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 import pytest
 
-from tenure.core.disrupt.consolidation.question import Asked, ask
+from tenure.core.disrupt.consolidation.question import Asked, ask, asking
 from tenure.core.disrupt.facts.candidates import PendingPodsFirst, PendingPodsFit, ReservedForPods
 from tenure.core.disrupt.facts.consolidation import (
     PodNotEvicted,
@@ -33,6 +34,7 @@ from tenure.model.api.pod import Pod, Toleration
 from tenure.model.api.workload import Namespace
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
+from tenure.model.snapshot.snapshot import Snapshot
 from tenure.packing.consolidate.facts import PriceUnknown
 from tenure.packing.consolidate.question import Question
 from tests.core.build import (
@@ -312,3 +314,21 @@ def test_an_empty_node_is_no_candidate_and_gets_pods_last() -> None:
     assert found.question is not None
     assert [one.name for one in found.question.candidates] == ["node-a"]
     assert found.question.last == ("node-b",)
+
+
+def test_a_pool_that_goes_between_two_steps_does_no_harm() -> None:
+    objects = [a_pool(), a_claim("a"), node("a"), pod()]
+    observations = Observations(instance_types=types())
+    snapshot = snapshot_with(a_class(), *objects, observations=observations)
+    first = next(step for step in _steps(snapshot, 0) if step is not None)
+    assert first.question is not None
+    for step in range(1, sum(1 for _ in _steps(snapshot, 0))):
+        snapshot = snapshot_with(a_class(), *objects, observations=observations)
+        assert any(one is not None for one in _steps(snapshot, step))
+
+
+def _steps(snapshot: Snapshot, without_pool_after: int) -> Iterator[Asked | None]:
+    for number, step in enumerate(asking(snapshot, SETTINGS, NOW), start=1):
+        yield step
+        if number == without_pool_after:
+            snapshot.pools.pop("general")  # type: ignore[attr-defined]

@@ -60,6 +60,7 @@ from tenure.model.snapshot.derived import Derivation
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.duration import Duration
 from tenure.packing.consolidate.facts import PriceUnknown
+from tenure.packing.demand.steps import NODES_A_STEP, Steps, at_once
 
 UNDERUTILIZED: Final = TRAITS[Disruption.UNDERUTILIZED]
 
@@ -167,12 +168,19 @@ def settling_until(snapshot: Snapshot) -> dict[str, datetime]:
 
     Else a node that gets pods again and again would never be quiet, and so never be a candidate.
     """
+    return at_once(settling_nodes(snapshot))
+
+
+def settling_nodes(snapshot: Snapshot) -> Steps[dict[str, datetime]]:
+    """The same in steps, between which the cluster may change."""
     found: dict[str, datetime] = {}
     for name, pool in sorted(snapshot.pools.items()):
         after = _after(pool) if is_open(pool) else None
         if not after:
             continue
-        for claim in snapshot.claims_of_pool(name).values():
+        for number, claim in enumerate(tuple(snapshot.claims_of_pool(name).values()), start=1):
+            if not number % NODES_A_STEP:
+                yield
             node = node_of(claim, snapshot)
             since = quiet_at(claim, node, snapshot)[0] if node is not None else None
             if node is not None and since is not None:

@@ -23,7 +23,7 @@ from tenure.core.disrupt.consolidation.eligible import (
     Excluded,
     could_be,
     eligible_nodes,
-    settling_until,
+    settling_nodes,
 )
 from tenure.core.disrupt.consolidation.rejected import NONE_REJECTED, Rejected
 from tenure.core.disrupt.consolidation.totals import balanced_totals
@@ -141,12 +141,17 @@ def _asked(
     }
     eligible = [one for one in eligible if one.node.name not in awaiting]
     yield None
-    closed = {name: at for name, at in settling_until(snapshot).items() if now < at}
+    settling = yield from settling_nodes(snapshot)
+    closed = {name: at for name, at in settling.items() if now < at}
     instants += closed.values()
     nodes = tuple(_closed(node, simulation, closed) for node in nodes)
+    allowed: dict[str, int] = {}
+    for pool in sorted({one.claim.pool_name for one in eligible}):
+        yield None
+        allowed |= _allowed(pool, snapshot, now)
     yield None
     yield Asked(
-        question=_question(eligible, nodes, packing, simulation, snapshot, settings, now),
+        question=_question(eligible, nodes, allowed, packing, simulation, snapshot, settings),
         claims={one.node.name: one.claim.name for one in eligible},
         why=why,
         changes_at=_next(instants, now),
@@ -168,11 +173,11 @@ def _closed(
 def _question(
     eligible: Iterable[Eligible],
     nodes: tuple[ExistingNode, ...],
+    allowed: Mapping[str, int],
     packing: Packing,
     simulation: Simulation,
     snapshot: Snapshot,
     settings: Settings,
-    now: datetime,
 ) -> Question:
     """``packing``: of the pods that wait for capacity."""
     candidates = tuple(map(_candidate, eligible))
@@ -181,7 +186,8 @@ def _question(
     capacity = simulation.capacity
     zones = capacity.zones.at(settings, now)
     problem = capacity.problem(moving, zones, settings, now, nodes=nodes)
-    pools = sorted({one.pool for one in candidates})
+    # One may be gone since the first step.
+    pools = sorted({one.pool for one in candidates} & snapshot.pools.keys())
     return Question(
         nodes=problem.nodes,
         candidates=candidates,
@@ -195,7 +201,7 @@ def _question(
         preferences=problem.preferences,
         spot_to_spot=settings.spot_to_spot_consolidation,
         balanced=balanced_totals(pools, snapshot),
-        allowed=_allowed(pools, snapshot, now),
+        allowed=allowed,
         awaited=frozenset(name for name in pools if waits_for_limits(packing, name)),
     )
 
@@ -213,14 +219,13 @@ def _candidate(one: Eligible) -> Candidate:
     )
 
 
-def _allowed(pools: Iterable[str], snapshot: Snapshot, now: datetime) -> dict[str, int]:
-    """How many nodes one move may take of each pool.
+def _allowed(pool: str, snapshot: Snapshot, now: datetime) -> dict[str, int]:
+    """How many nodes one move may take of the pool; empty: any number.
 
     A budget that is closed or used up now is a gate of each candidate, which says until when.
     """
-    found: dict[str, int] = {}
-    for name in pools:
-        most = limit(snapshot.pools[name], UNDERUTILIZED, fleet_of(name, snapshot), now)
-        if most < UNLIMITED:
-            found[name] = max(most, 1)
-    return found
+    known = snapshot.pools.get(pool)  # The cluster may change between two steps.
+    if known is None:
+        return {}
+    most = limit(known, UNDERUTILIZED, fleet_of(pool, snapshot), now)
+    return {pool: max(most, 1)} if most < UNLIMITED else {}
