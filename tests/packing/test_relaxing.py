@@ -12,7 +12,8 @@ import pytest
 
 from tenure.model.api.names import ZONE
 from tenure.model.api.node import Taint
-from tenure.packing.demand.problem import ExistingNode
+from tenure.packing.demand.problem import ExistingNode, Problem
+from tenure.packing.pack import pack
 from tenure.packing.result import Packing
 from tests.packing.build import FAMILY, a_node, a_pod, a_pool, a_type
 from tests.packing.demand.test_topology import WEB, spread
@@ -116,3 +117,14 @@ def test_a_node_with_a_soft_taint_is_avoided_where_a_pool_has_such_taints(soft_p
     # It is used where nothing else can be had.
     none = preferred(a_pod("large", "6"), nodes=(node,), templates=(a_pool(types=FAMILY[:1]),))
     assert none.placed == {"large": "busy"}
+
+
+def test_the_next_preferred_node_affinity_counts_on_nodes_that_are_there() -> None:
+    """Its label is one that no other pod asks for."""
+    fast, rack = (
+        {"matchExpressions": [{"key": key, "operator": "In", "values": ["x"]}]}
+        for key in ("disk", "rack")
+    )
+    pod = a_pod("p", **preferring("nodeAffinity", (2, fast), (1, rack)))
+    nodes = a_node("n-a", "4"), a_node("n-b", "4", labels={"rack": "x"})
+    assert pack(Problem(pods=(pod,), nodes=nodes)).placed == {"p": "n-b"}

@@ -17,7 +17,7 @@ from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.facts import VolumeFact
 from tenure.packing.demand.problem import Problem
 from tenure.packing.demand.queue import Waiting
-from tenure.packing.demand.relaxing import relaxed, with_wishes
+from tenure.packing.demand.relaxing import every_level, relaxed, with_wishes
 from tenure.packing.demand.terms import Group
 from tenure.packing.facts import (
     KeptOff,
@@ -57,7 +57,10 @@ class Attempt:
         pods = question.pods
         modelled = [question.soft(one) for one in pods.classes if not one.rules.not_modelled]
         self._signed = [with_wishes(one) for one in modelled]
-        everything = msgspec.structs.replace(pods, classes=(*modelled, *self._signed))
+        # Of several preferred node affinities only one counts at a time, and each has labels of its own.
+        several = [one for one in modelled if sum(wish.node is not None for wish in one.wishes) > 1]
+        levels = [level for one in several for level in every_level(one)]
+        everything = msgspec.structs.replace(pods, classes=(*modelled, *self._signed, *levels))
         self._nodes = read_nodes(
             self._problem.nodes,
             pods=everything,

@@ -50,3 +50,11 @@ def with_wishes(one: PodClass) -> PodClass:
 def relaxed(one: PodClass) -> PodClass:
     """The class without the preference that is given up next."""
     return msgspec.structs.replace(one, wishes=one.wishes[1:])
+
+
+def every_level(one: PodClass) -> tuple[PodClass, ...]:
+    """The class with all its preferences as requirements, without the first, … and without any."""
+    levels = [one]
+    while levels[-1].wishes:
+        levels.append(relaxed(levels[-1]))
+    return tuple(map(with_wishes, levels)) if one.wishes else (one,)

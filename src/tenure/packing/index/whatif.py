@@ -21,7 +21,7 @@ from tenure.packing.demand.asked import reading_pods
 from tenure.packing.demand.classes import PodClass, Units, service_order, sorting_pods
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
-from tenure.packing.demand.relaxing import groups_of, relaxed, with_wishes
+from tenure.packing.demand.relaxing import every_level, groups_of
 from tenure.packing.demand.steps import CLASSES_A_STEP, PODS_A_STEP, Steps, at_once
 from tenure.packing.demand.terms import NO_SOFT_TAINTS
 from tenure.packing.demand.volumes import NO_ANSWERS, VolumeAnswer
@@ -275,11 +275,8 @@ def _relaxed(classes: Sequence[PodClass]) -> Steps[list[tuple[PodClass, ...]]]:
     found: list[tuple[PodClass, ...]] = []
     made = 0
     for one in classes:
-        levels = [one]
-        while levels[-1].wishes:
-            levels.append(relaxed(levels[-1]))
-        found.append(tuple(map(with_wishes, levels)) if one.wishes else (one,))
-        if (made := made + len(levels)) >= CLASSES_A_STEP:
+        found.append(every_level(one))
+        if (made := made + len(found[-1])) >= CLASSES_A_STEP:
             made = 0
             yield
     return found
