@@ -151,7 +151,7 @@ def _asked(
         allowed |= _allowed(pool, snapshot, now)
     yield None
     yield Asked(
-        question=_question(eligible, nodes, allowed, packing, simulation, snapshot, settings),
+        question=_question(eligible, nodes, allowed, packing, simulation, snapshot, settings, now),
         claims={one.node.name: one.claim.name for one in eligible},
         why=why,
         changes_at=_next(instants, now),
@@ -178,6 +178,7 @@ def _question(
     simulation: Simulation,
     snapshot: Snapshot,
     settings: Settings,
+    now: datetime,
 ) -> Question:
     """``packing``: of the pods that wait for capacity."""
     candidates = tuple(map(_candidate, eligible))
