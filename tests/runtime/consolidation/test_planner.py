@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from datetime import UTC, datetime
+from collections.abc import Coroutine, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from tenure.core.decision import Subject
 from tenure.core.disrupt.consolidation.subject import PLAN, PLANNED_NODE
+from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
 from tenure.model.settings import Settings
 from tenure.model.snapshot.consolidation import ConsolidationPlan
@@ -21,16 +22,27 @@ from tenure.packing.consolidate.facts import WellUsed
 from tenure.runtime.clock.heartbeat import Heartbeat
 from tenure.runtime.clock.wakeup import Waker
 from tenure.runtime.consolidation.planner import PATIENCE, ConsolidationPlanner
+from tenure.runtime.consolidation.triggers import LATE
 from tenure.runtime.observe.store import ObservationStore
 from tenure.sim.virtual.loop import VirtualClock, VirtualLoop
-from tests.core.build import NOW, SETTINGS, a_claim, a_class, a_node, a_pod, a_pool, types
+from tests.core.build import (
+    NOW,
+    SETTINGS,
+    a_claim,
+    a_class,
+    a_node,
+    a_pending_pod,
+    a_pod,
+    a_pool,
+    types,
+)
 from tests.snapshots import snapshot_with
 
 SOLD = {INSTANCE_TYPE: "small", ZONE: "zone-a", CAPACITY_TYPE: "on-demand"}
 
 
-def two_nodes() -> Snapshot:
-    """Their pods fit on one."""
+def two_nodes(*more: ApiObject, seen: Mapping[str, datetime] | None = None) -> Snapshot:
+    """Their pods fit on one. ``seen``: when pods were first seen to wait."""
     each = [
         one
         for name in "ab"
@@ -40,12 +52,20 @@ def two_nodes() -> Snapshot:
             a_pod(f"web-{name}", node=f"node-{name}"),
         )
     ]
-    observations = Observations(instance_types=types())
-    return snapshot_with(a_class(), a_pool(), *each, observations=observations)
+    observations = Observations(instance_types=types(), waiting_seen=seen or {})
+    return snapshot_with(a_class(), a_pool(), *each, *more, observations=observations)
 
 
 class Bench:
-    def __init__(self, settings: Settings = SETTINGS, *, broken: bool = False) -> None:
+    def __init__(
+        self,
+        settings: Settings = SETTINGS,
+        *,
+        broken: bool = False,
+        arrive_for: timedelta = timedelta(0),
+    ) -> None:
+        """``arrive_for``: so long a pod that waits for a node comes all the time."""
+        self._arrive_for = arrive_for
         self.loop = VirtualLoop()
         self.clock = VirtualClock(self.loop, datetime(2026, 3, 2, 12, tzinfo=UTC))
         self.waker = Waker(self.clock, settings.turn_gap)
@@ -69,7 +89,10 @@ class Bench:
     def _snapshot(self) -> Snapshot:
         if self._broken:
             raise KeyError("metadata")
-        return two_nodes()
+        if self.clock.now() >= NOW + self._arrive_for:
+            return two_nodes()
+        new = a_pending_pod("new")
+        return two_nodes(new, seen={new.uid: self.clock.now()})
 
     def _stopwatch(self) -> float:
         """Each look takes as long as a slice may: so there is a slice for each try."""
@@ -114,6 +137,24 @@ def test_a_plan_is_an_observation() -> None:
     first, *nodes = bench.store.take_observed()
     assert first == PLAN
     assert nodes == [Subject(PLANNED_NODE, "node-a"), Subject(PLANNED_NODE, "node-b")]
+    assert len(bench.times) == 1
+
+
+def test_no_plan_is_made_while_nodes_are_launched_for_pods() -> None:
+    bench = Bench(arrive_for=timedelta(minutes=1))
+    bench.run(seconds=59)
+    assert bench.plan is None
+    bench = Bench(arrive_for=timedelta(minutes=1))
+    bench.run(seconds=75)
+    assert bench.plan is not None
+
+
+def test_pods_that_never_cease_to_arrive_put_a_plan_off_for_five_minutes() -> None:
+    bench = Bench(arrive_for=timedelta(hours=1))
+    bench.run(seconds=LATE - 1)
+    assert not bench.times
+    bench = Bench(arrive_for=timedelta(hours=1))
+    bench.run(seconds=LATE + 15)
     assert len(bench.times) == 1
 
 

@@ -25,9 +25,10 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.provision.demand import Demand
+from tenure.core.provision.demand import Demand, is_provisionable
 from tenure.model.api.meta import earlier, later
 from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Snapshot
 
 #: The API truncates instants to seconds: the event itself may be up to this much later.
 CUT_OFF: Final = timedelta(seconds=1)
@@ -64,6 +65,14 @@ def arriving_until(demands: Iterable[Demand], settings: Settings) -> datetime | 
     """Until when a next pod is to be expected; None where we saw no pod arrive."""
     came = [came_at(demand) for demand in demands if demand.seen_at is not None]
     return later(max(came), CUT_OFF + settings.batch_idle) if came else None
+
+
+def pods_arrive(snapshot: Snapshot, settings: Settings, now: datetime) -> bool:
+    """Whether nodes are being launched for pods: the last that waits for one came within a batch."""
+    seen = snapshot.observations.waiting_seen
+    waiting = snapshot.unschedulable_pods().values()
+    came = [at for pod in waiting if (at := seen.get(pod.uid)) and is_provisionable(pod)]
+    return bool(came) and now < later(max(came), settings.batch_max)
 
 
 def came_at(demand: Demand) -> datetime:

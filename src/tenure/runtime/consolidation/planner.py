@@ -3,7 +3,8 @@
 The nodes are read, which is a question (``core/disrupt/consolidation``); then an answer is searched for. Both
 are suspended after each slice and go on where they were. What has changed meanwhile is a matter of
 the next plan: each move is checked again before it is made. A plan that cannot be made is reported, and
-the last one is dropped; nothing else depends on it.
+the last one is dropped; nothing else depends on it. While nodes are launched for pods that arrive, no plan is made for
+up to five minutes: it would take away what the next pods need.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from typing import Final, TypeVar
 from tenure.core.decision import Subject, Verdict
 from tenure.core.disrupt.consolidation.planned import planned
 from tenure.core.disrupt.consolidation.question import Asked, asking
+from tenure.core.provision.batch import pods_arrive
 from tenure.model.settings import Settings
 from tenure.model.snapshot.consolidation import ConsolidationPlan
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.ports.clock import Clock
 from tenure.runtime.clock.heartbeat import Heartbeat
 from tenure.runtime.consolidation.rejections import Rejections
-from tenure.runtime.consolidation.triggers import Triggers, makes_room
+from tenure.runtime.consolidation.triggers import LATE, Triggers, makes_room
 from tenure.runtime.observe.consolidation import ConsolidationObservations
 
 T = TypeVar("T")
@@ -57,6 +59,8 @@ class ConsolidationPlanner:
         self._made, self._failed = made, failed
         self._triggers, self._rejections = Triggers(), Rejections()
         self._woken = asyncio.Event()
+        #: When the last plan was made, or the first could have been.
+        self._planned_at = clock.monotonic()
 
     def told(self, changes: Iterable[Change], observed: Iterable[Subject]) -> None:
         """What a turn begins with."""
@@ -112,6 +116,10 @@ class ConsolidationPlanner:
     async def _plan(self) -> None:
         await self._until_rest()
         now, took = self._clock.now(), 0.0
+        late = self._clock.monotonic() >= self._planned_at + LATE
+        if not late and pods_arrive(self._snapshot(), self._settings, now):
+            self._triggers.postponed()
+            return
         rejected = self._rejections.at(self._clock.monotonic())
         steps = asking(self._snapshot(), self._settings, now, rejected)
         asked, some = await self._in_slices(steps)
@@ -119,6 +127,7 @@ class ConsolidationPlanner:
         plan, some = await self._in_slices(planned(asked, now))
         took += some
         if asked.waits is None:  # Else the last one may still be of use in a moment.
+            self._planned_at = self._clock.monotonic()
             self._observations.planned(plan)
             self._made(plan, took)
         self._ended(asked, plan, now)

@@ -78,6 +78,10 @@ class Triggers:
         self._changes, self._busy = changes_at, busy
         self._room = self._room or again
 
+    def postponed(self) -> None:
+        """It was not made, for a reason that passes: look again soon."""
+        self._room = True
+
     def due_at(self) -> float | None:
         """None: when something happens."""
         if self._last is None:
