@@ -98,4 +98,16 @@ def test_while_pods_keep_arriving_decisions_are_ten_seconds_apart() -> None:
     ],
 )
 def test_a_next_pod_is_expected(demands: list[Demand], until: datetime | None) -> None:
-    assert arriving_until(demands, SETTINGS) == until
+    assert arriving_until(demands, SETTINGS, None) == until
+
+
+@pytest.mark.parametrize(
+    ("decided", "until"),
+    [
+        pytest.param(8, ahead(1), id="it has outlasted a decision"),
+        pytest.param(25, ago(2), id="that was long ago"),
+        pytest.param(3, ago(2), id="no pod has come since"),
+    ],
+)
+def test_a_stream_of_pods_may_pause_for_half_a_batch(decided: float, until: datetime) -> None:
+    assert arriving_until(seen(9, 3), SETTINGS, ago(decided)) == until

@@ -61,10 +61,20 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
         return min(later(last, CUT_OFF + settings.batch_idle), later(first, settings.batch_max))
 
 
-def arriving_until(demands: Iterable[Demand], settings: Settings) -> datetime | None:
-    """Until when a next pod is to be expected; None where we saw no pod arrive."""
+def arriving_until(
+    demands: Iterable[Demand], settings: Settings, decided_at: datetime | None
+) -> datetime | None:
+    """Until when a next pod is to be expected; None where we saw no pod arrive.
+
+    In a stream that has outlasted a decision, half a batch: a busy API server or scheduler has pauses of some seconds.
+    """
     came = [came_at(demand) for demand in demands if demand.seen_at is not None]
-    return later(max(came), CUT_OFF + settings.batch_idle) if came else None
+    if not came:
+        return None
+    last, quiet = max(came), CUT_OFF + settings.batch_idle
+    if decided_at is not None and decided_at < last < later(decided_at, 2 * settings.batch_max):
+        quiet = max(quiet, settings.batch_max / 2)
+    return later(last, quiet)
 
 
 def pods_arrive(snapshot: Snapshot, settings: Settings, now: datetime) -> bool:

@@ -141,7 +141,7 @@ class ProvisionDecider:
         if capacity is None:
             return [*remembered(view.history, settings, now), *served]
         zones, pods = capacity.zones.at(settings, now), capacity.waiting(now)
-        until = arriving_until(capacity.demands, settings)
+        until = arriving_until(capacity.demands, settings, view.decided_at)
         none = frozenset(one.pod.uid for one in capacity.demands if one.only_fitting)
         fee_times = ARRIVING_FEE if until is not None and now < until else 1
         limited = limit_launches(
@@ -234,9 +234,10 @@ class _Answer:
         self._gathers_until = closes_at if closes_at is not None and now < closes_at else None
         #: By pod UID: the new claim.
         self._needs: dict[str, NeedsNewClaim] = {}
+        until = arriving_until(capacity.demands, settings, view.decided_at)
         instants = [
             *capacity.instants(zones),
-            *filter(None, (closes_at, arriving_until(capacity.demands, settings))),
+            *filter(None, (closes_at, until)),
             *filter(None, map(self._patience_ends, capacity.demands)),
             *limited.instants,
         ]
