@@ -111,3 +111,9 @@ def test_a_next_pod_is_expected(demands: list[Demand], until: datetime | None) -
 )
 def test_a_stream_of_pods_may_pause_for_half_a_batch(decided: float, until: datetime) -> None:
     assert arriving_until(seen(9, 3), SETTINGS, ago(decided)) == until
+
+
+def test_a_pod_that_the_scheduler_has_not_tried_yet_shows_that_more_arrive() -> None:
+    assert arriving_until(seen(9, 3), SETTINGS, None, ago(1)) == ahead(1)
+    assert arriving_until(seen(9, 3), SETTINGS, None, ago(8)) == ago(2)
+    assert arriving_until([], SETTINGS, None, ago(1)) is None

@@ -26,7 +26,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.provision.demand import Demand, is_provisionable
-from tenure.model.api.meta import earlier, later
+from tenure.model.api.meta import controller_of, earlier, later
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 
@@ -61,17 +61,33 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
         return min(later(last, CUT_OFF + settings.batch_idle), later(first, settings.batch_max))
 
 
+def last_created(demands: Iterable[Demand], snapshot: Snapshot) -> datetime | None:
+    """When a controller of these pods last created one: the scheduler may be busy, and has not tried it yet."""
+    seen = snapshot.observations.created_seen
+    controllers = {
+        controller.uid
+        for demand in demands
+        if (controller := controller_of(demand.pod.metadata)) is not None
+    }
+    return max((seen[uid] for uid in controllers if uid in seen), default=None)
+
+
 def arriving_until(
-    demands: Iterable[Demand], settings: Settings, decided_at: datetime | None
+    demands: Iterable[Demand],
+    settings: Settings,
+    decided_at: datetime | None,
+    created_at: datetime | None = None,
 ) -> datetime | None:
     """Until when a next pod is to be expected; None where we saw no pod arrive.
+
+    ``created_at``: when the last one was created (``last_created``).
 
     In a stream that has outlasted a decision, half a batch: a busy API server or scheduler has pauses of some seconds.
     """
     came = [came_at(demand) for demand in demands if demand.seen_at is not None]
     if not came:
         return None
-    last, quiet = max(came), CUT_OFF + settings.batch_idle
+    last, quiet = max([*came, *filter(None, [created_at])]), CUT_OFF + settings.batch_idle
     if decided_at is not None and decided_at < last < later(decided_at, 2 * settings.batch_max):
         quiet = max(quiet, settings.batch_max / 2)
     return later(last, quiet)

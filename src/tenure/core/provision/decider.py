@@ -37,7 +37,7 @@ from tenure.core.health.domains import DomainState
 from tenure.core.launchbreaker.breaker import Limited, limit_launches, remembered
 from tenure.core.launchbreaker.history import History, launch_history, served_launches
 from tenure.core.protect.protection import CREATION
-from tenure.core.provision.batch import ARRIVING_FEE, Batch, arriving_until
+from tenure.core.provision.batch import ARRIVING_FEE, Batch, arriving_until, last_created
 from tenure.core.provision.demand import Demand, pods_to_schedule
 from tenure.core.provision.facts import (
     Batched,
@@ -92,12 +92,18 @@ class ProvisionView(msgspec.Struct, frozen=True):
     in_service: Mapping[str, datetime]
     #: When claims were last created for pods, if we know.
     decided_at: datetime | None = None
+    #: When a controller of the pods last created one, tried by the scheduler or not.
+    created_at: datetime | None = None
     #: The results of earlier launches for the same owners.
     history: History = History()
     #: Claims on which a pod has ended by itself, with the annotation that records it.
     served: tuple[tuple[NodeClaim, str], ...] = ()
     #: Names of Nodes that are being rebooted.
     rebooting: frozenset[str] = frozenset()
+
+    def arriving_until(self, settings: Settings) -> datetime | None:
+        demands = self.capacity.demands if self.capacity is not None else ()
+        return arriving_until(demands, settings, self.decided_at, self.created_at)
 
 
 class ProvisionDecider:
@@ -130,6 +136,7 @@ class ProvisionDecider:
             capacity_in(snapshot, demands),
             in_service_since(snapshot),
             snapshot.observations.pods_decided_at,
+            last_created(demands, snapshot),
             history,
             served,
             frozenset(claim.node_name for claim in snapshot.rebooting_claims().values()),
@@ -141,7 +148,7 @@ class ProvisionDecider:
         if capacity is None:
             return [*remembered(view.history, settings, now), *served]
         zones, pods = capacity.zones.at(settings, now), capacity.waiting(now)
-        until = arriving_until(capacity.demands, settings, view.decided_at)
+        until = view.arriving_until(settings)
         none = frozenset(one.pod.uid for one in capacity.demands if one.only_fitting)
         fee_times = ARRIVING_FEE if until is not None and now < until else 1
         limited = limit_launches(
@@ -234,7 +241,7 @@ class _Answer:
         self._gathers_until = closes_at if closes_at is not None and now < closes_at else None
         #: By pod UID: the new claim.
         self._needs: dict[str, NeedsNewClaim] = {}
-        until = arriving_until(capacity.demands, settings, view.decided_at)
+        until = view.arriving_until(settings)
         instants = [
             *capacity.instants(zones),
             *filter(None, (closes_at, until)),

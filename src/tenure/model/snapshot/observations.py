@@ -182,6 +182,8 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     failed_deletions: Mapping[str, datetime] = {}
     #: By pod UID: when we first saw that the scheduler has no node for it. Watches may be late.
     waiting_seen: Mapping[str, datetime] = {}
+    #: By UID of a controller: when it last created a pod that was not bound yet.
+    created_seen: Mapping[str, datetime] = {}
     #: By the name of a Node: when a pod last left it, or ended there.
     pods_left: Mapping[str, datetime] = {}
     #: When claims were last created for pods: the next batch of pods begins after that.

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Final
 
 from tenure.core.decision import Subject
 from tenure.core.provision.placement import BATCH
+from tenure.model.api.meta import controller_of
 from tenure.model.api.pod import Pod
 from tenure.model.snapshot.observations import EvictionAnswer
 from tenure.model.snapshot.snapshot import Change
 from tenure.runtime.observe.noted import Noted, move_all
+
+#: Controllers of which it is known when they last created a pod.
+CREATORS_MAX: Final = 1000
 
 
 class PodObservations:
@@ -23,6 +28,8 @@ class PodObservations:
         self.failed_deletions: dict[str, datetime] = {}
         #: When a pod was first seen to be unschedulable.
         self.waiting_seen: dict[str, datetime] = {}
+        #: By UID of a controller: when it last created a pod that was not bound yet.
+        self.created_seen: dict[str, datetime] = {}
         self.decided_at: datetime | None = None
 
     def eviction_refused(self, pod: Subject, answer: EvictionAnswer) -> None:
@@ -37,8 +44,23 @@ class PodObservations:
 
     def see_waiting(self, changes: Iterable[Change], now: datetime) -> None:
         for change in changes:
-            if isinstance(change.new, Pod) and change.new.unschedulable:
-                self.waiting_seen.setdefault(change.new.uid, now)
+            pod = change.new
+            if not isinstance(pod, Pod):
+                continue
+            if pod.unschedulable:
+                self.waiting_seen.setdefault(pod.uid, now)
+            if change.old is None and not pod.spec.node_name and not pod.daemon:
+                self._created(pod, now)
+
+    def _created(self, pod: Pod, now: datetime) -> None:
+        controller = controller_of(pod.metadata)
+        if controller is None:
+            return
+        self.created_seen[controller.uid] = now
+        if len(self.created_seen) > CREATORS_MAX:
+            oldest_first = sorted(self.created_seen, key=self.created_seen.__getitem__)
+            for uid in oldest_first[: CREATORS_MAX // 2]:
+                del self.created_seen[uid]
 
     def decided(self, now: datetime) -> None:
         """A claim was created for the pods of a batch: the batch is closed."""
@@ -49,6 +71,7 @@ class PodObservations:
         move_all(self.evictions, step)
         move_all(self.failed_deletions, step)
         move_all(self.waiting_seen, step)
+        move_all(self.created_seen, step)
         if self.decided_at is not None:
             self.decided_at += step
 

@@ -66,6 +66,7 @@ class ObservationStore:
             evictions=pods.evictions,
             failed_deletions=pods.failed_deletions,
             waiting_seen=pods.waiting_seen,
+            created_seen=pods.created_seen,
             pods_left=self.consolidation.pods_left,
             pods_decided_at=pods.decided_at,
             refused_claims=self.refused_claims.by_pod,
