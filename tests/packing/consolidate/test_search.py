@@ -87,7 +87,7 @@ def test_nothing_is_moved_for_the_same_price() -> None:
 def test_a_node_that_is_full_is_not_replaced() -> None:
     question = ask(on("a", "m-32", *pods(32)))
     assert plan(question) == []
-    assert why_not(question, "a") == WellUsed(1_600_000)
+    assert why_not(question, "a") == WellUsed(1_600_000, 1_600_000)
 
 
 def test_a_pod_that_no_pool_takes_keeps_its_node() -> None:

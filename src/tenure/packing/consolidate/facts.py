@@ -83,9 +83,18 @@ class PreferenceKept(Fact, frozen=True):
 
 class WellUsed(Fact, frozen=True):
     price: int
+    #: What capacity for its pods costs at the least, on whichever nodes.
+    least: int
+
+    def gist(self) -> object:
+        return type(self), self.price
 
     def __str__(self) -> str:
-        return f"the pods make good use of the node for {format_price(self.price)}"
+        price, least = format_price(self.price), format_price(self.least)
+        return (
+            f"the pods make good use of the node for {price}: capacity for them costs {least} at the least, on "
+            f"whichever nodes"
+        )
 
 
 class NoCheaperReplacement(Fact, frozen=True):
@@ -196,7 +205,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PodFitsNowhereElse("default/web-1", (NoPool(),)),
     PodsFitNoOneNode(7),
     PreferenceKept("default/web-1", "preferred anti-affinity over kubernetes.io/hostname"),
-    WellUsed(96_000),
+    WellUsed(96_000, 93_000),
     NoCheaperReplacement(96_000),
     NoCheaperReplacement(96_000, 98_000),
     NoCheaperReplacement(96_000, 96_000, ("m7i.large",)),

@@ -168,8 +168,9 @@ class Search:
         wasteful: dict[str, list[tuple[float, Candidate]]] = {}
         for one in left:
             load = self.index.load(one.name)
-            if one.price <= WASTE_MIN * self._pools.price(load) and not self._pools.reserves:
-                self.why.setdefault(one.name, WellUsed(one.price))
+            least = self._pools.price(load)
+            if one.price <= WASTE_MIN * least and not self._pools.reserves:
+                self.why.setdefault(one.name, WellUsed(one.price, round(least)))
                 continue
             worth = self._pools.worth(load)
             waste = (one.price + self._pools.fee) / worth if worth > 0 else inf
