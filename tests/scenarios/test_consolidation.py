@@ -188,7 +188,7 @@ def test_a_node_that_is_too_large_is_replaced_by_a_smaller_one_first(limits: Any
 
 def spot_prices(percent: int) -> Any:
     def price(kind: InstanceType, one: Offering) -> int:
-        listed = max(each.price for each in kind.offerings)
+        listed = max(each.price for each in kind.offerings if each.capacity_type == "on-demand")
         return listed * percent // 100 if one.capacity_type == "spot" else one.price
 
     return price

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
 from tenure.model.api.names import CAPACITY_TYPE, HOSTNAME, INSTANCE_TYPE
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS
+from tenure.model.cloud.offering import InstanceType, Offering
+from tenure.model.settings import Settings
 from tenure.sim.scenario.dsl import Story
+from tenure.sim.world import WorldOptions
 from tests.builders import HOUR, MINUTE, a_deployment, a_node_class, a_pool, a_requirement
 from tests.scenarios.fleets import ANY, uids
 from tests.scenarios.test_consolidation import settled, spot_prices
@@ -73,4 +77,32 @@ def test_small_on_demand_nodes_become_spot_once() -> None:
         swing(story, (95, 120, 45, 103, 63) * 2)
         assert (uids(story), story.cloud.launch_count) == (there, launched)
         assert settled(story)
+        story.checkers.assert_kept()
+
+
+def cheaper(family: str) -> Any:
+    """Spot of this family is a fifth cheaper than of the others."""
+
+    def price(kind: InstanceType, one: Offering) -> int:
+        spot = 120_000 if kind.name.startswith(family) else 150_000
+        return spot if one.capacity_type == "spot" else one.price
+
+    return price
+
+
+def test_spot_nodes_do_not_follow_prices_that_swing_from_family_to_family() -> None:
+    """With the feature gate, and several nodes at once, for which fifteen types are not asked for."""
+    options = WorldOptions(settings=Settings(spot_to_spot_consolidation=True))
+    types = a_requirement(INSTANCE_TYPE, "m7i.2xlarge", "m7g.2xlarge")
+    wanted = {"requirements": [a_requirement(CAPACITY_TYPE, "spot"), types]}
+    pool = a_pool(template=wanted, disruption=QUIET)
+    pods = a_deployment(replicas=4, cpu="5")
+    with Story(a_node_class(), pool, pods, options=options) as story:
+        story.cloud.change_prices(cheaper("m7i"))
+        story.run(2 * HOUR)
+        there, launched = uids(story), story.cloud.launch_count
+        for family in ("m7g", "m7i") * 4:
+            story.cloud.change_prices(cheaper(family))
+            story.run(HOUR)
+        assert (uids(story), story.cloud.launch_count) == (there, launched)
         story.checkers.assert_kept()
