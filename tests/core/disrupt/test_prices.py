@@ -163,6 +163,13 @@ def test_a_spot_node_has_fifteen_types_to_choose_from() -> None:
     assert [len(names) for names in listed(found)] == [15]
 
 
+def test_fifteen_types_are_asked_for_where_spot_nodes_do_not_become_fewer() -> None:
+    few = [claim(*ALL[:9], terms=("spot",))] * 2
+    nodes = [node(term="spot")] * 3
+    assert cheaper(few, nodes[:2], rules(spot_to_spot=True)) == TooFewSpotTypes(9, 15)
+    assert isinstance(cheaper(few, nodes, rules(spot_to_spot=True)), Cheaper)
+
+
 def test_several_nodes_are_not_replaced_by_one_of_them() -> None:
     """Where the type of a node that goes is listed, only below the price of that node."""
     two = [node(150_000, "t15"), node(30_000, "t03")]

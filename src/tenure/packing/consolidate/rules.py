@@ -7,8 +7,8 @@ pipeline claims that it would create (``core/disrupt/consolidation/prices``).
    several, and one capacity type. The sum over all claims of a move is strictly below what its
    candidates cost, whichever types are launched; types that would break that are not listed.
 2. Spot nodes are not replaced by on-demand nodes while the replacement may be spot, whatever spot costs
-   now: that would go back and forth with its price. By spot only with the feature gate; one for one only
-   with 15 cheaper types, and those are listed.
+   now: that would go back and forth with its price. By spot only with the feature gate; where they do not
+   become fewer only with 15 cheaper types for each, and those are listed.
 3. Of several candidates: a type that is being removed is listed only below the cheapest node of that type.
    Else they would be replaced by one of them, where the others could just be deleted.
 4. A part of the price is saved, a larger one where prices move more. It is a part and no amount, so that it
@@ -42,7 +42,7 @@ from tenure.packing.consolidate.facts import (
 from tenure.packing.consolidate.question import Candidate
 from tenure.packing.opening.drafts import shortfall_of
 
-#: Types that must be cheaper before one spot node replaces another, and that are listed then: with
+#: Types that must be cheaper before as many spot nodes replace others, and that are listed then: with
 #: fewer to choose from, the cloud would soon take it back.
 SPOT_TYPES: Final = 15
 
@@ -127,11 +127,11 @@ class PriceRules(msgspec.Struct, frozen=True, kw_only=True):
         why = self._too_little(saves, priced, going, len(came))
         if why is not None:
             return why
-        single = len(going) == len(priced) == 1 and not came and _all_spot(going)
+        as_many = len(priced) + len(came) >= len(going) and _all_spot(going)
         spare = saves - _least_saving(priced, going)
         found, worst = [], 0
         for one in priced:
-            types = _within(one, one.least + spare * one.least // least, single=single)
+            types = _within(one, one.least + spare * one.least // least, as_many=as_many)
             if isinstance(types, Fact):
                 return types
             worst += max(each.worst for each in types)
@@ -223,14 +223,14 @@ def _none_cheaper(allowed: Sequence[Priced], going: Sequence[Candidate]) -> NoCh
     return NoCheaperReplacement(_bound(cheapest, going), first.worst, (first.name,))
 
 
-def _within(one: Priced, most: int, *, single: bool) -> Sequence[Listed] | Fact:
+def _within(one: Priced, most: int, *, as_many: bool) -> Sequence[Listed] | Fact:
     """What the claim may list at this price at the most; or why that is too little.
 
-    ``single``: one spot node is replaced, and nothing else.
+    ``as_many``: spot nodes are replaced, and do not become fewer.
     """
     types = [each for each in one.types if each.worst <= most]
     short = one.falls_short
-    if single and one.capacity_type == CAPACITY_SPOT:
+    if as_many and one.capacity_type == CAPACITY_SPOT:
         if len(types) < SPOT_TYPES:
             return TooFewSpotTypes(len(types), SPOT_TYPES)
         count = SPOT_TYPES  # The cheapest, and more where ``minValues`` ask for it.
