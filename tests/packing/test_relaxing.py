@@ -127,4 +127,5 @@ def test_the_next_preferred_node_affinity_counts_on_nodes_that_are_there() -> No
     )
     pod = a_pod("p", **preferring("nodeAffinity", (2, fast), (1, rack)))
     nodes = a_node("n-a", "4"), a_node("n-b", "4", labels={"rack": "x"})
-    assert pack(Problem(pods=(pod,), nodes=nodes)).placed == {"p": "n-b"}
+    problem = Problem(pods=(pod,), nodes=nodes, preferences=True)
+    assert pack(problem).placed == {"p": "n-b"}
