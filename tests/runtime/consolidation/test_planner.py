@@ -223,10 +223,10 @@ def test_the_same_plan_again_is_no_news(same: bool) -> None:
 
 def test_only_nodes_of_which_a_plan_says_something_else_are_evaluated_again() -> None:
     store = ObservationStore()
-    why: dict[str, tuple[Fact, ...]] = {"n-1": (WellUsed(1),), "n-2": (WellUsed(2),)}
+    why: dict[str, tuple[Fact, ...]] = {"n-1": (WellUsed(1, 1),), "n-2": (WellUsed(2, 1),)}
     store.consolidation.planned(ConsolidationPlan(at=NOW, why=why))
     store.take_observed()
-    why = {"n-1": (WellUsed(1),), "n-2": (WellUsed(3),), "n-3": ()}
+    why = {"n-1": (WellUsed(1, 1),), "n-2": (WellUsed(3, 1),), "n-3": ()}
     store.consolidation.planned(ConsolidationPlan(at=NOW, why=why))
     changed = [Subject(PLANNED_NODE, "n-2"), Subject(PLANNED_NODE, "n-3")]
     assert store.take_observed() == [PLAN, *changed]

@@ -150,7 +150,7 @@ def sorting_pods(
             yield
         demand, missing = _without_missing(written, known)
         if in_order:
-            oldest_first = tuple(sorted(same, key=_age)) if len(same) > 1 else tuple(same)
+            oldest_first = tuple(sorted(same, key=age)) if len(same) > 1 else tuple(same)
         else:
             oldest_first = yield from _oldest_first(same)
         wants = known_wants.get(demand.requests)
@@ -186,7 +186,7 @@ def _oldest_first(pods: list[Pod]) -> Steps[tuple[Pod, ...]]:
         if start:
             yield
         some = range(start, min(start + PODS_A_STEP, len(pods)))
-        oldest = min((oldest, *some), key=lambda number: _age(pods[number]))
+        oldest = min((oldest, *some), key=lambda number: age(pods[number]))
     return (pods[oldest], *pods[:oldest], *pods[oldest + 1 :])
 
 
@@ -234,9 +234,10 @@ def least_wanted(classes: Sequence[PodClass], units: Units) -> tuple[int, ...]:
 
 def service_order(one: PodClass) -> tuple[int, int, int, datetime, str]:
     requests = one.demand.resources
-    return (-one.priority, -requests.get("cpu", 0), -requests.get("memory", 0), *_age(one.pods[0]))
+    return (-one.priority, -requests.get("cpu", 0), -requests.get("memory", 0), *age(one.pods[0]))
 
 
-def _age(pod: Pod) -> tuple[datetime, str]:
+def age(pod: Pod) -> tuple[datetime, str]:
+    """Pods of a class are served by it, the oldest first."""
     metadata = pod.metadata
     return metadata.creation_timestamp or BEGINNING, metadata.uid

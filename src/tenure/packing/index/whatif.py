@@ -18,7 +18,7 @@ import msgspec
 
 from tenure.model.api.pod import Pod
 from tenure.packing.demand.asked import reading_pods
-from tenure.packing.demand.classes import PodClass, Units, service_order, sorting_pods
+from tenure.packing.demand.classes import PodClass, Units, age, service_order, sorting_pods
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.demand.relaxing import every_level, groups_of
@@ -218,9 +218,23 @@ class WhatIf:
         """The class with the preferences that are kept in the trial."""
         return self.relaxed[index][trial.given_up.get(index, 0)]
 
+    def _in_order(self, load: Load) -> list[int]:
+        """The classes as a packing of these pods alone serves them: of equal ones, the oldest pod first.
+
+        Where pods have preferences that decides who finds them kept.
+        """
+        if all(len(self.relaxed[index]) == 1 for index in load):
+            return sorted(load)
+        ordered = []
+        for index, pods in load.items():
+            size = service_order(self.classes[index])[:3]
+            ordered.append((size, min(map(age, pods)), index))
+        ordered.sort()
+        return [index for *_, index in ordered]
+
     def _place(self, trial: Trial, load: Load, *, all_or_none: bool) -> None:
         nodes = self.nodes
-        for index in sorted(load):
+        for index in self._in_order(load):
             one, pods = self.asked(trial, index), load[index]
             more = self.for_sale(one) if one.rules.spreads else NOWHERE_ELSE
             done, count = 0, len(pods)
