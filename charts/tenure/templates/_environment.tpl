@@ -16,6 +16,7 @@
   "nodeFeeCpus" "TENURE_NODE_FEE_CPUS"
   "preferencePolicy" "PREFERENCE_POLICY"
   "minValuesPolicy" "MIN_VALUES_POLICY"
+  "nominatePods" "TENURE_NOMINATE_PODS"
   "placementGap" "TENURE_PLACEMENT_GAP"
   "featureGates" "FEATURE_GATES"
   "drainMin" "TENURE_DRAIN_MIN"

@@ -52,6 +52,7 @@ class Concern(StrEnum):
     OUTLOOK = "outlook"
     GARBAGE = "garbage"
     PROVISIONING = "provisioning"
+    NOMINATION = "nomination"
     POOL = "pool"
     WINDOW = "window"
 

@@ -141,6 +141,7 @@ class Reason(StrEnum):
     BATCHING = "Batching"
     AWAITING_TYPES = "AwaitingInstanceTypes"
     NOMINATED = "Nominated"
+    NODE_RESERVED = "NodeReserved"
     SCHEDULER_DISAGREES = "SchedulerDisagrees"
     NEEDED_FOR_PODS = "NeededForPods"
     FAILED_SCHEDULING = "FailedScheduling"
@@ -649,6 +650,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.NOMINATED: ReasonInfo(
         "The pod fits a node that exists or is being launched.", event=_NORMAL
+    ),
+    Reason.NODE_RESERVED: ReasonInfo(
+        "The pod's status names the Node that was launched for it (nominatedNodeName): the scheduler gives the "
+        "room there to no pod of equal or lower priority. The name is removed when the pod is placed elsewhere, or half a "
+        "minute after the Node is in service."
     ),
     Reason.SCHEDULER_DISAGREES: ReasonInfo(
         "The pod fits an initialized node, but the scheduler has not bound it there for half a "

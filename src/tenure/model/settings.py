@@ -59,6 +59,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     event_burst: int = 50
     #: A turn is at least this long after the last one: a burst of changes is evaluated once.
     turn_gap: timedelta = timedelta(milliseconds=50)
+    #: Whether a pod's status names the node that was launched for it, so that the scheduler keeps the room.
+    nominate_pods: bool = True
     #: Placing pods anew is at least this long after the last time, unless the last answer
     #: no longer holds (a claim came or went): two thousand pods are bound one by one. Not longer than
     #: a batch is idle: then no launch is later for it.

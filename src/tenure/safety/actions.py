@@ -5,6 +5,7 @@ Each answers None, or the sentence that says which promise would be broken.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from tenure.model.api import names
@@ -36,6 +37,16 @@ def foreign_node(node: Node, claim: NodeClaim | None, ours: Ours) -> str | None:
     if labels & set(node.labels):
         return None
     return f"Node {node.name} belongs to no claim of ours: nothing foreign is written to"
+
+
+def foreign_status(pod: Pod, status: Mapping[str, object]) -> str | None:
+    """Of a pod's status only ``nominatedNodeName`` is written, and only until the pod is bound."""
+    key = f"{pod.namespace}/{pod.name}"
+    if set(status) != {"nominatedNodeName"}:
+        return f"of pod {key} nothing but its nomination is ours to write"
+    if pod.spec.node_name:
+        return f"pod {key} is bound to Node {pod.spec.node_name} already"
+    return None
 
 
 def early_node_deletion(node: Node, claim: NodeClaim) -> str | None:

@@ -51,7 +51,6 @@ def test_where_the_scheduler_gave_no_time_it_has_waited_since_its_creation() -> 
             a_pending_pod(spec={"scheduling_gates": (SchedulingGate(name="quota"),)}),
             id="a gated pod is not to be scheduled yet",
         ),
-        pytest.param(a_pending_pod(nominated="node-a"), id="a pod that preempts others has a node"),
         pytest.param(a_pending_pod(owner="DaemonSet"), id="a daemon pod belongs to a node"),
         pytest.param(a_pending_pod(owner="Node"), id="a mirror pod belongs to a node"),
         pytest.param(a_pending_pod(deletion_timestamp=NOW), id="a deleted pod needs nothing"),
@@ -66,6 +65,29 @@ def test_where_the_scheduler_gave_no_time_it_has_waited_since_its_creation() -> 
 )
 def test_no_new_node_is_needed_because(pod: Any) -> None:
     assert demands(pod) == []
+
+
+HIGH = a_pending_pod(nominated="node-a", spec={"priority": 1000})
+
+
+def test_a_pod_waits_for_those_that_it_preempts() -> None:
+    assert demands(a_node(), a_pod("low", deletion_timestamp=NOW), HIGH) == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param([], id="the node that its status names is gone"),
+        pytest.param([a_node()], id="the node was launched for it"),
+        pytest.param([a_node(), a_pod("low")], id="no pod leaves for it"),
+        pytest.param(
+            [a_node(), a_pod("high", deletion_timestamp=NOW, spec={"priority": 1000})],
+            id="the pod that leaves is as important",
+        ),
+    ],
+)
+def test_a_pod_that_preempts_no_other_needs_capacity(other: list[Any]) -> None:
+    assert demands(*other, HIGH) == [Demand(HIGH, ago(60))]
 
 
 def test_a_pod_of_a_terminating_node_needs_capacity_before_it_is_evicted() -> None:

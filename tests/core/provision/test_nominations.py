@@ -120,6 +120,33 @@ def test_a_pod_of_a_terminating_node_stays_nominated_until_it_is_evicted() -> No
     assert found == Nomination("node-a")
 
 
+def test_a_pod_that_was_placed_elsewhere_is_nominated_there() -> None:
+    """Its status names the Node, also for a replica that starts anew."""
+    moved = a_pending_pod(creation_timestamp=ago(90), nominated="node-b")
+    there = [a_claim("b", stage=REGISTERED), a_node("node-b", claim="b", ready=False)]
+    assert nomination(moved, for_web(stage=LAUNCHED), *there) == Nomination("node-b")
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        pytest.param([], id="the Node is gone"),
+        pytest.param([a_node("node-b", claim="b", unschedulable=True)], id="the Node is cordoned"),
+        pytest.param([a_leaving_claim("b"), a_leaving_node("node-b", claim="b")], id="it leaves"),
+    ],
+)
+def test_a_name_that_does_not_hold_counts_for_nothing(there: list[Any]) -> None:
+    moved = a_pending_pod(creation_timestamp=ago(90), nominated="node-b")
+    assert nomination(moved, for_web(stage=LAUNCHED), *there) == Nomination("a")
+
+
+def test_a_younger_claim_counts_more_than_the_name_of_an_older_ones_node() -> None:
+    web = a_pending_pod(creation_timestamp=ago(90), nominated="node-a")
+    marks = {NOMINATED_PODS: web.uid}
+    younger = a_claim("z", stage=0, annotations=marks, creation_timestamp=ago(5))
+    assert nomination(web, for_web(stage=REGISTERED), a_node(), younger) == Nomination("z")
+
+
 # -- what provisioning makes of it -----------------------------------------------------
 
 

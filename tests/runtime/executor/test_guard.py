@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tenure.core.claim.launch import launch_request
@@ -20,6 +21,7 @@ from tenure.core.decision import (
     Reboot,
     Terminate,
 )
+from tenure.core.nominated import named
 from tenure.core.writes import delete_claim, delete_node, patch, release
 from tenure.model.api.names import REBOOTING_TAINT
 from tenure.model.api.node import Taint
@@ -33,6 +35,7 @@ from tests.core.build import (
     a_leaving_claim,
     a_leaving_node,
     a_node,
+    a_pending_pod,
     a_pod,
     a_pool,
     ago,
@@ -190,10 +193,34 @@ REFUSED: list[Any] = [
         id="writing a window",
     ),
     pytest.param(
-        Patch(resource=PODS, name="web", uid="uid-web", resource_version="7", body={}),
-        [a_pod()],
-        "Pod web is not ours to patch",
+        msgspec.structs.replace(named(a_pending_pod(), "node-a"), subresource=""),
+        [a_node(), a_pending_pod()],
+        "of pod default/web nothing but its nomination is ours to write",
         id="writing to a pod",
+    ),
+    pytest.param(
+        msgspec.structs.replace(named(a_pending_pod(), ""), body={"status": {"phase": "Failed"}}),
+        [a_pending_pod()],
+        "of pod default/web nothing but its nomination is ours to write",
+        id="writing the status of a pod",
+    ),
+    pytest.param(
+        named(a_pending_pod(), "node-a"),
+        [a_node(), a_pod()],
+        "pod default/web is bound to Node node-a already",
+        id="naming a node for a pod that has one",
+    ),
+    pytest.param(
+        named(a_pending_pod(), "node-a"),
+        [a_pending_pod()],
+        "Node node-a is gone",
+        id="naming a node that is gone",
+    ),
+    pytest.param(
+        named(a_pending_pod(), ""),
+        [a_pending_pod("other")],
+        "pod default/web is gone or another one",
+        id="removing the name of another pod",
     ),
     pytest.param(
         a_creation(FOREIGN),

@@ -144,6 +144,20 @@ def test_writing_to_a_pod_is_caught(world: World) -> None:
     assert sends(world, call) == ["pod written"]
 
 
+def test_the_nomination_of_a_pod_may_be_written_and_no_other_status(world: World) -> None:
+    name = world.store.list(PODS)[0]["metadata"]["name"]
+
+    def writes(**status: Any) -> list[str]:
+        body = {"status": status}
+        client = Client(world.transport)
+        return sends(
+            world, client.patch(PODS, name, body, namespace="default", subresource="status")
+        )
+
+    assert writes(nominatedNodeName=None) == []
+    assert writes(nominatedNodeName=None, phase="Failed") == ["pod written"]
+
+
 def test_releasing_a_claim_whose_instance_runs_is_caught(world: World) -> None:
     claim = claim_of(world)["metadata"]
     world.crash(stay_down=True)

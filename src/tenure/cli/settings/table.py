@@ -268,6 +268,14 @@ OWN: Final = (
         "would be left without a node.",
         karpenters=True,
     ),
+    Setting(
+        section=PROVISIONING,
+        field="nominate_pods",
+        flag="nominate-pods",
+        form=form.switch(),
+        reason="Whether status.nominatedNodeName of a pod names the node that was launched for it, so that the scheduler "
+        "gives the room there to no other pod. Written only while pods wait that cannot change places.",
+    ),
     _span(
         PROVISIONING,
         "placement_gap",

@@ -16,7 +16,7 @@ other case both are taken off. They are not kept where nothing reads them: for p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
@@ -36,13 +36,14 @@ from tenure.core.marks.candidacy import said_since, says_consolidatable, says_em
 from tenure.core.marks.command import replaced_uids, replacements_by_uid
 from tenure.core.marks.ownership import claim_status, claims_touched, is_ours
 from tenure.core.marks.timeout import span_of
+from tenure.core.nominated import nominated_pods, nominating_claims
 from tenure.core.provision.demand import is_reschedulable
-from tenure.core.provision.nominations import SCHEDULER_TAKES, nominated_pods
+from tenure.core.provision.nominations import SCHEDULER_TAKES
 from tenure.core.provision.supply import in_service_at
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import say
 from tenure.model.api.meta import FOR_EVER, find_condition, later
-from tenure.model.api.names import CONSOLIDATABLE_CONDITION, EMPTY_CONDITION, NOMINATED_PODS
+from tenure.model.api.names import CONSOLIDATABLE_CONDITION, EMPTY_CONDITION
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -261,7 +262,7 @@ def _claims_of_pod(change: Change, snapshot: Snapshot) -> Iterator[str]:
         for name in (pod.spec.node_name, pod.status.nominated_node_name):
             if (node := snapshot.nodes.get(name)) is not None:
                 yield from snapshot.claims_with_provider(node.spec.provider_id)
-        yield from snapshot.once_of(NODE_CLAIMS, _nominating).get(pod.uid, ())
+        yield from nominating_claims(snapshot).get(pod.uid, ())
 
 
 def _nominated_from(change: Change, snapshot: Snapshot) -> Iterator[str]:
@@ -269,7 +270,7 @@ def _nominated_from(change: Change, snapshot: Snapshot) -> Iterator[str]:
     old, new = change.old, change.new
     if (old is not None and old.deleting) == (new is not None and new.deleting):
         return  # Nearly always.
-    nominating = snapshot.once_of(NODE_CLAIMS, _nominating)
+    nominating = nominating_claims(snapshot)
     for pod in snapshot.pods_on(change.key).values():
         yield from nominating.get(pod.uid, ())
 
@@ -280,13 +281,3 @@ def _is_same(old: Pod, new: Pod) -> bool:
         return False
     same = occupies(old) == occupies(new) and is_unreadable(old) == is_unreadable(new)
     return same and is_reschedulable(old) == is_reschedulable(new)
-
-
-def _nominating(claims: Mapping[str, NodeClaim]) -> Mapping[str, tuple[str, ...]]:
-    """By pod UID: the claims that name it."""
-    found: dict[str, tuple[str, ...]] = {}
-    for name, claim in claims.items():
-        if NOMINATED_PODS in claim.annotations:
-            for uid in nominated_pods(claim):
-                found[uid] = (*found.get(uid, ()), name)
-    return found

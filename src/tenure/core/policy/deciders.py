@@ -30,6 +30,8 @@ from tenure.core.notice.recommendation import RecommendationDecider
 from tenure.core.pool.status import PoolDecider, only_counts
 from tenure.core.protect.decider import ProtectionDecider
 from tenure.core.provision.decider import ProvisionDecider, is_arrival, may_wait
+from tenure.core.provision.nominations import ReserveDecider
+from tenure.core.provision.nominations import may_wait as reservation_may_wait
 from tenure.core.reboot.decider import RebootDecider
 from tenure.core.repair.decider import RepairDecider
 from tenure.core.terminate.deadlinestatus import DeadlineDecider
@@ -56,6 +58,7 @@ PATIENCE: Final = {
         observed=frozenset({NODE_CLAIMS.kind}),
         prolongs=is_arrival,
     ),
+    Concern.NOMINATION: Patience(reservation_may_wait),
     Concern.POOL: Patience(only_counts),
 }
 
@@ -106,6 +109,7 @@ def deciders(settings: Settings = USUAL, methods: Methods = METHODS) -> tuple[An
         OutlookDecider(),
         GarbageDecider(),
         ProvisionDecider(settings.protection_clock),
+        ReserveDecider(),
         PoolDecider(PoolBudgets()),
         WindowDecider(),
     )

@@ -97,7 +97,7 @@ def pods_arrive(snapshot: Snapshot, settings: Settings, now: datetime) -> bool:
     """Whether nodes are being launched for pods: the last that waits for one came within a batch."""
     seen = snapshot.observations.waiting_seen
     waiting = snapshot.unschedulable_pods().values()
-    came = [at for pod in waiting if (at := seen.get(pod.uid)) and is_provisionable(pod)]
+    came = [at for pod in waiting if (at := seen.get(pod.uid)) and is_provisionable(pod, snapshot)]
     return bool(came) and now < later(max(came), settings.batch_max)
 
 

@@ -31,11 +31,12 @@ from datetime import datetime
 
 import msgspec
 
-from tenure.core.decision import Blocker, Concern, Create, Subject, Verdict
+from tenure.core.decision import Blocker, Concern, Create, Patch, Subject, Verdict
 from tenure.core.facts import Fact
 from tenure.core.health.domains import DomainState
 from tenure.core.launchbreaker.breaker import Limited, limit_launches, remembered
 from tenure.core.launchbreaker.history import History, launch_history, served_launches
+from tenure.core.nominated import named
 from tenure.core.protect.protection import CREATION
 from tenure.core.provision.batch import ARRIVING_FEE, Batch, arriving_until, last_created
 from tenure.core.provision.demand import Demand, pods_to_schedule
@@ -81,6 +82,7 @@ from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.packing.demand.alike import can_change_places
 from tenure.packing.facts import Why
 from tenure.packing.pack import pack
 
@@ -239,6 +241,10 @@ class _Answer:
         closes_at = self._batch(settings).closes_at(view.decided_at, settings)
         #: When the batch that is still open closes.
         self._gathers_until = closes_at if closes_at is not None and now < closes_at else None
+        self._nominates = settings.nominate_pods
+        unbound = [demand.pod for demand in capacity.demands if not demand.leaves]
+        #: It does not matter which pod gets which node.
+        self._interchangeable = can_change_places(unbound, capacity.derived)
         #: By pod UID: the new claim.
         self._needs: dict[str, NeedsNewClaim] = {}
         until = view.arriving_until(settings)
@@ -321,8 +327,25 @@ class _Answer:
             reason=reason,
             facts=tuple(facts),
             blockers=self._limits_reached(demand) if reason is Reason.FAILED_SCHEDULING else (),
+            action=self._reserves(demand, reason),
             recheck_at=self._changes_at,
         )
+
+    def _reserves(self, demand: Demand, reason: Reason) -> Patch | None:
+        """Names the Node that the pod is placed on, until the scheduler should have bound it there.
+
+        The name of a Node that was launched for the pod stays until another claim is created for it.
+        """
+        if demand.leaves or self._interchangeable:
+            return None
+        uid, written = demand.pod.uid, demand.pod.status.nominated_node_name
+        placed = self._packing.placed.get(uid, "") if reason is Reason.NOMINATED else ""
+        node = placed if placed and self._capacity.target(placed).kind == NODES.kind else ""
+        launched = self._capacity.nominations.get(uid)
+        stays = uid not in self._needs and launched is not None and launched.holds(self._now)
+        if self._nominates and (node == written or (not node and stays)):
+            return None
+        return named(demand.pod, node if self._nominates else "") if node or written else None
 
     def _limits_reached(self, demand: Demand) -> tuple[Blocker, ...]:
         """The pools that would take the pod if their limits allowed one more node."""

@@ -26,6 +26,7 @@ from tenure.core.marks.command import (
 from tenure.core.marks.deadline import deadline_of, force_at
 from tenure.core.marks.interruption import is_interrupted
 from tenure.core.marks.ownership import is_our_node
+from tenure.core.nominated import awaits_preemption
 from tenure.core.protect.protection import CREATION, protection_cap, protection_of
 from tenure.core.terminate.drain import is_finalizing, unmarked_nodes
 from tenure.core.terminate.pdb import bars
@@ -67,7 +68,7 @@ def pods_to_schedule(snapshot: Snapshot, clock: str = CREATION) -> list[Demand]:
     demands = [
         of(_UNSCHEDULED, pod, seen.get(pod.uid))
         for pod in snapshot.unschedulable_pods().values()
-        if is_provisionable(pod)
+        if is_provisionable(pod, snapshot)
     ]
     unmarked = unmarked_nodes(snapshot)
     for node in {**snapshot.leaving_nodes(), **unmarked}.values():
@@ -79,15 +80,15 @@ def pods_to_schedule(snapshot: Snapshot, clock: str = CREATION) -> list[Demand]:
     return demands
 
 
-def is_provisionable(pod: Pod) -> bool:
+def is_provisionable(pod: Pod, snapshot: Snapshot) -> bool:
     """Whether a new node would help a pod that the scheduler found none for.
 
-    A nominated pod waits for others to be preempted; a daemon pod belongs to a node that
-    exists; a gated one is not to be scheduled yet.
+    A pod that the scheduler has nominated waits for others to be preempted; a daemon pod belongs to a node
+    that exists; a gated one is not to be scheduled yet.
     """
-    return not (
-        pod.spec.scheduling_gates or pod.status.nominated_node_name or pod.daemon or pod.mirror
-    )
+    if pod.spec.scheduling_gates or pod.daemon or pod.mirror:
+        return False
+    return not (pod.status.nominated_node_name and awaits_preemption(pod, snapshot))
 
 
 def is_reschedulable(pod: Pod) -> bool:
@@ -142,7 +143,8 @@ def _replaced(command: Command, snapshot: Snapshot) -> list[Demand]:
     return [Demand(pod, since, node.name, replaced=True, only_fitting=stays) for pod in pods]
 
 
-def _unscheduled(pod: Pod, seen_at: datetime | None) -> Demand:
+def unscheduled(pod: Pod, seen_at: datetime | None) -> Demand:
+    """``seen_at``: when we first saw it pending, if known."""
     condition = find_condition(pod.status.conditions, "PodScheduled")
     since = condition.last_transition_time if condition else None
     since = since or pod.created_at
@@ -152,4 +154,4 @@ def _unscheduled(pod: Pod, seen_at: datetime | None) -> Demand:
     return Demand(pod, since, said=said, seen_at=seen_at)
 
 
-_UNSCHEDULED: Final = Derivation("demand of a pod that is not bound", _unscheduled)
+_UNSCHEDULED: Final = Derivation("demand of a pod that is not bound", unscheduled)

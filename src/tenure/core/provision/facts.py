@@ -76,6 +76,15 @@ class Fits(Fact, frozen=True):
         return f"fits {self.target}{reboots}"
 
 
+class Reserved(Fact, frozen=True):
+    """The pod's status is to name the Node."""
+
+    node: str
+
+    def __str__(self) -> str:
+        return f"room on Node {self.node} is reserved for the pod: the Node was launched for it"
+
+
 class SchedulerDisagrees(Fact, frozen=True):
     target: Target
     since: datetime
@@ -331,6 +340,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     Fits(Target("Node", "node-1")),
     Fits(Target("Node", "node-1"), rebooting=True),
     Fits(Target("NodeClaim", "general-4nv74")),
+    Reserved("node-1"),
     SchedulerDisagrees(Target("Node", "node-1"), AT, "0/1 nodes are available: 1 Insufficient cpu"),
     SchedulerDisagrees(Target("Node", "node-1"), AT, ""),
     CapacityTaken(Target("Node", "node-1"), AT),

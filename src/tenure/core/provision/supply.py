@@ -123,7 +123,7 @@ def in_service_since(snapshot: Snapshot) -> dict[str, datetime]:
 
 def in_service_at(node: Node, claim: NodeClaim | None) -> datetime | None:
     """Since when the scheduler can use the node; None where it cannot now."""
-    if not node.ready or _is_closed(node, claim):
+    if not node.ready or is_closed(node, claim):
         return None
     if is_unreadable(claim):
         claim = None  # Only the Node shows whether the scheduler can use it.
@@ -138,12 +138,13 @@ def in_service_at(node: Node, claim: NodeClaim | None) -> datetime | None:
 _IN_SERVICE: Final = Derivation("in service", in_service_at)
 
 
-def _is_closed(node: Node, claim: NodeClaim | None) -> bool:
+def is_closed(node: Node, claim: NodeClaim | None) -> bool:
+    """It takes no more pods."""
     return node.deleting or node.spec.unschedulable or (claim is not None and claim.deleting)
 
 
 def _takes_none(node: Node, claim: NodeClaim | None, snapshot: Snapshot) -> bool:
-    if _is_closed(node, claim):
+    if is_closed(node, claim):
         return True
     if not snapshot.unreadable():
         return False  # Nearly always.

@@ -28,7 +28,7 @@ from tenure.model.api import names
 from tenure.model.api.meta import later, read_instant
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import first_unreadable
@@ -181,8 +181,25 @@ def _write(
         return actions.foreign_class(pool.node_class_ref, snapshot.ours)
     if isinstance(action, Patch) and action.resource == MAINTENANCE_WINDOWS:
         return None if action.subresource == "status" else "only users write a window's spec"
+    if isinstance(action, Patch) and action.resource == PODS:
+        return _write_pod(action, snapshot)
     verb = type(action).__name__.lower()
     return f"{action.resource.kind} {action.name} is not ours to {verb}"
+
+
+def _write_pod(action: Patch, snapshot: Snapshot) -> str | None:
+    pod = snapshot.pods.get(f"{action.namespace}/{action.name}")
+    if pod is None or pod.uid != action.uid:
+        return f"pod {action.namespace}/{action.name} is gone or another one"
+    if action.subresource != "status" or set(action.body) - {"metadata", "status"}:
+        return (
+            f"of pod {action.namespace}/{action.name} nothing but its nomination is ours to write"
+        )
+    name = action.body["status"].get("nominatedNodeName")
+    node = snapshot.nodes.get(name) if name else None
+    if name and node is None:
+        return f"Node {name} is gone"
+    return actions.foreign_status(pod, action.body["status"])
 
 
 def _write_node(action: Patch | Delete, snapshot: Snapshot) -> str | None:

@@ -218,7 +218,7 @@ def _protected(evaluator: Evaluator, snapshot: Snapshot) -> Counter[tuple[str, s
 
 
 def _waiting(snapshot: Snapshot) -> Iterator[tuple[Named, list[Row]]]:
-    waiting = [is_provisionable(pod) for pod in snapshot.unschedulable_pods().values()]
+    waiting = [is_provisionable(pod, snapshot) for pod in snapshot.unschedulable_pods().values()]
     yield names.QUEUE_DEPTH, [((PROVISIONER,), sum(waiting))]
     yield names.IGNORED, [((), len(waiting) - sum(waiting))]
     homeless = sum(not claim.node_name for claim in snapshot.claims.values())

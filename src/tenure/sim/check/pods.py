@@ -1,4 +1,4 @@
-"""Checks what Tenure does to pods: none is written to, and none is taken too early."""
+"""Checks what Tenure does to pods: nothing but their nomination is written, and none is taken too early."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class PodChecks:
         """``now``: by the clock that Tenure may have had."""
         name = f"pod {target.namespace}/{target.name}"
         taken = method == "DELETE" or target.subresource == "eviction"
-        self._check("pod written", "" if taken else f"{method} {name}")
+        nominated = target.subresource == "status" and _only_nominates(body)
+        self._check("pod written", "" if taken or nominated else f"{method} {name}")
         pod = self._truth.stored(target)
         if not taken or pod is None or not is_meant(pod, body):
             return
@@ -51,3 +52,11 @@ class PodChecks:
         until = read.protected_until(pod, cap, settings.protection_clock)
         kept = until is not None and now < until
         return f"is protected until {format_time(until)}" if until is not None and kept else ""
+
+
+def _only_nominates(body: Any) -> bool:
+    """Writes or removes the node that is kept for the pod, and nothing else."""
+    if not isinstance(body, dict) or set(body) - {"metadata", "status"}:
+        return False
+    marks = set(body.get("metadata") or {}) - {"uid", "resourceVersion"}
+    return not marks and set(body.get("status") or {}) == {"nominatedNodeName"}
