@@ -29,6 +29,7 @@ PORTS: Final = (8080, 8443, 9090)
 DEDICATED: Final = {"key": "example.com/dedicated", "value": "batch", "effect": "NoSchedule"}
 #: The key of a taint, and of a label whose value the pods choose: nodes of their own.
 BUNDLE: Final = "example.com/bundle"
+CPUS: Final = "karpenter.kwok.sh/instance-cpu"
 #: None of them preempts: preemption deletes pods that were placed long ago, and is no matter of a plan.
 PRIORITIES: Final = {"low": 0, "middle": 1_000, "high": 1_000_000}
 NOISY: Final = {"noisy": "true"}
@@ -38,7 +39,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 def surroundings() -> list[Manifest]:
     """What the workloads need: two pools, classes of storage and of priority."""
-    small = a_requirement("karpenter.kwok.sh/instance-cpu", "33", operator="Lt")
+    small = a_requirement(CPUS, "33", operator="Lt")
     linux = a_requirement("kubernetes.io/os", "linux")
     stays = {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "Never"}
     dedicated = {"taints": [DEDICATED], **WAITS_FOR_DRIVER}
@@ -171,10 +172,12 @@ def _near_host(random: Random, name: str, replicas: int) -> Manifest:
     """All of them fit one node, which is theirs alone.
 
     Among other pods they could not be placed for sure: the scheduler binds the first to any node, and the
-    others must follow, whether or not there is room.
+    others must follow, whether or not there is room. The node is large enough for all of them also when it is launched
+    for the first few.
     """
     spec = _affinity("podAffinity", HOSTNAME, {"app": name})
-    workload = _sized(random, name, min(replicas, 8), nodeSelector={BUNDLE: name}, **spec)
+    chosen = {BUNDLE: name, CPUS: "32"}
+    workload = _sized(random, name, min(replicas, 8), nodeSelector=chosen, **spec)
     workload["spec"]["template"]["spec"]["tolerations"] = [{"key": BUNDLE, "operator": "Exists"}]
     return workload
 
