@@ -56,11 +56,17 @@ def told(capsys: pytest.CaptureFixture[str], *args: str) -> Any:
     return json.loads(capsys.readouterr().out)["consolidation"]
 
 
+def with_pods(plan: Any) -> list[Any]:
+    return [move for move in plan["moves"] if move["pods"]]
+
+
 def test_moves_that_a_window_blocks_are_shown_with_until_when(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     found = told(capsys, EXAMPLE, "--at", "12m")
-    assert (len(found["moves"]), found["savesPerHour"]) == (5, pytest.approx(1.008))
+    saving = sum(move["savesPerHour"] for move in found["moves"])
+    assert (len(with_pods(found)), found["savesPerHour"]) == (3, pytest.approx(saving))
+    assert sum(not move["pods"] for move in found["moves"]) + len(found["empty"]) == 2
     for move in found["moves"]:
         assert "MaintenanceWindow early-shift blocks" in move["blocked"]
         assert "until 2026-01-05T08:15:00Z" in move["blocked"]
@@ -73,7 +79,7 @@ def test_moves_are_shown_while_voluntary_disruption_is_off(
     off = tmp_path / "off.yaml"
     off.write_text(f"{story}\nsettings: {{voluntary-disruption: false}}\n")
     found = told(capsys, str(off), "--at", "16m")
-    assert len(found["moves"]) == 5
+    assert len(with_pods(found)) == 3
     assert all("--voluntary-disruption=true" in move["blocked"] for move in found["moves"])
 
 
@@ -127,6 +133,13 @@ def test_settings_of_a_replica_do_not_go_with_a_scenario(
     gates = ["--feature-gates", "SpotToSpotConsolidation=true"]
     assert run(["plan", "--in", EXAMPLE, "--at", "1m", *gates]) == 2
     assert "under settings" in capsys.readouterr().err
+
+
+def test_empty_nodes_are_told_apart() -> None:
+    assert list(consolidation_lines(an_outlook(empty=("node-a",)))) == [
+        "Consolidation: no move now",
+        "  1 empty node needs no move: node-a",
+    ]
 
 
 def an_outlook(**fields: Any) -> ConsolidationOutlook:

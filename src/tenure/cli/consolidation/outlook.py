@@ -16,7 +16,7 @@ import msgspec
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.core.decision import Concern
 from tenure.core.disrupt.consolidation.planned import plan_now
-from tenure.core.disrupt.consolidation.question import ask
+from tenure.core.disrupt.consolidation.question import Asked, ask
 from tenure.core.disrupt.facts.candidates import NodeIsEmpty
 from tenure.core.disrupt.facts.consolidation import NodeUnderutilized
 from tenure.core.facts import Fact
@@ -69,6 +69,8 @@ class ConsolidationOutlook(msgspec.Struct, frozen=True, kw_only=True):
     moves: tuple[Move, ...] = ()
     #: By the name of a Node that is in no move: why.
     stays: Mapping[str, tuple[Fact, ...]] = {}
+    #: Names of Nodes that are in no move and have no pods: they go for the reason ``Empty``.
+    empty: tuple[str, ...] = ()
     #: What all candidates cost, in micro-dollars per hour, and how many there are.
     price: int = 0
     candidates: int = 0
@@ -110,6 +112,7 @@ def consolidation_outlook(evaluated: EvaluatedCluster) -> ConsolidationOutlook |
         at=evaluated.at if plan is None else plan.at,
         moves=tuple(shown),
         stays={name: why for name, why in stays.items() if name not in going},
+        empty=tuple(sorted(_empty(evaluated) - going)),
         price=price,
         candidates=candidates,
     )
@@ -169,9 +172,32 @@ def _closed(plan: ConsolidationPlan | None) -> dict[str, tuple[Fact, ...]]:
 def _if_open(evaluated: EvaluatedCluster) -> ConsolidationPlan | None:
     try:
         asked = ask(evaluated.snapshot, evaluated.settings, evaluated.at, despite=_OPENING)
-        return None if asked.waits is not None else plan_now(asked, evaluated.at)
+        return None if asked.waits is not None else plan_now(_leave(asked, evaluated), evaluated.at)
     except Exception:  # noqa: BLE001  # an object that cannot be evaluated: a note says so of the plan itself
         return None
+
+
+def _leave(asked: Asked, evaluated: EvaluatedCluster) -> Asked:
+    """Where empty nodes take no pods: they go as soon as the gates open."""
+    question = asked.question
+    if question is None:
+        return asked
+    leaving = _empty(evaluated).difference(one.name for one in question.candidates)
+    nodes = tuple(
+        msgspec.structs.replace(node, closed=True) if node.name in leaving else node
+        for node in question.nodes
+    )
+    return msgspec.structs.replace(asked, question=msgspec.structs.replace(question, nodes=nodes))
+
+
+def _empty(evaluated: EvaluatedCluster) -> set[str]:
+    return {
+        fact.node
+        for verdict in evaluated.in_force()
+        if verdict.reason is Reason.NODE_EMPTY
+        for fact in verdict.facts
+        if isinstance(fact, NodeIsEmpty)
+    }
 
 
 def _further(

@@ -27,6 +27,10 @@ def consolidation_lines(outlook: ConsolidationOutlook) -> Iterator[str]:
             heading = said
             yield f"  {_words(move)}"
         yield f"  {place:3}. {_told(move.planned)}"
+    if outlook.empty:
+        need = "needs" if len(outlook.empty) == 1 else "need"
+        who = counted(len(outlook.empty), "empty node")
+        yield f"  {who} {need} no move: {some(outlook.empty)}"
     yield from _staying(outlook.stays)
 
 
@@ -114,6 +118,7 @@ def as_json(outlook: ConsolidationOutlook) -> dict[str, Any]:
         "dollarsPerHour": outlook.price / MICRO_DOLLARS,
         "savesPerHour": outlook.saves / MICRO_DOLLARS,
         "moves": [_move_json(move) for move in outlook.moves],
+        "empty": outlook.empty,
         "stays": {name: sentence(why) for name, why in outlook.stays.items()},
     }
 
