@@ -290,6 +290,16 @@ def test_a_fleet_that_is_blocked_is_told_of_slowly_and_keeps_no_other_event_wait
         assert calls - written <= 1 + 5 * 60 + 15, "whatever they say"
 
 
+def test_of_the_pods_of_a_scale_out_some_are_told_of_and_the_next_single_one_is() -> None:
+    with Bench() as bench, Newsroom(bench) as room:
+        pods = [an_opinion(Reason.NOMINATED, uid=f"u{n}", name=f"p{n}") for n in range(2000)]
+        room.say(*pods, then=5 * MINUTE)
+        assert len(bench.api_tap.of("POST")) == CROWD_BURST
+        assert room.recorder.dropped == 0
+        room.say(an_opinion(Reason.NOMINATED, uid="u-late", name="late"))
+        assert len(bench.api_tap.of("POST")) == CROWD_BURST + 1
+
+
 def test_what_a_fleet_no_longer_says_is_not_written() -> None:
     with Bench() as bench, Newsroom(bench) as room:
         fleet = [

@@ -8,7 +8,8 @@ the same content is repeated after five. Over all events there is a rate, too.
 
 What thousands of nodes may have in common, that they are not disrupted (``CROWDED``), has a lower
 rate of its own: it waits, as long as it holds, and keeps no other event from being written. The event on
-their NodePool says how many there are.
+their NodePool says how many there are. Of the pods of a scale-out, that each of them is nominated to a node is told of the first
+hundred, then of one a second: the others run before their turn would come.
 
 The event's name follows from the object and the reason, so a restart meets its own event and
 raises its count instead of writing another.
@@ -34,7 +35,7 @@ from tenure.core.terminate.pods import REFUSED
 from tenure.errors import AlreadyExists, NotFound, TenureError
 from tenure.kube.client.client import Client
 from tenure.model.api.meta import ApiObject, format_time
-from tenure.model.api.resource import BY_KIND, EVENTS, Resource
+from tenure.model.api.resource import BY_KIND, EVENTS, NODES, PODS, Resource
 from tenure.model.api.workload import Event
 from tenure.model.settings import Settings
 from tenure.model.snapshot.kinds import decode
@@ -52,10 +53,13 @@ QUEUE_MAX: Final = 1000
 REPEAT_AFTER: Final = timedelta(minutes=5)
 #: The least time between two contents of one event: a drain counts its pods down one by one.
 REWRITE_AFTER: Final = timedelta(minutes=1)
-#: Reasons that a whole fleet may have at once.
-CROWDED: Final = frozenset(
-    {Reason.DISRUPTION_BLOCKED, Reason.VOLUNTARY_DISRUPTION_OFF, Reason.UNCONSOLIDATABLE}
-)
+#: Reasons that a whole fleet, or all pods of a scale-out, may have at once; by crowd.
+CROWDED: Final = {
+    Reason.DISRUPTION_BLOCKED: NODES,
+    Reason.VOLUNTARY_DISRUPTION_OFF: NODES,
+    Reason.UNCONSOLIDATABLE: NODES,
+    Reason.NOMINATED: PODS,
+}
 #: Events with these reasons at once; then so many a second.
 CROWD_BURST: Final = 100
 CROWD_RATE: Final = 1.0
@@ -124,7 +128,7 @@ class EventRecorder:
         self._late: list[_Late] = []
         self._something_to_do = asyncio.Event()
         #: When the next event of a crowd is due, on the monotonic clock, if there were no burst.
-        self._crowd = LineRate()
+        self._crowds = {crowd: LineRate() for crowd in CROWDED.values()}
         self.dropped = 0
 
     def decided(self, verdict: Verdict) -> None:
@@ -154,13 +158,18 @@ class EventRecorder:
 
     def _write_first(self, verdict: Verdict, event: _EventState) -> None:
         now = self._clock.monotonic()
-        if verdict.reason not in CROWDED:
+        crowd = self._crowd_of(verdict)
+        if crowd is None:
             self._write_now(verdict, event)
-        elif not event.waits and self._crowd.is_open(now, 1 / CROWD_RATE, CROWD_BURST):
-            self._crowd.spend(now, 1 / CROWD_RATE)
+        elif not event.waits and crowd.is_open(now, 1 / CROWD_RATE, CROWD_BURST):
+            crowd.spend(now, 1 / CROWD_RATE)
             self._write_now(verdict, event)
-        else:
+        elif CROWDED[verdict.reason] != PODS:  # Where a pod is to run is old by then.
             self._write_later(verdict, event, now)
+
+    def _crowd_of(self, verdict: Verdict) -> LineRate | None:
+        crowd = CROWDED.get(verdict.reason)
+        return None if crowd is None else self._crowds[crowd]
 
     def _write_later(self, verdict: Verdict, event: _EventState, due: float) -> None:
         """Once the event had its content for long enough, and no new event waits."""
@@ -168,9 +177,9 @@ class EventRecorder:
         if event.waits:
             return
         event.waits = True
-        if verdict.reason in CROWDED:
-            self._crowd.spend(due, 1 / CROWD_RATE)
-            due = max(due, self._crowd.next_at - CROWD_BURST / CROWD_RATE)
+        if (crowd := self._crowd_of(verdict)) is not None:
+            crowd.spend(due, 1 / CROWD_RATE)
+            due = max(due, crowd.next_at - CROWD_BURST / CROWD_RATE)
         heapq.heappush(self._late, _Late(due, verdict.subject, verdict.reason))
         self._something_to_do.set()
 
