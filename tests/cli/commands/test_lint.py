@@ -562,6 +562,13 @@ def test_an_old_annotation_is_told_with_its_successor() -> None:
     assert f'write {DO_NOT_DISRUPT}: "true" on the pod' in said[1]
 
 
+def test_a_disruption_cost_that_cannot_be_read_is_found_in_a_cluster_once_for_a_workload() -> None:
+    high = {POD_DISRUPTION_COST: "high"}
+    pods = [a_living_pod(name, annotations=high) for name in ("web-1", "web-2")]
+    found = living(a_living_pool(), a_claim(), a_node(), *pods)
+    assert [one for one in found if "Cost" in one] == ["InvalidDisruptionCost ReplicaSet/default/o"]
+
+
 def test_a_pod_that_waits_is_held_against_the_pools() -> None:
     pool = a_living_pool(template={"terminationGracePeriod": "1m"})
     waiting = a_pending_pod(spec={"termination_grace_period_seconds": 600}, protected="2m")
