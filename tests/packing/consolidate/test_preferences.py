@@ -54,9 +54,16 @@ def test_preferences_may_be_ignored(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("pools", [(), (a_pool(limits={"cpu": "0"}),)])
+@pytest.mark.parametrize("pools", [(), (a_pool(limits={"cpu": "-2"}),)])
 def test_a_preference_is_given_up_where_no_new_node_can_be_had(kind: str, pools: Any) -> None:
     assert told(plan(_two(KINDS[kind][0], pools=pools))) == [(["b"], [])]
+
+
+def test_what_the_node_itself_has_is_free_for_a_new_one() -> None:
+    """As when the move is checked: else it would be rejected then."""
+    question = _two(APART, pools=[a_pool(limits={"cpu": "0"})])
+    assert plan(question) == []
+    assert isinstance(why_not(question, "b"), PreferenceKept)
 
 
 def test_a_preference_that_another_node_keeps_is_no_reason_to_stay() -> None:

@@ -115,7 +115,7 @@ class Search:
         if isinstance(trial, Fact):
             self.why[one.name] = trial
             return None
-        if trial.left and not self._fits_relaxed(trial):
+        if trial.left and not self._fits_relaxed(trial, one):
             self.index.undo(trial)
             self._note_preference(one)
             return None
@@ -127,12 +127,12 @@ class Search:
             return None
         return self._keep(_Found(trial, move))
 
-    def _fits_relaxed(self, trial: Trial) -> bool:
+    def _fits_relaxed(self, trial: Trial, one: Candidate) -> bool:
         """Whether pods give up preferences that no new node can keep, and all fit on nodes then."""
         pools, relaxed = self._pools, self.index.relaxed
         if any(len(relaxed[index]) == 1 for index in trial.left) or pools.surely(trial):
             return False
-        opened = pools.some(trial)
+        opened = pools.some(trial, (one,))
         if opened is not None and opened.drafts:
             pools.undo(opened)
         return opened is not None and not opened.drafts
