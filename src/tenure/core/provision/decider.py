@@ -58,7 +58,6 @@ from tenure.core.provision.facts import (
     ZoneNotAvoided,
 )
 from tenure.core.provision.newclaim import note_served
-from tenure.core.provision.nodeprices import nodes_by_price
 from tenure.core.provision.nominations import SCHEDULER_TAKES
 from tenure.core.provision.placement import (
     CLUSTER,
@@ -70,7 +69,7 @@ from tenure.core.provision.placement import (
     claim_refused,
     observes_capacity,
 )
-from tenure.core.provision.remainders import without_remainders
+from tenure.core.provision.remainders import nodes_by_price, without_remainders
 from tenure.core.provision.supply import in_service_since
 from tenure.core.reasons import Reason
 from tenure.core.writes import subject_of

@@ -28,8 +28,9 @@ from tenure.core.launchbreaker.owners import revision_of
 from tenure.core.provision.batch import came_at
 from tenure.core.provision.demand import Demand
 from tenure.model.api.meta import controller_of, earlier
+from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, ZONE
 from tenure.model.api.pod import Pod
-from tenure.packing.demand.problem import ExistingNode
+from tenure.packing.demand.problem import ExistingNode, PoolTemplate
 from tenure.packing.result import Packing, PlannedClaim
 
 #: A claim is small where another one of its pool costs so many times as much.
@@ -179,3 +180,19 @@ def _kind_of(pod: Pod) -> str:
     if controller is None or pod.volume_claims:
         return pod.uid
     return f"{controller.uid}/{revision_of(pod)}"
+
+
+def nodes_by_price(nodes: Iterable[ExistingNode], templates: Iterable[PoolTemplate]) -> Priced:
+    """By pool, the dearest first; without nodes that the cloud no longer offers."""
+    types = {each.pool: {kind.name: kind for kind in each.instance_types} for each in templates}
+    found: dict[str, list[tuple[int, ExistingNode]]] = {}
+    for node in nodes:
+        of = node.labels
+        pool = of.get(NODEPOOL, "")
+        kind = types.get(pool, {}).get(of.get(INSTANCE_TYPE, ""))
+        for one in kind.offerings if kind is not None else ():
+            if (one.zone, one.capacity_type) == (of.get(ZONE), of.get(CAPACITY_TYPE)):
+                found.setdefault(pool, []).append((one.price, node))
+    for known in found.values():
+        known.sort(key=lambda one: (-one[0], one[1].name))
+    return found
