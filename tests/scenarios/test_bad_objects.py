@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tenure.core.reasons import Reason
 from tenure.model.api.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, REPLACES
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import (
@@ -19,7 +20,6 @@ from tenure.model.api.resource import (
     Resource,
 )
 from tenure.packing.demand import asked
-from tenure.packing.demand.requests import pod_requests
 from tenure.sim.scenario.dsl import Story
 from tests.builders import (
     MINUTE,
@@ -313,8 +313,9 @@ def test_a_replacement_that_can_be_read_again_in_time_is_one() -> None:
         spoil_replacement(story, mended, new)
         story.run(10 * MINUTE)
         names = [one["metadata"]["name"] for one in story.all(NODE_CLAIMS)]
-        assert new in names
         assert old not in names
+        replaced = [one.message for one in story.history.entries if one.reason == Reason.REPLACED]
+        assert any(new in message for message in replaced), "it was waited for"
         assert "ReplacementFailed" not in story.reasons(f"NodeClaim/{old}")
         assert story.running("web") == 1
 
@@ -337,12 +338,14 @@ def test_a_deployment_of_pods_that_evaluation_fails_on_stops_no_other(
 ) -> None:
     """One template is one mistake, however many pods it makes; readers do not find this one."""
 
-    def poisoned(pod: Pod) -> Any:
+    read = vars(asked)["_asked"]
+
+    def poisoned(pod: Pod, *more: Any) -> Any:
         if pod.metadata.labels.get("app") == "poison":
             raise ValueError("poison")
-        return pod_requests(pod)
+        return read(pod, *more)
 
-    monkeypatch.setattr(asked, "pod_requests", poisoned)
+    monkeypatch.setattr(asked, "_asked", poisoned)
     with a_running() as story:
         story.apply(a_deployment("poison", replicas=replicas))
         story.run(2 * MINUTE)
