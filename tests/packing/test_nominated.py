@@ -201,3 +201,14 @@ def test_without_a_fee_the_cheapest_plan_wins_however_many_nodes_that_is() -> No
     )
     assert free.price <= usual.price
     assert len(usual.claims) <= len(free.claims)
+
+
+@pytest.mark.parametrize("fee", [0, 3, 12, 96])
+def test_nodes_with_fewer_cpus_than_the_fee_are_filled(fee: int) -> None:
+    """The fee is part of what their cpus cost, which is what the fee follows from."""
+    pool = a_pool(types=FAMILY[:1])
+    assert FAMILY[0].name == "m-02"
+    limited = msgspec.structs.replace(pool, pool="first", weight=10, remaining={"cpu": 2 * 10**9})
+    for templates in ((pool,), (limited, pool)):
+        packing = pack(Problem(pods=pods(6, cpu="1"), templates=templates, node_fee_cpus=fee))
+        assert [len(claim.pods) for claim in packing.claims] == [2, 2, 2]

@@ -18,6 +18,8 @@ from tenure.packing.opening.drafts import used_by
 from tenure.packing.opening.lots import Lot
 from tenure.packing.opening.shelf import Shelf
 
+#: So many times the fee may grow by being part of what cpus cost.
+FEE_GROWS: Final = 4
 #: How often the fee is worked out again, and when it is exact enough.
 FEE_STEPS: Final = 8
 FEE_EXACT: Final = 0.02
@@ -80,10 +82,14 @@ class Market:
         if not shelves:
             return
         main = max(shelves.values(), key=lambda each: sum(lot.left for lot in each[2]))
+        self.fee = most = 0.0
         for _ in range(FEE_STEPS):
             before = self.fee
             self._price_shelf(*main)
             self.fee = self._fee_cpus * self._cpu_price(main[2])
+            # Without the fee, at first. Nodes with fewer cpus than the fee would make it endless.
+            most = most or FEE_GROWS * self.fee
+            self.fee = min(self.fee, most)
             if abs(self.fee - before) <= FEE_EXACT * self.fee:
                 break
         for number, narrowing, same in shelves.values():
