@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
 from tenure.core.provision.batch import Batch, arriving_until
 from tenure.core.provision.demand import Demand
+from tenure.model.api.meta import later
 from tenure.model.settings import Settings
 from tests.core.build import a_pending_pod, ago, ahead
 
@@ -114,6 +115,15 @@ def test_a_stream_of_pods_may_pause_for_half_a_batch(decided: float, until: date
 
 
 def test_a_pod_that_the_scheduler_has_not_tried_yet_shows_that_more_arrive() -> None:
-    assert arriving_until(seen(9, 3), SETTINGS, None, ago(1)) == ahead(1)
+    assert arriving_until(seen(9, 3), SETTINGS, None, ago(1)) == ago(0)
     assert arriving_until(seen(9, 3), SETTINGS, None, ago(8)) == ago(2)
     assert arriving_until([], SETTINGS, None, ago(1)) is None
+
+
+def test_a_burst_is_over_when_its_batch_closes() -> None:
+    """The watch shows pods some hundredths of a second after they were created."""
+    shown = later(ago(0), timedelta(milliseconds=50))
+    burst = [Demand(a_pending_pod("p"), ago(0), seen_at=shown)]
+    closes = Batch(needing=burst).closes_at(None, SETTINGS)
+    assert closes is not None
+    assert arriving_until(burst, SETTINGS, None, shown) == closes

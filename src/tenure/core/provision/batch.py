@@ -87,7 +87,11 @@ def arriving_until(
     came = [came_at(demand) for demand in demands if demand.seen_at is not None]
     if not came:
         return None
-    last, quiet = max([*came, *filter(None, [created_at])]), CUT_OFF + settings.batch_idle
+    if created_at is not None:
+        came.append(
+            earlier(created_at, CUT_OFF)
+        )  # As ``came_at``: else a burst would never be over in time.
+    last, quiet = max(came), CUT_OFF + settings.batch_idle
     if decided_at is not None and decided_at < last < later(decided_at, 2 * settings.batch_max):
         quiet = max(quiet, settings.batch_max / 2)
     return later(last, quiet)
