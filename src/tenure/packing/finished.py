@@ -27,7 +27,7 @@ class _Order(msgspec.Struct, frozen=True):
 
 def finished(drafts: Iterable[Draft]) -> tuple[PlannedClaim, ...]:
     """The claims to ask for."""
-    # Claims of one filling share their listing, so what follows from it is computed once.
+    # Claims with the same pods by kind share their listing, so what follows from it is computed once.
     orders: dict[tuple[int, int], _Order] = {}
     amounts: dict[int, tuple[object, Resources]] = {}
     claims = []

@@ -45,7 +45,7 @@ class DraftPrices:
     ) -> AcceptedDrafts | Fact:
         """The drafts as they may be launched instead of the candidates; or why not."""
         below = price_of(going)
-        # Claims of one filling share their listing.
+        # Claims with the same pods by kind share their listing.
         known: dict[tuple[int, int], Replacement] = {}
         asked = []
         for one in drafts:

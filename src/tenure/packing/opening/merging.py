@@ -67,7 +67,7 @@ def _best_partner(
     for position, other in enumerate(others):
         kind = id(other.parts), id(other.listing)
         if kind in alike:
-            continue  # The same filling was tried.
+            continue  # The same pods by kind were tried.
         alike.add(kind)
         most = draft.price + other.price + fee
         both = _together(draft, other, most, budget)

@@ -6,7 +6,7 @@
    written, each in the pools by weight; the first pool that can take it opens the claim.
 3. A few offers are filled on paper (``shelf``, ``filler``). The lowest price and fee per worth of the
    pods wins; the claim lists every type that holds them, so the cheapest of these is its price.
-4. The same filling is repeated while there are pods and limits for it.
+4. The same claim is repeated while there are pods and limits for it.
 
 Where pods that may not share a node force more nodes than the rest would need, each node gets its
 share: at most ``SHARE`` times the worth that is left per node, and the fee counts as spent.
@@ -240,7 +240,7 @@ class Opener:
     def _commit(
         self, catalogue: Catalogue, budget: Budget, state: BinState, forced: float, *, once: bool
     ) -> bool:
-        """Plan as many claims with this filling as there are pods and limits for."""
+        """Plan as many claims like this one as there are pods and limits for."""
         used = used_by(state.parts, len(self._units.names))
         parts = state.summed()
         draft = Draft(catalogue, state.narrowing, used, parts)

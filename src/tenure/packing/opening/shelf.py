@@ -1,4 +1,4 @@
-"""The offers that are worth filling on paper, found without looking at all of them each time.
+"""The offers that pods are tried on, found without looking at all of them each time.
 
 A shelf is what a pool sells to pods of one signature: the offers that no other one beats, by what
 they are worth full (their resources at shadow prices). Where pods worth ``target`` are left for the

@@ -1,5 +1,5 @@
 """The pods of a Node, by a list of their own: right before its claim is deleted by choice, and right before
-its instance is terminated, whoever deleted the claim.
+its instance is terminated, no matter who deleted the claim.
 
 A watch may be late. The taint keeps new pods away, and says nothing of those that were bound before
 it and are not heard of yet. What the list brings is put into the cache, like the answer to a write:

@@ -27,7 +27,7 @@ class _Unusable(msgspec.Struct, frozen=True):
 
 
 def state_of(node_class: NodeClass | None) -> str:
-    """What the cloud judges a class by: its spec, and whether it is Ready."""
+    """What the cloud evaluates a class by: its spec, and whether it is Ready."""
     if node_class is None:
         return ""
     ready = find_condition(node_class.status.conditions, "Ready")
