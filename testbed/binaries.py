@@ -17,7 +17,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +33,9 @@ class Binary:
     module: str
     package: str
     linker_flags: str = "-s -w"
+    #: Built in its own source, unpacked beside it in the cache. Its kinds are read from there, so a binary
+    #: alone in a folder of assets does not count. (Not in ``repr``: that decides the other modules' folders.)
+    unpacked: bool = field(default=False, repr=False)
 
 
 def _kubernetes(name: str) -> Binary:
@@ -55,8 +58,13 @@ BINARIES: Final = (
     _kubernetes("kube-scheduler"),
     Binary("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     _helm("v4.3.1"),
+    Binary("karpenter-kwok", "karpenter", "./kwok", unpacked=True),
 )
 NAMES: Final = tuple(binary.name for binary in BINARIES)
+
+
+class BuildFailed(Exception):
+    """The sentence says what, and shows what the compiler said last."""
 
 
 class Missing(Exception):
@@ -89,7 +97,7 @@ def home(binary: Binary, environment: Mapping[str, str] = os.environ) -> Path:
 
 def place(binary: Binary, environment: Mapping[str, str] = os.environ) -> Path | None:
     assets = environment.get("KUBEBUILDER_ASSETS")
-    folders = [Path(assets)] if assets else []
+    folders = [Path(assets)] if assets and not binary.unpacked else []
     candidates = [folder / binary.name for folder in (*folders, home(binary, environment))]
     return next((path for path in candidates if os.access(path, os.X_OK)), None)
 

@@ -21,8 +21,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from testbed import faketime
+from testbed import faketime, karpentersource
 from testbed.binaries import BINARIES, NAMES, SOURCES, Binary, cache, home, place
+from testbed.binaries import BuildFailed as BuildFailed
 
 #: Seconds between two lines of progress.
 PROGRESS_EVERY: Final = 15
@@ -30,10 +31,6 @@ PROGRESS_EVERY: Final = 15
 LAST_WORDS: Final = 20
 #: Not in the way of other work; the first build takes minutes anyway.
 NICENESS: Final = 19
-
-
-class BuildFailed(Exception):
-    """The sentence says what, and shows what the compiler said last."""
 
 
 def build(names: Sequence[str], environment: Mapping[str, str] = os.environ) -> None:
@@ -72,10 +69,12 @@ def alone(folder: Path) -> Iterator[None]:
 
 def _build_one(go: str, binary: Binary, into: Path, title: str) -> None:
     started = time.monotonic()
-    source = SOURCES / binary.module
     with tempfile.TemporaryDirectory(dir=into, prefix=".building-") as folder:
         needed, whole = Path(folder) / "packages", Path(folder) / binary.name
         print(f"{title}: fetching its modules", flush=True)
+        source = SOURCES / binary.module
+        if binary.unpacked:
+            source = karpentersource.unpacked(go, into, Path(folder))
         watched([go, "list", "-deps", binary.package], source, needed, title, "fetched")
         most = len(needed.read_text().splitlines())
         print(f"{title}: compiling what is new of its {most} packages", flush=True)

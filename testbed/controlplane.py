@@ -184,6 +184,10 @@ class ControlPlane:
         """One more process of this control plane: its log is ``log(name)``, and it ends with it."""
         self._order(name, command)
 
+    def kill_program(self, name: str) -> None:
+        """As with ``kill -9``."""
+        self._order(name, None)
+
     def ended(self, name: str) -> bool:
         return self._has_ended(name)
 

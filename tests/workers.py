@@ -2,7 +2,8 @@
 
 Whatever shares a control plane does: then there is at most one bed for each worker. The stories of
 processes mostly wait, for Leases to end and servers to come back, so they have a bed of their own beside the
-other stories; so do those of deadlines, and those that only need a pool and pods. These five come first, the largest before the
+other stories; so do those of deadlines, those that only need a pool and pods, and those beside Karpenter, which
+has kinds of its own. These six come first, the largest before the
 others, and mostly wait: with more workers than cores the rest, which mostly computes, runs beside them. All other tests go wherever there is time. (The ``xdist_group`` mark
 does the same, but not with every pytest.)
 """
@@ -14,6 +15,8 @@ from typing import Final
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 STORIES: Final = "tests/real/"
+#: Those on a control plane where Karpenter runs.
+BESIDE: Final = f"{STORIES}beside/"
 #: Those marked ``process_story``.
 PROCESSES: Final = tuple(
     f"{STORIES}test_{about}.py::"
@@ -66,6 +69,8 @@ def together(test: str) -> str:
         return "deadlines"
     if test.startswith(COMINGS):
         return "comings"
+    if test.startswith(BESIDE):
+        return BESIDE
     if test.startswith(STORIES):
         return STORIES
     return CONTRACT if CONTRACT in test else test

@@ -30,11 +30,11 @@ from testbed.conformance.cluster import CONTROLLERS, TENURE, cluster
 from testbed.conformance.expectations import Expected, Rule, Rules, surprise
 from testbed.conformance.report import Outcome, Spec, State
 from testbed.conformance.results import Result
-from testbed.conformance.source import pin
 from testbed.conformance.specs import Catalogue, catalogue
 from testbed.conformance.suites import Suites, built
 from testbed.conformance.trial import trial
 from testbed.controlplane import ControlPlane, NotReady
+from testbed.karpentersource import pin
 
 ROOT: Final = Path(__file__).parents[2]
 LOGS: Final = ROOT / ".tenure" / "conformance"
@@ -157,7 +157,7 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def conform(wanted: argparse.Namespace) -> int:
-    suites = built(controller=wanted.controller != TENURE)
+    suites = built()
     listed = catalogue(suites)
     rules = expectations.load()
     ours = wanted.controller == TENURE

@@ -6,7 +6,6 @@ need those of NodeOverlay and CapacityBuffer, because their clean-up lists them.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -20,14 +19,14 @@ from tenure.cli.settings.table import TABLE
 from testbed.binaries import found
 from testbed.conformance.suites import Suites
 from testbed.controlplane import ControlPlane, NotReady, control_plane
+from testbed.karpenter import KUBE_CONTROLLERS, PROGRAM, kinds
+from testbed.kubectl import apply, documents
 from testbed.manifests import MANIFEST
 
 Json = dict[str, Any]
 TENURE: Final = "tenure"
 KARPENTER: Final = "karpenter"
 CONTROLLERS: Final = (TENURE, KARPENTER)
-#: There is no cloud that could say whether a node's instance has been shut down.
-KUBE_CONTROLLERS: Final = ("*", "-cloud-node-lifecycle-controller")
 #: What the suites' own workflow switches on.
 GATES: Final = "StaticCapacity=true,NodeRepair=true,CapacityBuffer=true"
 NAMESPACE: Final = "tenure"
@@ -59,8 +58,8 @@ def cluster(suites: Suites, controller: str, scratch: Path) -> Iterator[ControlP
     stages.write_text(merged_stages([path.read_text() for path in suites.stages]))
     with control_plane(controllers=KUBE_CONTROLLERS, kwok=True, stages=stages) as plane:
         _start_scheduler(plane, suites, scratch)
-        _apply(plane, [*_kinds(suites, controller)])
-        command = _karpenter(plane, suites) if controller == KARPENTER else _tenure(plane)
+        apply(plane, _kinds(controller))
+        command = _karpenter(plane) if controller == KARPENTER else _tenure(plane)
         plane.start_program(controller, command)
         _wait_until_it_acts(plane, controller)
         yield plane
@@ -68,7 +67,7 @@ def cluster(suites: Suites, controller: str, scratch: Path) -> Iterator[ControlP
 
 def merged_stages(files: list[str]) -> str:
     """One stream with each stage once: the last of a name counts, as with ``kubectl apply``."""
-    stages = {stage["metadata"]["name"]: stage for text in files for stage in _documents(text)}
+    stages = {stage["metadata"]["name"]: stage for text in files for stage in documents(text)}
     return yaml.safe_dump_all(stages.values(), sort_keys=False)
 
 
@@ -88,39 +87,15 @@ def _start_scheduler(plane: ControlPlane, suites: Suites, scratch: Path) -> None
     plane.start_program("kube-scheduler", [program, f"--config={config}", "--secure-port=0"])
 
 
-def _kinds(suites: Suites, controller: str) -> Iterator[Json]:
+def _kinds(controller: str) -> Iterator[Json]:
     """Kinds and account. Where both have a kind, that of the controller that is tried."""
-    charted = suites.source / "kwok" / "charts" / "crds"
-    theirs = [*charted.glob("*.yaml"), *(suites.source / "kwok" / "apis" / "crds").glob("*.yaml")]
-    kinds = {
-        crd["metadata"]["name"]: crd for path in theirs for crd in _documents(path.read_text())
-    }
+    theirs = {crd["metadata"]["name"]: crd for crd in kinds()}
     if controller == TENURE:
-        ours = [o for o in _documents(MANIFEST.read_text()) if o["kind"] in INSTALLED]
+        ours = [o for o in documents(MANIFEST.read_text()) if o["kind"] in INSTALLED]
         for crd in ours:
-            kinds.pop(crd["metadata"]["name"], None)
+            theirs.pop(crd["metadata"]["name"], None)
         yield from ours
-    yield from kinds.values()
-
-
-def _documents(text: str) -> Iterator[Json]:
-    yield from filter(None, yaml.safe_load_all(text))
-
-
-def _apply(plane: ControlPlane, objects: list[Json]) -> None:
-    text = yaml.safe_dump_all(objects)
-    _kubectl(plane, "apply", "--server-side", "--filename=-", stdin=text)
-    _kubectl(plane, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-
-
-def _kubectl(plane: ControlPlane, *arguments: str, stdin: str = "") -> None:
-    program = Path(sys.executable).with_name("kubectl")
-    run = subprocess.run(  # noqa: S603  # our own words
-        [program, f"--kubeconfig={plane.kubeconfig}", *arguments],
-        input=stdin, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if run.returncode:
-        raise NotReady(f"kubectl {' '.join(arguments)}: {run.stderr.strip()}")
+    yield from theirs.values()
 
 
 def _tenure(plane: ControlPlane) -> list[str]:
@@ -141,7 +116,7 @@ def ports() -> list[str]:
 
 def shipped_settings(manifest: str) -> list[str]:
     """The environment of the shipped Deployment, as far as it is written there."""
-    (deployment,) = (o for o in _documents(manifest) if o["kind"] == "Deployment")
+    (deployment,) = (o for o in documents(manifest) if o["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     return [
         f"{variable['name']}={variable['value']}"
@@ -150,10 +125,10 @@ def shipped_settings(manifest: str) -> list[str]:
     ]
 
 
-def _karpenter(plane: ControlPlane, suites: Suites) -> list[str]:
+def _karpenter(plane: ControlPlane) -> list[str]:
     return [
         "/usr/bin/env", f"KUBECONFIG={plane.kubeconfig}", "SYSTEM_NAMESPACE=kube-system",
-        str(suites.controller), "--disable-leader-election", f"--feature-gates={GATES}",
+        str(found([PROGRAM])[PROGRAM]), "--disable-leader-election", f"--feature-gates={GATES}",
         "--metrics-port=0", "--health-probe-port=0",
     ]  # fmt: skip
 

@@ -25,11 +25,11 @@ from testbed.conformance.cluster import TENURE, cluster
 from testbed.conformance.expectations import Expected, Rule
 from testbed.conformance.overlay import METRICS
 from testbed.conformance.report import Outcome, Spec
-from testbed.conformance.source import pin
 from testbed.conformance.specs import Catalogue, catalogue
 from testbed.conformance.suites import PERFORMANCE, Suites, built_performance
 from testbed.conformance.trial import trial
 from testbed.controlplane import ControlPlane
+from testbed.karpentersource import pin
 
 Json = dict[str, Any]
 FILE: Final = Path(__file__).with_name("performance.json")

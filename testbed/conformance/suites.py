@@ -1,34 +1,29 @@
-"""The suites, and Karpenter's own controller for KWOK, compiled into the cache of the bed.
+"""The suites, compiled into the cache of the bed.
 
-They lie in a folder named after a hash of what they are built from, beside the other binaries;
-``make bed`` does not build them. One that is there is whole: it is moved in when it is done.
+They lie beside Karpenter's controller for KWOK, and are built from the same source; ``make bed`` builds
+the controller and not them. One that is there is whole: it is moved in when it is done.
 """
 
 from __future__ import annotations
 
-import os
-import platform
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from testbed.binaries import SOURCES, cache
+from testbed import karpentersource as source
+from testbed.binaries import BINARIES, home, pins
 from testbed.build import BuildFailed, alone, watched
-from testbed.conformance import source
 from testbed.conformance.overlay import write_overlay
 
 #: Not that of DRA.
 SUITES: Final = ("regression", "disruption")
 #: Takes hours, and is compiled with an overlay: ``performance.py``.
 PERFORMANCE: Final = "performance"
-CONTROLLER: Final = "karpenter-kwok"
 #: Raised when what is built or how changes without another version of Karpenter.
-RECIPE: Final = 1
+RECIPE: Final = 2
 
 
 @dataclass(frozen=True)
@@ -38,15 +33,11 @@ class Suites:
     home: Path
 
     def suite(self, name: str) -> Path:
-        return self.home / f"{name}.test"
+        return self.home / f"{name}-{RECIPE}.test"
 
     def folder(self, name: str) -> Path:
         """Where ``go test`` would run it: specs read files beside them."""
         return self.source / "test" / "suites" / name
-
-    @property
-    def controller(self) -> Path:
-        return self.home / CONTROLLER
 
     @property
     def source(self) -> Path:
@@ -56,35 +47,32 @@ class Suites:
     def stages(self) -> list[Path]:
         """kwok's first; of two with the same name the later one counts."""
         own = self.source / "hack" / "kwok" / "stages"
-        return [*sorted((self.home / "stages").glob("*.yaml")), *sorted(own.glob("*.yaml"))]
+        return [*sorted(self.kwok_stages.glob("*.yaml")), *sorted(own.glob("*.yaml"))]
+
+    @property
+    def kwok_stages(self) -> Path:
+        return self.home / f"stages-{pins('kwok')}"
 
 
-def home(environment: Mapping[str, str] = os.environ) -> Path:
-    pinned = source.pin()
-    kwok = (SOURCES / "kwok" / "go.sum").read_text()
-    made_of = f"{platform.system()} {platform.machine()} {RECIPE} {pinned} {kwok}"
-    return cache(environment) / f"karpenter-{sha256(made_of.encode()).hexdigest()[:16]}"
-
-
-def built(*, controller: bool) -> Suites:
+def built() -> Suites:
     """Build what is missing; quick where everything is there. Raises ``BuildFailed``."""
-    suites = Suites(home())
+    (karpenter,) = (binary for binary in BINARIES if binary.unpacked)
+    suites = Suites(home(karpenter))
     missing = [name for name in SUITES if not suites.suite(name).exists()]
-    lacks_controller = controller and not suites.controller.exists()
-    if not missing and not lacks_controller:
+    if not missing and suites.kwok_stages.exists():
         return suites
     go = shutil.which("go")
     if go is None:
         raise BuildFailed("no `go` program on the PATH; see https://go.dev/doc/install")
     suites.home.mkdir(parents=True, exist_ok=True)
     with alone(suites.home):
-        _build(go, suites, missing, controller=lacks_controller)
+        _build(go, suites, missing)
     return suites
 
 
 def built_performance() -> Suites:
     """The performance suite, beside the others. Raises ``BuildFailed``."""
-    suites = built(controller=False)
+    suites = built()
     if suites.suite(PERFORMANCE).exists():
         return suites
     go = shutil.which("go")
@@ -102,19 +90,16 @@ def built_performance() -> Suites:
     return suites
 
 
-def _build(go: str, suites: Suites, missing: list[str], *, controller: bool) -> None:
+def _build(go: str, suites: Suites, missing: list[str]) -> None:
     title = f"conformance: Karpenter {source.pin().version}"
     started = time.monotonic()
     with tempfile.TemporaryDirectory(dir=suites.home, prefix=".building-") as name:
         folder = Path(name)
         log = folder / "log"
-        if not suites.source.exists():
-            print(f"{title}: fetching its module", flush=True)
-            source.fetch(go, folder)
-            shutil.rmtree(suites.home / "stages", ignore_errors=True)  # Of a build that was killed.
-            (folder / "stages").replace(suites.home / "stages")
-            (folder / "source").replace(suites.source)
-        print(f"{title}: fetching what it requires", flush=True)
+        print(f"{title}: fetching it and what it requires", flush=True)
+        source.unpacked(go, suites.home, folder)
+        if not suites.kwok_stages.exists():
+            source.copy_stages(go, suites.kwok_stages, folder)
         packages = [f"./test/suites/{suite}" for suite in missing]
         watched([go, "list", "-deps", "-test", "./kwok", *packages], suites.source, log, title,
                 "fetched")  # fmt: skip
@@ -124,8 +109,6 @@ def _build(go: str, suites: Suites, missing: list[str], *, controller: bool) -> 
                 "compiled")  # fmt: skip
         for suite in missing:
             _link([go, "test", "-c"], f"./test/suites/{suite}", suites.suite(suite), folder, title)
-        if controller:
-            _link([go, "build"], "./kwok", suites.controller, folder, title)
     print(f"{title}: built after {time.monotonic() - started:.0f} s", flush=True)
 
 

@@ -19,6 +19,7 @@ from tenure.providers.kwok import images
 from tenure.providers.kwok import labels as kwok
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from testbed.controlplane import ControlPlane
+from testbed.karpenter import STAYS
 from tests.real.cluster import LOOK_EVERY, PATIENCE, patient
 
 ORDER: Final = (
@@ -27,7 +28,13 @@ ORDER: Final = (
     (r.PODS, r.POD_DISRUPTION_BUDGETS),
     (r.VOLUME_ATTACHMENTS, r.PERSISTENT_VOLUME_CLAIMS),
     (r.PERSISTENT_VOLUMES, r.STORAGE_CLASSES, r.PRIORITY_CLASSES),
-    (r.NODE_POOLS, r.NODE_CLAIMS, r.MAINTENANCE_WINDOWS, KWOK_NODE_CLASSES),
+    (
+        r.NODE_POOLS,
+        r.NODE_CLAIMS,
+        r.MAINTENANCE_WINDOWS,
+        r.NODE_POOL_POLICIES,
+        KWOK_NODE_CLASSES,
+    ),
     (r.CONFIG_MAPS,),
     (r.NODES,),
 )
@@ -55,6 +62,8 @@ async def _empty(kubeconfig: Path) -> None:
 
 
 def _is_of_a_story(resource: r.Resource, item: bytes) -> bool:
+    if f'"{STAYS}"'.encode() in item:
+        return False
     if resource == r.PRIORITY_CLASSES:
         return b'"name":"system-' not in item
     return resource != r.CONFIG_MAPS or any(mark in item for mark in OUR_CONFIG_MAPS)

@@ -26,6 +26,14 @@ WINDOW: Final = {
 }
 
 
+POLICY: Final = {
+    "apiVersion": "tenure.dev/v1alpha1",
+    "kind": "NodePoolPolicy",
+    "metadata": {"name": "slow-boot"},
+    "spec": {"readinessTTL": "40m", "budgets": [{"nodes": "1", "within": "1h"}]},
+}
+
+
 def apply(plane: ControlPlane, manifests: Sequence[Manifest]) -> None:
     stream = "\n---\n".join(map(json.dumps, manifests))
     said(plane.kubeconfig, "kubectl", "apply", "-f", "-", stdin=stream)
@@ -67,6 +75,19 @@ def test_a_window_says_that_it_is_valid_and_whether_it_is_active(
         active, _, change = shown.partition(" ")
         assert active in ("True", "False")
         assert change, "it opens and closes every day"
+        assert tenure.stop() == 0
+
+
+def test_a_policy_says_that_it_is_valid_and_to_how_many_pools_it_applies(
+    cluster: ControlPlane, tmp_path: Path
+) -> None:
+    apply(cluster, a_cluster(POLICY))
+    with tenure_run(account(cluster), tmp_path, *FLAGS) as tenure:
+        valid = ("--for=condition=Valid=True", "nodepoolpolicy/slow-boot", "--timeout=240s")
+        said(cluster.kubeconfig, "kubectl", "wait", *valid)
+        path = "jsonpath={.status.nodePools}"
+        shown = said(cluster.kubeconfig, "kubectl", "get", "npp/slow-boot", "-o", path)
+        assert shown == "1"
         assert tenure.stop() == 0
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from testbed import binaries
+from testbed import binaries, karpentersource
 from testbed.binaries import BINARIES, NAMES, SOURCES, Missing, cache, found, home, pins
 from testbed.build import BuildFailed, build
 
@@ -72,6 +74,7 @@ def test_what_is_there_is_not_built_again(
 ) -> None:
     environment = {"XDG_CACHE_HOME": str(tmp_path), "KUBEBUILDER_ASSETS": str(tmp_path / "assets")}
     put(tmp_path / "assets", *NAMES)
+    put(homes(environment)["karpenter-kwok"], "karpenter-kwok")
     build(NAMES, environment)
     assert capsys.readouterr().out == f"bed: everything is there, in {cache(environment)}\n"
 
@@ -103,3 +106,34 @@ def test_a_binary_appears_when_it_is_whole_and_the_next_build_takes_what_is_miss
     assert said.startswith("bed: building kwok into ")
     assert "bed: kwok (1 of 1): compiling what is new of its 2 packages\n" in said
     assert found(["etcd", "kwok"], environment)["kwok"] == folders["kwok"] / "kwok"
+
+
+def test_an_unpacked_binary_in_the_assets_does_not_count_because_its_kinds_are_not_there(
+    tmp_path: Path,
+) -> None:
+    assets = put(tmp_path / "assets", "karpenter-kwok")
+    environment = {"XDG_CACHE_HOME": str(tmp_path), "KUBEBUILDER_ASSETS": str(assets)}
+    with pytest.raises(Missing, match="lacks karpenter-kwok"):
+        found(["karpenter-kwok"], environment)
+
+
+def test_karpenter_is_built_in_its_source_which_stays_for_its_kinds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = {"XDG_CACHE_HOME": str(tmp_path)}
+    pinned = karpentersource.pin()
+    with zipfile.ZipFile(tmp_path / "module.zip", "w") as archive:
+        archive.writestr(
+            f"{karpentersource.MODULE}@{pinned.version}/go.mod", "module k\n\ngo 9.9\n"
+        )
+    answer = json.dumps({"Zip": str(tmp_path / "module.zip"), "Sum": pinned.sum})
+    script = [
+        f"[ $1 = mod ] && echo '{answer}' && exit",
+        "[ $1 = env ] && echo go1.26.8 && exit",
+        'cp go.mod "$6" && chmod +x "$6"',  # It shows where it was built.
+    ]
+    a_compiler(tmp_path / "bin", monkeypatch, "\n".join(script))
+    build(["karpenter-kwok"], environment)
+    built = found(["karpenter-kwok"], environment)["karpenter-kwok"]
+    assert built.read_text() == "module k\n\ngo 1.26.8\n"
+    assert (built.parent / "source" / "go.mod").exists()

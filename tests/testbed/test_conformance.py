@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 from docs.conformance_page import conformance_page
-from testbed.conformance import expectations, report, results, source, trial
+from testbed import karpentersource as source
+from testbed.conformance import expectations, report, results, trial
 from testbed.conformance.__main__ import chosen, theirs
 from testbed.conformance.cluster import merged_stages, ports, scheduler_config, shipped_settings
 from testbed.conformance.expectations import Expected, Rule, Unknown, surprise

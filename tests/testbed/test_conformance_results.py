@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from testbed.conformance import expectations, results, source
+from testbed import karpentersource as source
+from testbed.conformance import expectations, results
 from testbed.conformance.expectations import surprise
 
 

@@ -27,10 +27,26 @@ STORE = "tests/contract/test_lists.py::test_a_list[on the store API server]"
             True,
         ),
         (REAL, STORY, False),
+        (STORY, "tests/real/beside/test_alone.py::test_drift", False),
+        (
+            "tests/real/beside/test_levers.py::test_a_stamp",
+            "tests/real/beside/test_alone.py::test_drift",
+            True,
+        ),
         (STORE, REAL, False),
         (STORE, "tests/contract/test_lists.py::test_b[on the store API server]", False),
     ],
-    ids=["stories", "the contract", "a process", "processes", "both", "two backends", "the store"],
+    ids=[
+        "stories",
+        "the contract",
+        "a process",
+        "processes",
+        "both",
+        "with Karpenter or without",
+        "beside Karpenter",
+        "two backends",
+        "the store",
+    ],
 )
 def test_what_shares_a_bed_shares_a_worker(one: str, other: str, same: bool) -> None:
     assert (together(one) == together(other)) is same

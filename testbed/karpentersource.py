@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from testbed.binaries import SOURCES
-from testbed.build import BuildFailed
+from testbed.binaries import SOURCES, BuildFailed
 
 MODULE: Final = "sigs.k8s.io/karpenter"
 PINNED: Final = SOURCES / "karpenter"
@@ -50,8 +49,25 @@ def pin(folder: Path = PINNED) -> Pin:
     return Pin(version, hashed[1])
 
 
-def fetch(go: str, into: Path) -> None:
-    """Unpack Karpenter into ``into/source``, and kwok's stages into ``into/stages``."""
+def unpacked(go: str, home: Path, scratch: Path) -> Path:
+    """The folder ``source`` in ``home``; what is there is whole, and is not fetched again."""
+    if not (home / "source").exists():
+        _fetch(go, scratch / "source")
+        (scratch / "source").replace(home / "source")
+    return home / "source"
+
+
+def copy_stages(go: str, into: Path, scratch: Path) -> None:
+    """kwok's stages, from the module that its binary is built from."""
+    kwok = Path(_downloaded(go, KWOK, SOURCES / "kwok")["Dir"])
+    copied = scratch / "stages"
+    copied.mkdir()
+    for stage in KWOK_STAGES:
+        shutil.copyfile(kwok / "kustomize" / "stage" / stage, copied / Path(stage).name)
+    copied.replace(into)
+
+
+def _fetch(go: str, into: Path) -> None:
     pinned = pin()
     got = _downloaded(go, f"{MODULE}@{pinned.version}", PINNED)
     if got.get("Sum") != pinned.sum:
@@ -59,15 +75,13 @@ def fetch(go: str, into: Path) -> None:
             f"{MODULE} {pinned.version}: got hash {got.get('Sum')}, expected {pinned.sum} of go.sum"
         )
     prefix = f"{MODULE}@{pinned.version}/"
-    shutil.rmtree(into / "source", ignore_errors=True)
     with zipfile.ZipFile(got["Zip"]) as archive:
         for member in archive.namelist():
-            target = into / "source" / member.removeprefix(prefix)
+            target = into / member.removeprefix(prefix)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(archive.read(member))
-    module = into / "source" / "go.mod"
+    module = into / "go.mod"
     module.write_text(lowered(module.read_text(), _toolchain(go)))
-    _copy_stages(Path(_downloaded(go, KWOK, SOURCES / "kwok")["Dir"]), into / "stages")
 
 
 def lowered(go_mod: str, toolchain: str) -> str:
@@ -100,10 +114,3 @@ def _output(command: list[str], folder: Path) -> str:
         command, cwd=folder, capture_output=True, text=True, check=False
     )
     return run.stdout
-
-
-def _copy_stages(kwok: Path, into: Path) -> None:
-    shutil.rmtree(into, ignore_errors=True)
-    into.mkdir(parents=True)
-    for stage in KWOK_STAGES:
-        shutil.copyfile(kwok / "kustomize" / "stage" / stage, into / Path(stage).name)

@@ -1,0 +1,131 @@
+"""What a story beside Karpenter has: Karpenter, users, and every version of what they wrote."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from tenure.model.api.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, NODEPOOL
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from testbed.karpenter import Karpenter
+from tests.builders import Manifest, a_node_class
+from tests.real.chronicle import Chronicle, has_taint, is_leaving, says, version_of
+from tests.real.users import LOOK_EVERY, PATIENCE, Json, Users, is_true, running, users_at
+from tests.real.voluntary import a_small_pool
+
+
+class Onlooker:
+    def __init__(self, karpenter: Karpenter, users: Users, chronicle: Chronicle) -> None:
+        self.karpenter = karpenter
+        self.users = users
+        self.chronicle = chronicle
+
+    # -- what users do -----------------------------------------------------------------
+
+    async def settle(self, *manifests: Manifest, pods: int) -> None:
+        """Until so many pods run, and every claim is Ready."""
+        await self.users.apply(a_node_class(), *manifests)
+        await self.all_run(pods)
+        await self.users.until(NODE_CLAIMS, lambda now: all(map(is_true("Ready"), now)), "Ready")
+
+    async def all_run(self, pods: int) -> None:
+        await self.users.until(PODS, lambda now: len(running(now)) == len(now) == pods, "running")
+
+    async def protect(self, claim: Json, value: str | None = "true") -> None:
+        """The annotation on its Node; ``None`` takes it off."""
+        patch = {"metadata": {"annotations": {DO_NOT_DISRUPT: value}}}
+        await self.users.client.patch(NODES, claim["status"]["nodeName"], patch)
+
+    async def change_pool(self, pool: str, **spec: Any) -> None:
+        await self.users.client.patch(NODE_POOLS, pool, {"spec": spec})
+
+    async def drift(self, pool: str) -> None:
+        """Every claim that the pool has now."""
+        await self.change_pool(pool, template={"metadata": {"labels": {"team": "b"}}})
+
+    # -- what is there -----------------------------------------------------------------
+
+    async def claim_in(self, pool: str) -> Json:
+        """The only claim of that pool."""
+        (found,) = [c for c in await self.users.all(NODE_CLAIMS) if pool_of(c) == pool]
+        return found
+
+    async def ready(self, claim: Json) -> Json:
+        """The claim once it is Ready."""
+        await self.chronicle.first(claim, is_true("Ready"), "Ready")
+        return self.chronicle.of(claim)[-1]
+
+    async def follower(self, *known: Json) -> Json:
+        """The next claim of the pool of these; waits until there is one."""
+        pool, uids = pool_of(known[0]), set(map(uid_of, known))
+
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not (found := [c for c in self._claims(pool) if uid_of(c) not in uids]):
+                    await asyncio.sleep(LOOK_EVERY)
+        except TimeoutError:
+            raise AssertionError(f"NodePool {pool}: no further claim") from None
+        return found[0]
+
+    def _claims(self, pool: str) -> list[Json]:
+        """All that the pool has ever had, as they were at first, oldest first."""
+        objects = [first for first, *_ in self.chronicle.versions.values()]
+        claims = [each for each in objects if "nodeClassRef" in each["spec"]]
+        return sorted((c for c in claims if pool_of(c) == pool), key=version_of)
+
+    # -- what has become of a claim ----------------------------------------------------
+
+    async def replaced(self, claim: Json, reason: str) -> Json:
+        """By Karpenter for that reason, the replacement first; the replacement."""
+        said = await self.chronicle.first(claim, says("DisruptionReason", "True", reason), reason)
+        new = await self.follower(claim)
+        initialized = await self.chronicle.first(new, is_true("Initialized"), "initialized")
+        leaves = await self.chronicle.first(claim, is_leaving, "leaving")
+        assert said < leaves
+        assert initialized < leaves
+        return await self.ready(new)
+
+    async def removed(self, claim: Json, reason: str) -> None:
+        said = await self.chronicle.first(claim, says("DisruptionReason", "True", reason), reason)
+        assert said < await self.chronicle.first(claim, is_leaving, "leaving")
+
+    async def untouched(self, *claims: Json) -> None:
+        """Nothing has been done about them up to now."""
+        await self.chronicle.caught_up()
+        for claim in claims:
+            assert not self.chronicle.seen(claim, is_leaving)
+            assert not self.chronicle.seen(claim, says("DisruptionReason", "True"))
+            if "nodeName" in self.chronicle.of(claim)[-1].get("status", {}):
+                node = self.chronicle.node_of(self.chronicle.of(claim)[-1])
+                assert not self.chronicle.seen(node, has_taint(DISRUPTED_TAINT))
+
+    async def seconds_pass(self, seconds: int) -> None:
+        """By Karpenter's own clock: until it has expired a claim that was created just now."""
+        pool, deployment = a_small_pool("clock", template={"expireAfter": f"{seconds}s"})
+        await self.users.apply(pool, deployment)
+        claims = await self.users.until(
+            NODE_CLAIMS, lambda now: "clock" in map(pool_of, now), "with a clock"
+        )
+        (clock,) = [claim for claim in claims if pool_of(claim) == "clock"]
+        await self.chronicle.first(clock, is_leaving, "expired")
+
+
+def pool_of(claim: Json) -> str:
+    return str(claim["metadata"]["labels"][NODEPOOL])
+
+
+def uid_of(thing: Json) -> str:
+    return str(thing["metadata"]["uid"])
+
+
+def tell(
+    karpenter: Karpenter, namespace: str, story: Callable[[Onlooker], Awaitable[None]]
+) -> None:
+    async def told() -> None:
+        async with users_at(karpenter.plane, namespace) as users:
+            chronicle = Chronicle(users)
+            async with chronicle.written():
+                await story(Onlooker(karpenter, users, chronicle))
+
+    asyncio.run(told())

@@ -1,0 +1,131 @@
+"""What Karpenter does alone: it knows no windows, no TTL of readiness, and expires by force.
+
+Each story beside Karpenter that Tenure changes has its opposite here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenure.model.api.resource import NODE_CLAIMS, PODS
+from testbed.karpenter import Karpenter
+from tests.builders import a_deployment, a_node_class, a_pool, a_requirement
+from tests.real import unhealthy
+from tests.real.beside.onlooker import Onlooker, pool_of, tell
+from tests.real.chronicle import is_leaving, says, version_of
+from tests.real.deadlines import in_place
+from tests.real.scene import EIGHT_CORES, TWO_CORES
+from tests.real.test_voluntary import a_window
+from tests.real.users import is_true
+from tests.real.voluntary import a_small_pool
+
+PAST: Final = "2020-01-01T00:00:00Z"
+FUTURE: Final = "2099-01-01T00:00:00Z"
+#: Of every action, as a user writes it for the holidays.
+FREEZE: Final = a_window(
+    "freeze",
+    actions=["Drift", "Expiration", "Consolidation"],
+    dates=[{"from": PAST, "until": FUTURE}],
+)
+
+
+def test_a_drifted_pool_rolls_at_once_although_a_window_would_block_it(
+    karpenter: Karpenter,
+) -> None:
+    async def story(seen: Onlooker) -> None:
+        await seen.settle(FREEZE, *a_small_pool("web"), pods=1)
+        claim = await seen.claim_in("web")
+        await seen.drift("web")
+        await seen.chronicle.first(claim, says("Drifted", "True", "NodePoolDrifted"), "drifted")
+        await seen.replaced(claim, "Drifted")
+        await seen.all_run(1)
+
+    tell(karpenter, "drift", story)
+
+
+def test_a_node_that_never_becomes_ready_or_never_registers_is_not_replaced(
+    karpenter: Karpenter,
+) -> None:
+    """Not within the ten seconds that a readiness TTL would give it here."""
+
+    async def story(seen: Onlooker) -> None:
+        not_ready, waiting = a_small_pool("not-ready")
+        not_ready["spec"]["template"]["metadata"] = {"labels": {"testbed/never-ready": "true"}}
+        lost = a_node_class("lost", nodeRegistrationDelay="1h")
+        pools = (not_ready, waiting, *a_small_pool("unregistered", node_class="lost"))
+        await seen.users.apply(a_node_class(), lost, *pools)
+        await seen.users.until(NODE_CLAIMS, lambda now: len(now) == 2, "two")
+        claims = {pool: await seen.claim_in(pool) for pool in ("not-ready", "unregistered")}
+        await seen.chronicle.first(claims["not-ready"], is_true("Registered"), "registered")
+        await seen.chronicle.first(claims["unregistered"], is_true("Launched"), "launched")
+
+        await seen.seconds_pass(10)
+        await seen.untouched(*claims.values())
+        now = {pool: await seen.claim_in(pool) for pool in claims}  # No other claim came, either.
+        assert says("Initialized", "Unknown", "NodeNotReady")(now["not-ready"])
+        assert says("Registered", "Unknown", "NodeNotFound")(now["unregistered"])
+        pods = [p for p in await seen.users.all(PODS) if p["metadata"]["labels"]["app"] in claims]
+        assert [pod["status"]["phase"] for pod in pods] == ["Pending", "Pending"]
+
+    tell(karpenter, "never-ready", story)
+
+
+def test_an_unhealthy_node_is_replaced_only_with_the_gate_node_repair(
+    karpenter_with_repair: Karpenter,
+) -> None:
+    """The provider tolerates that condition for 30 seconds."""
+
+    async def story(seen: Onlooker) -> None:
+        await seen.settle(*a_small_pool("web"), pods=1)
+        claim = await seen.claim_in("web")
+        await unhealthy.say(seen.users, claim, "KWOKUnhealthy", "True")
+        await seen.seconds_pass(40)
+        await seen.untouched(claim)
+
+        seen.karpenter.restart(gates="NodeRepair=true")
+        await seen.replaced(claim, "Unhealthy")
+
+    tell(karpenter_with_repair, "unhealthy", story)
+
+
+def test_consolidation_removes_empty_and_underused_nodes_during_a_freeze(
+    karpenter: Karpenter,
+) -> None:
+    async def story(seen: Onlooker) -> None:
+        either = a_requirement("node.kubernetes.io/instance-type", TWO_CORES, EIGHT_CORES)
+        roomy = a_pool("roomy", requirements=[either], disruption={"consolidateAfter": "0s"})
+        large, small = (
+            a_deployment(name, cpu=cpu, **in_place("roomy"))
+            for name, cpu in (("large", "5"), ("small", "1"))
+        )
+        empty = a_small_pool("empty", consolidateAfter="0s")
+        await seen.settle(FREEZE, roomy, large, small, *empty, pods=3)
+        claims = {pool: await seen.claim_in(pool) for pool in ("roomy", "empty")}
+        await seen.users.scale("large", 0)
+        await seen.users.scale("empty", 0)
+
+        await seen.removed(claims["empty"], "Empty")
+        new = await seen.replaced(claims["roomy"], "Underutilized")
+        assert new["metadata"]["labels"]["node.kubernetes.io/instance-type"] == TWO_CORES
+        await seen.all_run(1)
+
+    tell(karpenter, "freeze", story)
+
+
+def test_expiration_deletes_the_node_before_its_replacement_exists_whatever_would_block_it(
+    karpenter: Karpenter,
+) -> None:
+    """A window, a budget and the annotation on the Node do not keep it."""
+
+    async def story(seen: Onlooker) -> None:
+        pool = a_small_pool("web", template={"expireAfter": "10s"}, budgets=[{"nodes": "0"}])
+        await seen.settle(FREEZE, *pool, pods=1)
+        claim = await seen.claim_in("web")
+        await seen.protect(claim)
+        leaves = await seen.chronicle.first(claim, is_leaving, "expired")
+        new = await seen.follower(claim)
+        assert pool_of(new) == "web"
+        assert leaves < version_of(new)
+        assert not seen.chronicle.seen(claim, says("DisruptionReason", "True"))
+
+    tell(karpenter, "expiration", story)
