@@ -4,6 +4,10 @@
 
 Process CPU time on an index that is there, as it is in a running controller, and with its thresholds
 of garbage collection. What reading takes stands beside it.
+
+A slice is what the planner of a running controller does before it looks whether a turn is due: steps of reading
+and searching, until one ends ``BEGINS`` seconds after the first began. Pods with preferences make tries
+long, so they have fleets of their own (``preferring``).
 """
 
 from __future__ import annotations
@@ -11,23 +15,36 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from benchmarks.consolidation import fleets
+from benchmarks.consolidation import fleets, preferring
 from benchmarks.figures import Figure, Figures
 from benchmarks.scheduling import workloads
 from benchmarks.scheduling.bound import price_bound
 from tenure.cli.replica.operate import COLLECTOR
+from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import MICRO_DOLLARS, InstanceType
-from tenure.packing.consolidate.question import Move
+from tenure.packing.consolidate.question import Move, Question
 from tenure.packing.consolidate.search import Search
 from tenure.packing.demand.asked import read_pods
 from tenure.packing.index.whatif import WhatIf
+from tenure.runtime.consolidation.planner import BEGINS, SLICE
 
 NODES = 2_000
 PODS = 40_000
+TYPES: dict[str, Callable[[], tuple[InstanceType, ...]]] = {
+    "one price per cpu": fleets.one_price_per_cpu,
+    "a public cloud's price list": fleets.price_list,
+}
+#: Which pods, how many, and on how many nodes.
+PREFERRING: dict[str, tuple[Callable[[int], tuple[Pod, ...]], int, int]] = {
+    "two preferences": (preferring.two_preferences, PODS, NODES),
+    "soft spreads": (preferring.soft_spreads, PODS, NODES),
+    "few huge classes": (preferring.few_huge_classes, PODS, NODES),
+    "200 classes on each node": (preferring.every_pod_another_class, 4_000, 20),
+}
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +54,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     longest: float
     moves: list[Move]
     before: int
+    nodes_before: int
     bound: float
 
     @property
@@ -45,12 +63,15 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def nodes(self) -> int:
-        return NODES - sum(len(move.candidates) - len(move.claims) for move in self.moves)
+        return self.nodes_before - sum(
+            len(move.candidates) - len(move.claims) for move in self.moves
+        )
 
 
-def run(types: Sequence[InstanceType]) -> Run:
-    pods = workloads.easy(PODS)
-    question = fleets.half_empty(types, NODES, pods)
+def run(types: Sequence[InstanceType], pods: Sequence[Pod] = (), nodes: int = NODES) -> Run:
+    pods = pods or workloads.easy(PODS)
+    question = fleets.half_empty(types, nodes, pods)
+    longest = longest_slice(question)
     gc.collect()
     start = time.process_time()
     search = Search(question)
@@ -58,19 +79,17 @@ def run(types: Sequence[InstanceType]) -> Run:
         pass
     reading = time.process_time() - start
     gc.collect()
-    thresholds = gc.get_threshold()
+    with_thresholds = gc.get_threshold()
     gc.set_threshold(*COLLECTOR)
-    start = last = time.process_time()
-    first = longest = 0.0
+    start = time.process_time()
+    first = 0.0
     moves = []
     for move in search.moves():
-        now = time.process_time()
-        longest, last = max(longest, now - last), now
         if move is not None:
-            first = first or now - start
+            first = first or time.process_time() - start
             moves.append(move)
     plan = time.process_time() - start
-    gc.set_threshold(*thresholds)
+    gc.set_threshold(*with_thresholds)
     return Run(
         reading=reading,
         plan=plan,
@@ -78,8 +97,29 @@ def run(types: Sequence[InstanceType]) -> Run:
         longest=longest,
         moves=moves,
         before=sum(one.price for one in question.candidates),
+        nodes_before=nodes,
         bound=price_bound(pods, types),
     )
+
+
+def longest_slice(question: Question, times: int = 2) -> float:
+    """Of a whole plan, reading included: the quickest run, as the others measure what disturbed it."""
+    return min(max(slices(question)) for _ in range(times))
+
+
+def slices(question: Question) -> Iterator[float]:
+    """Seconds of processor time of each slice."""
+    gc.collect()
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*COLLECTOR)
+    began = time.process_time()
+    for _ in Search(question).steps():
+        now = time.process_time()
+        if now - began >= BEGINS:
+            yield now - began
+            began = time.process_time()
+    gc.set_threshold(*thresholds)
+    yield time.process_time() - began
 
 
 def one_pod_microseconds(nodes: int = 5_000, times: int = 200) -> float:
@@ -97,12 +137,24 @@ def one_pod_microseconds(nodes: int = 5_000, times: int = 200) -> float:
     return (time.process_time() - start) / times * 1e6
 
 
+def preferences() -> list[Figure]:
+    """Plans for pods with preferences: no slice is longer than for others."""
+    found: list[Figure] = []
+    for pods_name, (make, count, nodes) in PREFERRING.items():
+        for types_name, types in TYPES.items():
+            name = f"{pods_name}, {types_name}"
+            one = run(types(), make(count), nodes)
+            what = f"{name}: {nodes:,} to {one.nodes:,} nodes"
+            longest = one.longest * 1e3
+            found += [
+                Figure(what=what, value=one.plan, unit="s"),
+                Figure(what=f"{name}: longest slice", value=longest, unit="ms", limit=SLICE * 1e3),
+            ]
+    return found
+
+
 def measure(*, quick: bool = False) -> Figures:
-    kinds: dict[str, Callable[[], tuple[InstanceType, ...]]] = {
-        "one price per cpu": fleets.one_price_per_cpu,
-        "a public cloud's price list": fleets.price_list,
-    }
-    found = {name: run(make()) for name, make in kinds.items() if not quick or "one" in name}
+    found = {name: run(make()) for name, make in TYPES.items() if not quick or "one" in name}
     relative = [
         Figure(
             what=f"{name}: price against the linear bound", value=one.price / one.bound, limit=1.15
@@ -119,6 +171,8 @@ def measure(*, quick: bool = False) -> Figures:
             Figure(what=f"{name}: longest slice", value=one.longest * 1e3, unit="ms", limit=20),
             Figure(what=f"{name}: reading the cluster", value=one.reading, unit="s"),
         ]
+    if not quick:
+        absolute += preferences()
     absolute.append(
         Figure(what="one pod over 5,000 nodes", value=one_pod_microseconds(), unit="µs", limit=100)
     )

@@ -37,12 +37,11 @@ from tenure.packing.demand.problem import ExistingNode, PoolTemplate, Problem
 from tenure.packing.index.keeper import Keeper
 from tenure.packing.index.kept import KeptIndex
 from tenure.packing.pack import pack
+from tenure.runtime.consolidation.planner import BEGINS
 from tenure.sim.collector import rest_collector
 
 NODES_ALL: Final = 5_000
 NODES_OF_PLAN: Final = 2_000
-#: Seconds.
-SLICE: Final = 0.02
 ASKED: Final = 200
 
 
@@ -174,9 +173,9 @@ def delays(nodes: int) -> tuple[float, float]:
     gc.set_threshold(*COLLECTOR)
     slices = []
     began = time.process_time()
-    for _ in Search(question).moves():
+    for _ in Search(question).steps():
         now = time.process_time()
-        if now - began >= SLICE:
+        if now - began >= BEGINS:
             slices.append(now - began)
             began = now
     gc.set_threshold(*thresholds)

@@ -8,9 +8,9 @@ checks this for every decider.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.model.settings import Settings
@@ -45,6 +45,17 @@ class Decider(Protocol[V]):
 
 
 AnyDecider = Decider[Any]
+
+
+@runtime_checkable
+class InSteps(Protocol):
+    """A decider that may take long over one key: it can be suspended between two steps."""
+
+    def deciding(
+        self, view: Any, settings: Settings, now: datetime
+    ) -> Iterator[Sequence[Verdict] | None]:
+        """None for each step; the last gives what ``decide`` does."""
+        ...
 
 
 class Patience(NamedTuple):

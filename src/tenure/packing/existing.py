@@ -9,9 +9,9 @@ that may be left out of new nodes. Preferences are asked as they are at first, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -20,12 +20,12 @@ from tenure.model.api.node import Taint
 from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.cloud.offering import InstanceType
 from tenure.model.matching.requirements import NODE_NAME, Requirements
-from tenure.model.values.quantity import maximum
+from tenure.model.values.quantity import add, maximum
 from tenure.model.values.same import Same
 from tenure.packing.demand.asked import Asked, read_pods
 from tenure.packing.demand.classes import PodClass, Units, sort_pods
 from tenure.packing.demand.groups import Groups
-from tenure.packing.demand.problem import Daemon, PoolTemplate, Problem
+from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate, Problem
 from tenure.packing.demand.queue import Waiting
 from tenure.packing.demand.relaxing import groups_of, with_wishes
 from tenure.packing.demand.requests import Resources
@@ -40,44 +40,53 @@ from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.daemons import HEADROOM, DaemonPod, read_daemons, that_fit
 from tenure.packing.question import any_soft_taint
 
+T = TypeVar("T")
+
 #: With more pods there is mostly no room on nodes for all of them, and a packing is no slower.
 PODS_MAX: Final = 500
 
 
-def keeper_of(problem: Problem) -> Keeper | None:
-    """Who keeps the index of the problem's nodes."""
-    if not problem.all_nodes:
-        return None
-    keeper: Keeper = problem.derived.lasting.setdefault(Keeper, Keeper())
-    return keeper
-
-
 def placed_on_existing(problem: Problem) -> dict[str, str] | None:
     """By UID, the node of each pod; None where not all fit, or a whole packing has to say."""
-    keeper = keeper_of(problem)
-    if keeper is None or not 0 < len(problem.pods) <= PODS_MAX or _is_special(problem):
+    few = 0 < len(problem.pods) <= PODS_MAX
+    if not problem.all_nodes or not few or _is_special(problem):
         return None
     daemons = _daemons(problem)
     asked, unreadable = read_pods(problem.pods, problem.derived, problem.volumes)
     if daemons is None or unreadable or sum(map(len, asked.values())) < len(problem.pods):
         return None
     question = _Asking(problem, asked)
-    keys = question.keys(daemons)
+    return ask_index(problem, problem.nodes, question.keys(daemons), daemons, question.placed)
+
+
+def ask_index(
+    problem: Problem,
+    nodes: Sequence[ExistingNode],
+    keys: frozenset[str],
+    daemons: tuple[DaemonPod, ...],
+    ask: Callable[[KeptIndex], T | None],
+) -> T | None:
+    """What the index of these nodes says; None: it is not to be asked, or fails.
+
+    ``nodes``: all that there are. ``keys``: of the labels that the question is about. ``ask`` leaves
+    the index as it was before, but for what it has learned.
+    """
     if len(keys) > KEYS_MAX or NODE_NAME in keys:
         return None
+    keeper: Keeper = problem.derived.lasting.setdefault(Keeper, Keeper())
     try:
-        index = keeper.take(problem.nodes, keys, daemons, problem.namespaces)
-        placed = question.placed(index) if index is not None else None
+        index = keeper.take(nodes, keys, daemons, problem.namespaces)
+        answer = ask(index) if index is not None else None
     except Exception as error:  # noqa: BLE001  # a cache may cost time, and nothing else: it is told
         keeper.failed(repr(error))
         return None
     if index is None:
         return None
-    if len(index) < len(problem.nodes):
+    if len(index) < len(nodes):
         keeper.failed("two nodes have the same name")
         return None
     keeper.give_back(index)
-    return placed
+    return answer
 
 
 def _is_special(problem: Problem) -> bool:
@@ -212,11 +221,16 @@ def _new_nodes_count(one: PodClass, index: KeptIndex, templates: Sequence[PoolTe
         if key not in (ZONE, CAPACITY_TYPE):
             return True
         counts = index.nodes.domains.rule(spread, signature).counts
-        sold = (_sold(Same(each.instance_types))[key] for each in templates)
-        for value in frozenset().union(*sold) - counts.keys():
+        for value in sold_in(key, templates) - counts.keys():
             if any(wanted.allowed(key).has(value) for wanted in signature.alternatives):
                 return True
     return False
+
+
+def sold_in(key: str, templates: Iterable[PoolTemplate]) -> frozenset[str]:
+    """The zones, or capacity types, of all offerings."""
+    sold = (_sold(Same(each.instance_types))[key] for each in templates)
+    return frozenset[str]().union(*sold)
 
 
 @lru_cache(maxsize=32)
@@ -230,15 +244,23 @@ def _sold(types: Same[tuple[InstanceType, ...]]) -> Mapping[str, frozenset[str]]
 
 def _daemons(problem: Problem) -> tuple[DaemonPod, ...] | None:
     """Those that come to nodes; None where some may be left out of new ones, which is told."""
-    types = tuple(Same(each.instance_types) for each in problem.templates)
-    if not any(each.value for each in types):
+    if not any(each.instance_types for each in problem.templates):
         return None
-    found = _that_fit(tuple((one.name, Same(one.spec)) for one in problem.daemons), types)
+    found = daemons_on_nodes(problem, ())
     for each in problem.templates if found else ():
         given = Same(each.instance_types), each.requirements, each.taints
         if not _all_come(*given, Same(found)):
             return None
     return found
+
+
+def daemons_on_nodes(problem: Problem, nodes: Iterable[ExistingNode]) -> tuple[DaemonPod, ...]:
+    """Those for which nodes keep room, as in a packing. ``nodes``: where no new one can be had, these count."""
+    types = tuple(Same(each.instance_types) for each in problem.templates)
+    if not any(each.value for each in types):
+        sizes = [add(node.available, node.daemon_requests) for node in nodes]
+        return that_fit(read_daemons(problem.daemons), sizes)
+    return _that_fit(tuple((one.name, Same(one.spec)) for one in problem.daemons), types)
 
 
 @lru_cache(maxsize=16)

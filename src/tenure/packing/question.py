@@ -56,9 +56,10 @@ class Question:
     def awaiting(self) -> frozenset[str]:
         """Pods whose own node is still to come: what else comes may have room for them.
 
-        Where the scheduler has bound pods already, the node has come, and the room is taken.
+        Where the scheduler has bound pods already, the node has come, and the room is taken; unless it is just
+        binding those that the node was launched for.
         """
-        coming = {
+        coming = self.problem.binding | {
             node.name
             for node in self.problem.nodes
             if not node.initialized and all(pod.daemon or pod.mirror for pod in node.pods)

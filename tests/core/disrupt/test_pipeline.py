@@ -16,7 +16,6 @@ from tenure.core.disrupt.facts.planning import (
     ReplacementsCreated,
 )
 from tenure.core.disrupt.pipeline import DisruptionDecider
-from tenure.core.disrupt.planning.quota import FIRST
 from tenure.core.gates.facts import BlockedUntil, BudgetUse, DrainUnbounded, PoolPauses
 from tenure.core.launchbreaker.ledger import Entry, Kept, written
 from tenure.core.launchbreaker.owners import owner_of
@@ -445,21 +444,3 @@ def test_nothing_changes_before_it_said_it_might(objects: list[Any], seconds: fl
     pools = [] if any(isinstance(one, NodePool) for one in objects) else [POOL]
     snapshot = snapshot_with(a_class(), *pools, *objects, observations=known)
     check_honest_recheck(DisruptionDecider(), snapshot, NOW, timedelta(seconds=seconds))
-
-
-def test_of_very_many_a_few_are_planned_for_at_a_time_and_each_has_its_turn() -> None:
-    """A plan looks at every node. None of these has a place to go."""
-    fleet: list[Any] = [a_pool(disruption=ANY, repair={**GRACEFUL, "maxUnhealthy": "100%"})]
-    for i in range(40):
-        nowhere = {"node_selector": {"no": "such"}}
-        pod = a_pod(f"p{i}", node=f"node-s{i}", spec=nowhere)
-        fleet += [a_claim(f"s{i}"), unhealthy_node(f"s{i}"), pod]
-    tried: set[str] = set()
-    for minute in range(4):
-        found = verdicts(*fleet, now=ahead(60 * minute))
-        blocked = {str(v.subject) for v in found if v.reason is Reason.DISRUPTION_BLOCKED}
-        waiting = [v for v in found if v.reason is Reason.DISRUPTION_WAITS]
-        assert len(blocked) == 2 * 2 * FIRST, "claims and their Nodes"
-        assert {v.recheck_at for v in waiting} == {ahead(60 * (minute + 1))}
-        tried |= blocked
-    assert len(tried) == 2 * 40

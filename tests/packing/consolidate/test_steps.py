@@ -1,4 +1,4 @@
-"""No step of reading a cluster grows with the cluster: a turn of the loop may have to wait for one."""
+"""No step of a search is long, nor grows with the cluster: a turn of the loop may have to wait for one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ from tenure.model.api.names import ZONE
 from tenure.packing.consolidate.question import Candidate, Question
 from tenure.packing.consolidate.search import Search
 from tests.packing.build import a_node, a_pod, a_pool
-from tests.packing.consolidate.test_preferences import APART
+from tests.packing.consolidate.build import ask, on
+from tests.packing.consolidate.test_preferences import ANYWAY, APART
 from tests.packing.demand.test_topology import WEB, spread
+from tests.packing.test_constraints import preferring, zone_in
+from tests.packing.test_relaxing import all_of
 
 #: More functions than this are not called in one step: some 10 ms.
 CALLS_MAX = 30_000
+#: The same of a try.
+TRY_MAX = 25_000
 
 
 def longest_step(steps: Iterator[object]) -> int:
@@ -86,3 +91,49 @@ def test_no_step_of_reading_grows_with_the_cluster(kind: str) -> None:
     few, many = (longest_step(Search(CLUSTERS[kind](count)).reading) for count in (200, 800))
     assert many <= 1.2 * few
     assert many <= CALLS_MAX
+
+
+# -- tries ----------------------------------------------------------------------------------------
+
+#: Rather apart, and rather in a zone: a try opens a claim for almost every pod.
+TWO_WISHES = all_of(APART, preferring("nodeAffinity", (1, zone_in("b"))))
+
+
+def _full(pods_each: int, kinds: int, rules: dict[str, Any], limits: Any = None) -> Question:
+    """Nodes that waste most of what they have; each pod is of one of so many classes."""
+    there = [
+        on(
+            f"n-{number}",
+            "m-32",
+            *(
+                a_pod(
+                    f"p-{number}-{i}",
+                    f"{20 + (number * pods_each + i) % kinds}m",
+                    labels={**WEB, "kind": str((number * pods_each + i) % kinds)},
+                    nodeName=f"n-{number}",
+                    **rules,
+                )
+                for i in range(pods_each)
+            ),
+        )
+        for number in range(8)
+    ]
+    return ask(*there, pools=[a_pool(limits=limits)])
+
+
+TRIES: dict[str, Callable[[], Question]] = {
+    "few large classes": lambda: _full(50, 4, TWO_WISHES),
+    "a class for each pod": lambda: _full(100, 800, TWO_WISHES),
+    "soft spreads": lambda: _full(
+        50, 10, all_of(ANYWAY, spread(ZONE, whenUnsatisfiable="ScheduleAnyway"))
+    ),
+    "nothing can be launched": lambda: _full(100, 800, spread(ZONE), {"cpu": "-1000"}),
+}
+
+
+@pytest.mark.parametrize("kind", TRIES)
+def test_no_step_of_a_try_is_long(kind: str) -> None:
+    search = Search(TRIES[kind]())
+    for _ in search.reading:
+        pass
+    assert longest_step(search.steps()) <= TRY_MAX

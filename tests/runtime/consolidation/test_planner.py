@@ -21,7 +21,7 @@ from tenure.model.values.fact import Fact
 from tenure.packing.consolidate.facts import WellUsed
 from tenure.runtime.clock.heartbeat import Heartbeat
 from tenure.runtime.clock.wakeup import Waker
-from tenure.runtime.consolidation.planner import PATIENCE, ConsolidationPlanner
+from tenure.runtime.consolidation.planner import PATIENCE, SLICE, ConsolidationPlanner
 from tenure.runtime.consolidation.triggers import LATE
 from tenure.runtime.observe.store import ObservationStore
 from tenure.sim.virtual.loop import VirtualClock, VirtualLoop
@@ -63,9 +63,13 @@ class Bench:
         *,
         broken: bool = False,
         arrive_for: timedelta = timedelta(0),
+        look: float = 1.0,
     ) -> None:
-        """``arrive_for``: so long a pod that waits for a node comes all the time."""
-        self._arrive_for = arrive_for
+        """``arrive_for``: so long a pod that waits for a node comes all the time.
+
+        ``look``: seconds between two looks at the stopwatch.
+        """
+        self._arrive_for, self._look = arrive_for, look
         self.loop = VirtualLoop()
         self.clock = VirtualClock(self.loop, datetime(2026, 3, 2, 12, tzinfo=UTC))
         self.waker = Waker(self.clock, settings.turn_gap)
@@ -73,6 +77,7 @@ class Bench:
         self.store = ObservationStore()
         self.slices = 0
         self.times: list[float] = []
+        self.lasted: list[float] = []
         self.errors: list[Exception] = []
         self._broken = broken
         self.planner = ConsolidationPlanner(
@@ -83,6 +88,7 @@ class Bench:
             settings=settings,
             stopwatch=self._stopwatch,
             made=self._made,
+            sliced=self.lasted.append,
             failed=self.errors.append,
         )
 
@@ -95,9 +101,9 @@ class Bench:
         return two_nodes(new, seen={new.uid: self.clock.now()})
 
     def _stopwatch(self) -> float:
-        """Each look takes as long as a slice may: so there is a slice for each try."""
+        """By itself each look takes longer than a slice may: so there is a slice for each step."""
         self.slices += 1
-        return float(self.slices)
+        return self.slices * self._look
 
     def _made(self, plan: ConsolidationPlan, took: float) -> None:
         self.times.append(took)
@@ -178,7 +184,7 @@ def test_the_search_waits_while_a_turn_is_due() -> None:
 def test_a_loop_that_never_rests_does_not_stop_it() -> None:
     bench = Bench()
     bench.heartbeat.beat()
-    bench.run(seconds=40 * PATIENCE)
+    bench.run(seconds=200 * PATIENCE)
     assert bench.plan is not None
 
 
@@ -194,6 +200,16 @@ def test_it_is_suspended_between_two_tries() -> None:
 
     bench.run(other())
     assert len(set(seen)) > 2
+
+
+def test_no_slice_is_longer_than_it_may_be() -> None:
+    """Where a step takes 4 ms: none is begun that would not end in time."""
+    bench = Bench(look=0.004)
+    bench.run()
+    assert bench.plan is not None
+    assert len(bench.lasted) > 2
+    assert max(bench.lasted) <= SLICE
+    assert sum(bench.lasted) == pytest.approx(bench.times[0])
 
 
 def test_a_plan_that_cannot_be_made_is_reported_and_dropped() -> None:

@@ -39,7 +39,6 @@ from tenure.core.disrupt.execution.member import Member
 from tenure.core.disrupt.facts.candidates import NoCapacityInTime, ReservedCapacityTaken
 from tenure.core.disrupt.facts.consolidation import PodsHaveNoRoom
 from tenure.core.disrupt.facts.groups import NotReplacedTogether, WaitsTogether
-from tenure.core.disrupt.facts.planning import PlannedLater
 from tenure.core.disrupt.passes import Pass, launched, with_plan
 from tenure.core.disrupt.ready import Ready, ReadyPool
 from tenure.core.disrupt.simulate import LeavingNode, Plan
@@ -88,15 +87,6 @@ class Execution:
         for one, verdict in zip(self._members, found, strict=True):
             told = no_later(verdict, changes, *instants)
             yield from (one.without_stamp(told), also_of(one.node, told))
-
-    def waits(self, until: datetime) -> Iterator[Verdict]:
-        """For its turn, where there are very many."""
-        for one in self._members:
-            facts = (*one.said(), PlannedLater(until))
-            verdict = _say(one.claim, Reason.DISRUPTION_WAITS, *facts, recheck_at=until)
-            yield one.without_stamp(verdict)
-            if one.command.node is not None:
-                yield also_of(one.command.node, verdict)
 
     # -- one for all -------------------------------------------------------------------
 

@@ -31,7 +31,6 @@ from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.passes import Pass
 from tenure.core.disrupt.planning.gating import Gating
 from tenure.core.disrupt.planning.plan import Planner
-from tenure.core.disrupt.planning.quota import PlanningQuota, places_in_quota
 from tenure.core.disrupt.planning.recording import Recording
 from tenure.core.disrupt.planning.takeover import taken_over
 from tenure.core.disrupt.planning.unfinished import UnfinishedGroup, unfinished_groups
@@ -115,8 +114,19 @@ class DisruptionDecider:
         )
 
     def decide(self, view: DisruptionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        found = list(_Pass(view, self._methods, settings, now).verdicts())
-        return sorted(found, key=lambda verdict: verdict.subject)
+        *_, found = self.deciding(view, settings, now)
+        assert found is not None, "the last step gives all"
+        return found
+
+    def deciding(
+        self, view: DisruptionView, settings: Settings, now: datetime
+    ) -> Iterator[Sequence[Verdict] | None]:
+        """With very many candidates a pass takes long: a step is one of them, or one plan."""
+        found: list[Verdict] = []
+        for verdict in _Pass(view, self._methods, settings, now).verdicts():
+            found.append(verdict)
+            yield None
+        yield sorted(found, key=lambda verdict: verdict.subject)
 
 
 def may_wait(change: Change) -> bool:
@@ -282,13 +292,6 @@ class _Pass:
         return NodesWatched(what, tuple(sorted(claims)), reason, candidates)
 
     def _carried_out(self, taken_over: Container[str]) -> Iterator[Verdict]:
-        found = [
-            group
-            for group in self._view.ready
-            if not any(one.under_way.command.claim.name in taken_over for one in group)
-        ]
-        quota = PlanningQuota(len(found), self._now)
-        places = places_in_quota(group[0].under_way.command.claim.pool_name for group in found)
-        for place, group in zip(places, found, strict=True):
-            execution = Execution(group, self._view.ready_pools, self._shared)
-            yield from execution.verdicts() if quota.has(place) else execution.waits(quota.next_at)
+        for group in self._view.ready:
+            if not any(one.under_way.command.claim.name in taken_over for one in group):
+                yield from Execution(group, self._view.ready_pools, self._shared).verdicts()

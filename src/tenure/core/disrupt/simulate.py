@@ -53,8 +53,10 @@ from tenure.model.snapshot.snapshot import Snapshot
 from tenure.packing.consolidate.question import PoolTotals
 from tenure.packing.demand.problem import ExistingNode, PoolTemplate
 from tenure.packing.facts import Why
+from tenure.packing.nowhere import Nowhere
 from tenure.packing.pack import pack
-from tenure.packing.result import Packing
+from tenure.packing.result import Packing, Unplaced
+from tenure.packing.unspread import Unspread
 
 #: Pending pods get their claims in seconds. For one that has none after so long, no command waits.
 WAITED_FOR: Final = timedelta(minutes=2)
@@ -135,6 +137,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         if unknown := self.capacity.unknown:
             return Plan(why=unknown, passing=True, changes_at=changes_at)
         reservations = reservations or Reservations()
+        if why := self._nowhere(leaving, zones, settings, now, credit, reservations, avoid):
+            return Plan(why=why, changes_at=changes_at)
         bins, left = reservations.without(self, leaving, zones, settings, now)
         before = self._assigned(bins, left, leaving, zones, settings, now)
         if before.claims:
@@ -146,13 +150,40 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         for one in leaving:
             if credit and not waits_for_limits(before, one.claim.pool_name):
                 templates = _credited(templates, one)
-        found = pack(
-            self.capacity.problem(
-                pods_of(leaving), zones, settings, now, nodes=bins.nodes(), templates=templates
-            )
+        nodes, pods = bins.nodes(), pods_of(leaving)
+        problem = self.capacity.problem(
+            pods, zones, settings, now, nodes=nodes, templates=templates
         )
+        if known := reservations.unspread.first(problem, nodes):
+            return Plan(why=self._fits_nowhere(*known, now), changes_at=changes_at)
+        found = pack(problem)
+        reservations.unspread.learn(problem, found)
         plan = self._told(leaving, found, now)
         return msgspec.structs.replace(plan, changes_at=changes_at)
+
+    def _nowhere(
+        self,
+        leaving: Sequence[LeavingNode],
+        zones: DomainState,
+        settings: Settings,
+        now: datetime,
+        credit: bool,
+        reservations: Reservations,
+        avoid: Collection[str],
+    ) -> PodFitsNowhere | None:
+        """A pod that fits nowhere whatever becomes of all others; None: the packing has to say."""
+        templates: Sequence[PoolTemplate] = self.capacity.templates_at(now)
+        for one in leaving if credit else ():
+            templates = _credited(templates, one)
+        pods = pods_of(leaving)
+        problem = self.capacity.problem(pods, zones, settings, now, nodes=(), templates=templates)
+        late = (name for name, at in self.late_at.items() if at <= now)
+        without = {*(one.node.name for one in leaving), *late, *reservations.given_up, *avoid}
+        found = reservations.nowhere.first(problem, self.capacity.nodes, without)
+        return None if found is None else self._fits_nowhere(*found, now)
+
+    def _fits_nowhere(self, pod: Pod, unplaced: Unplaced, now: datetime) -> PodFitsNowhere:
+        return PodFitsNowhere(pod.key, self.capacity.why(unplaced, now))
 
     def plan_empty(
         self, name: str, settings: Settings, now: datetime, reservations: Reservations
@@ -175,7 +206,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         pods = pods_of(leaving)
         for pod in pods:
             if (unplaced := found.unplaced.get(pod.uid)) is not None:
-                return Plan(why=PodFitsNowhere(pod.key, self.capacity.why(unplaced, now)))
+                return Plan(why=self._fits_nowhere(pod, unplaced, now))
         for pod in pods:
             if pod.uid in found.no_claim:
                 why = claim_refused(self.capacity.refused[pod.uid])
@@ -275,6 +306,10 @@ class Reservations:
         self._concerned: Counter[str] = Counter()
         #: Nodes that pods fit on which wait for capacity.
         self._expected: frozenset[str] | None = None
+        #: Pods that fit nowhere by themselves.
+        self.nowhere = Nowhere()
+        #: Pods that their spread keeps from every node.
+        self.unspread = Unspread()
         #: Of this pass: nodes that terminate or reboot without a plan of where their pods go.
         self.given_up: set[str] = set()
         #: By commands of this pass: nodes that their pods were planned onto.

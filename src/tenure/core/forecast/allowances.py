@@ -71,7 +71,7 @@ class PoolAllowance:
 
     def __init__(self, pool: NodePool, fleet: PoolFleet, now: datetime) -> None:
         self._pool = pool
-        self.problem = broken_budget(pool.spec.disruption.budgets)
+        self.problem = broken_budget(pool)
         budgets = () if self.problem else pool.spec.disruption.budgets
         self._counts = [_BudgetCount(budget) for budget in budgets]
         #: How many nodes are disrupted now.

@@ -108,7 +108,7 @@ def _window(window: ForeseenWindow, snapshot: Snapshot, until: datetime) -> Wind
 def _budgets(snapshot: Snapshot, now: datetime, until: datetime) -> Iterator[BudgetForecast]:
     for name, pool in sorted(snapshot.pools.items()):
         budgets = pool.spec.disruption.budgets
-        if not _is_forecast(pool, snapshot) or broken_budget(budgets):
+        if not _is_forecast(pool, snapshot) or broken_budget(pool):
             continue
         for index, budget in enumerate(budgets):
             if budget.schedule is None:
@@ -166,7 +166,7 @@ def _problem(pool: NodePool) -> str:
         return problem_of(pool)
     if pool.static:
         return "spec.replicas is set: its nodes are candidates of nothing"
-    problem = broken_budget(pool.spec.disruption.budgets)
+    problem = broken_budget(pool)
     return str(problem) if problem is not None else ""
 
 

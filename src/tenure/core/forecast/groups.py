@@ -38,8 +38,6 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     generation: int = 0
     approximate: bool = False
     pods: int = 0
-    #: Pods or protections blocked it when it became a candidate.
-    was_blocked: bool = False
     #: Whether a new node has to come first.
     replaced: bool = True
     drains_until: datetime | None = None
@@ -126,6 +124,5 @@ def expires_again(one: Candidate, pool: NodePool, created_at: datetime) -> Candi
         candidacy=candidacy,
         generation=one.generation + 1,
         approximate=one.approximate or not always,
-        was_blocked=False,
         drains_until=None,
     )

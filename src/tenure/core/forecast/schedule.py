@@ -89,7 +89,7 @@ class Schedule:
         )
         #: Claims that are disrupted already, with their generation.
         self._begun: set[tuple[str, int]] = set()
-        #: One replacement is planned at a time, of the first few candidates and a few of the others.
+        #: One replacement is planned at a time.
         self._planner_free_at = plan.now
         self.starts: list[Start] = []
         self.waiting: list[Waiting] = []
@@ -163,12 +163,11 @@ class Schedule:
     def _blocked_by_pods(self, one: Candidate, found: Blockers) -> None:
         assert found.why is not None, "what blocks says so"
         assert found.until is not None, "and until when"
-        self._queue.block(one)
         if found.until > self._plan.until:
             never = found.until == FOR_EVER
             self.waiting.append(Waiting(one.candidacy, one.generation, found.why, never))
         else:
-            self._add(found.until, msgspec.structs.replace(one, was_blocked=True))
+            self._add(found.until, one)
 
     # -- starts --------------------------------------------------------------------------
 
@@ -176,17 +175,15 @@ class Schedule:
         """Starts what may start; when to look again although no event happens."""
         while True:
             wakes: list[datetime | None] = []
-            ready: list[tuple[SortKey, CandidateGroup, int]] = []
-            for group in self._queue.groups:
-                at = self._may_start(group, now, wakes) if self._has_waiting(group) else None
-                if at is not None:
-                    ready.append((group.waiting[at][0], group, at))
+            ready: list[tuple[SortKey, CandidateGroup]] = [
+                (group.waiting[0][0], group)
+                for group in self._queue.groups
+                if self._has_waiting(group) and self._may_start(group, now, wakes)
+            ]
             if not ready or len(self.starts) >= STARTS_MAX:
                 return min((at for at in wakes if at is not None and at > now), default=None)
-            _, group, at = min(ready, key=lambda one: one[0])
-            one = group.waiting.pop(at)[2]
-            if not self._has_begun(one):
-                self._start(one, group, now)
+            _, group = min(ready, key=lambda one: one[0])
+            self._start(group.waiting.pop(0)[2], group, now)
 
     def _has_begun(self, one: Candidate) -> bool:
         """By another method."""
@@ -199,26 +196,25 @@ class Schedule:
 
     def _may_start(
         self, group: CandidateGroup, now: datetime, wakes: list[datetime | None]
-    ) -> int | None:
-        """The position of the first that may start; None: none may."""
+    ) -> bool:
+        """Whether the first of them may start now."""
         is_open = group.is_open(self._settings, now)
         wakes.append(group.opens_at)
         if not is_open:
-            return None
+            return False
         if group.operation is Operation.EXPIRATION:
-            return 0
+            return True
         left = self._pools[group.pool].left(group.traits, group.labels, now)
         wakes.append(left.changes_at)
         if left.nodes <= 0:
             group.why = left.why
-            return None
+            return False
         if not group.waiting[0][2].replaced:
-            return 0
+            return True
         if self._planner_free_at > now:
             wakes.append(self._planner_free_at)
-            return None
-        at = self._queue.planned(group, now, wakes)
-        return None if at is None or group.closes_too_soon(self._settings, now) else at
+            return False
+        return not group.closes_too_soon(self._settings, now)
 
     def _start(self, one: Candidate, group: CandidateGroup, now: datetime) -> None:
         candidacy, pool, allowance = one.candidacy, group.pool, self._pools[group.pool]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cache
-from itertools import islice
+from operator import attrgetter
 
 import msgspec
 
@@ -39,6 +39,9 @@ class DraftPrices:
         self._rules = rules
         #: By narrowing: the number of each type, and its prices; the cheapest first.
         self._listed: dict[int, list[tuple[int, Listed]]] = {}
+        #: By narrowing and listing: the prices of the types that are listed; with the listing, as only an
+        #: object that is kept has its ``id`` to itself.
+        self._of_listing: dict[tuple[int, int], tuple[object, list[Listed]]] = {}
 
     def accepted(
         self, drafts: Sequence[Draft], going: Sequence[Candidate]
@@ -56,8 +59,17 @@ class DraftPrices:
         found = self._rules.accepted(asked, going)
         if isinstance(found, Fact):
             return found
-        pairs = zip(drafts, found.claims, strict=True)
-        return AcceptedDrafts([_narrowed(*pair) for pair in pairs], found.worst)
+        narrowed: dict[tuple[int, int, int], Draft] = {}
+        result = []
+        for one, claim in zip(drafts, found.claims, strict=True):
+            same = id(one.narrowing), id(one.listing), id(claim)
+            first = narrowed.get(same)
+            if first is None:
+                first = narrowed[same] = _narrowed(one, claim)
+            result.append(
+                msgspec.structs.replace(one, narrowing=first.narrowing, listing=first.listing)
+            )
+        return AcceptedDrafts(result, found.worst)
 
     def _replacement(self, draft: Draft, below: int) -> Replacement:
         terms = sorted({place[1] for place in launch_places(draft)})
@@ -71,20 +83,28 @@ class DraftPrices:
         narrowing = _pinned(draft, term)
         if narrowing is None:
             return None
-        if holds_reservation(draft) and term == draft.listing[0].capacity_type:
-            types = {draft.listing[0].type}  # It holds this one reservation.
-        else:
-            types = {offer.type for offer in draft.listing}
-        prices = self._prices(draft.catalogue, narrowing)
-        cheaper = bisect_left(prices, below, key=lambda each: each[1].price)
-        found = [listed for number, listed in prices[:cheaper] if number in types]
-        if not found:
-            dearer = (listed for number, listed in prices[cheaper:] if number in types)
-            found = list(islice(dearer, 1))
+        listing = draft.listing
+        if holds_reservation(draft) and term == listing[0].capacity_type:
+            listing = listing[:1]  # It holds this one reservation.
+        prices = self._priced(draft.catalogue, narrowing, listing)
+        # Those that are cheaper, else the cheapest.
+        found = prices[: max(1, bisect_left(prices, below, key=attrgetter("price")))]
         if not found:
             return None
         kinds = {kind.name: kind for kind in draft.catalogue.types} if narrowing.varied else {}
         return Priced(term, found, short_of(narrowing.requirements, kinds))
+
+    def _priced(
+        self, catalogue: Catalogue, narrowing: Narrowing, listing: tuple[Offer, ...]
+    ) -> list[Listed]:
+        """Of the types that are listed, the cheapest first."""
+        known = self._of_listing.get((id(narrowing), id(listing)))
+        if known is None:
+            types = {offer.type for offer in listing}
+            prices = self._prices(catalogue, narrowing)
+            found = [listed for number, listed in prices if number in types]
+            known = self._of_listing[id(narrowing), id(listing)] = listing, found
+        return known[1]
 
     def _prices(self, catalogue: Catalogue, narrowing: Narrowing) -> list[tuple[int, Listed]]:
         known = self._listed.get(id(narrowing))

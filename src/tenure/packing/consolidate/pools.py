@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import ceil
 from typing import Final
 
 import msgspec
 
 from tenure.model.values.fact import Fact
+from tenure.packing.consolidate.bound import Bound
 from tenure.packing.consolidate.facts import PodFitsNowhereElse, PodsFitNoOneNode
 from tenure.packing.consolidate.question import Candidate, Question
 from tenure.packing.dealing.dealer import Dealer
@@ -17,7 +19,8 @@ from tenure.packing.dealing.sites import Sites
 from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.classes import PodClass, Wants, least_wanted
 from tenure.packing.demand.queue import Waiting
-from tenure.packing.demand.steps import CLASSES_A_STEP
+from tenure.packing.demand.steps import CLASSES_A_STEP, Steps, at_once
+from tenure.packing.demand.terms import Group
 from tenure.packing.index.whatif import Load, Point, Trial, WhatIf
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.daemons import DaemonPod
@@ -26,7 +29,7 @@ from tenure.packing.offers.narrowing import Narrowing
 from tenure.packing.opening.drafts import Draft, listing_of, used_by
 from tenure.packing.opening.lots import Lot
 from tenure.packing.opening.market import Market
-from tenure.packing.opening.merging import merged
+from tenure.packing.opening.merging import merging
 from tenure.packing.opening.opener import Opener
 from tenure.packing.why import explain
 
@@ -51,6 +54,8 @@ class Pools:
         self._question, self._index = question, index
         #: By class and preferences given up: whether a claim can be had, as far as it was asked.
         self._launched: Final[dict[tuple[int, int], bool]] = {}
+        #: By class and preferences given up: what keeps its pods from sharing a node, and how many may.
+        self._forced: Final[dict[tuple[int, int], list[tuple[Group, int]]]] = {}
         #: Reads the pools, in steps.
         self.reading: Final = self._read(daemons)
 
@@ -76,6 +81,10 @@ class Pools:
         self._budgets = {c.template.pool: Budget(c, reserved) for c in self._catalogues}
         self._market = Market(self._catalogues, units, question.avoid, question.node_fee_cpus)
         yield
+        self._bound = Bound(self._catalogues)
+        #: Whether a claim is launched for any pod that an offer holds: nothing else may refuse it.
+        self._open = not any(each.whole.varied for each in self._catalogues)
+        yield
         first: dict[_Kind, PodClass] = {}
         counts: Counter[_Kind] = Counter()
         for number, one in enumerate(served, start=1):
@@ -89,15 +98,17 @@ class Pools:
         yield
         #: By class, what a pod of it is worth: at prices alone, and with the fee of its nodes.
         free = Market(self._catalogues, units, question.avoid, 0)
-        self._prices = self._priced(free, lots)
+        self._prices = yield from self._pricing(free, lots)
         yield
-        self._worths = self._priced(self._market, lots)
+        self._worths = yield from self._pricing(self._market, lots)
+        yield
         self._plain = [_is_plain(one) for one in index.classes]
         self._asked = {group for all_, *_ in index.relaxed for group in all_.rules.groups()}
 
-    def _priced(self, market: Market, lots: Mapping[_Kind, Lot]) -> list[float]:
+    def _pricing(self, market: Market, lots: Mapping[_Kind, Lot]) -> Steps[list[float]]:
         if lots and self._catalogues:
-            market.price(tuple(lots.values()))
+            yield from market.pricing(tuple(lots.values()))
+            yield
         worths = {kind: lot.worth for kind, lot in lots.items()}
         return [
             0.0 if one.missing else worths[one.demand.signature, one.wants]
@@ -108,6 +119,10 @@ class Pools:
     def fee(self) -> float:
         """What a node costs beyond its price."""
         return self._market.fee
+
+    @property
+    def _limited(self) -> bool:
+        return any(budget.limited for budget in self._budgets.values())
 
     @property
     def reserves(self) -> bool:
@@ -123,6 +138,40 @@ class Pools:
     def price(self, load: Load) -> float:
         """What nodes for these pods cost at the least."""
         return sum(self._prices[index] * len(pods) for index, pods in load.items())
+
+    def least(self, trial: Trial, fee: float) -> float:
+        """What claims for the pods that are left cost at the least, with a fee for each claim.
+
+        Only pods count that surely get a claim: others may fit on nodes without a preference.
+        """
+        if self.reserves or not self._open or self._limited:
+            return 0.0
+        index, demand = self._index, [0] * len(self._index.units.names)
+        apart: dict[Group, float] = {}
+        for number, pods in trial.left.items():
+            given_up = trial.given_up.get(number, 0)
+            last = given_up + 1 == len(index.relaxed[number])
+            if not last and not self._sure(number, given_up):
+                continue
+            for column, amount in index.classes[number].wants:
+                demand[column] += amount * len(pods)
+            for group, most in self._forcing(number, given_up):
+                apart[group] = apart.get(group, 0.0) + len(pods) / most
+        return self._bound.least(demand, ceil(max(apart.values(), default=0.0)), fee)
+
+    def _forcing(self, number: int, given_up: int) -> list[tuple[Group, int]]:
+        """The groups over the hostname of which the class belongs to and allows so many on a node."""
+        found = self._forced.get((number, given_up))
+        if found is None:
+            one = self._index.relaxed[number][given_up]
+            caps = [(group, 1) for group in one.rules.far]
+            caps += [(spread.group, spread.skew) for spread in one.rules.spreads]
+            found = self._forced[number, given_up] = [
+                (group, most)
+                for group, most in caps
+                if group.on_hostname and group in one.member_of
+            ]
+        return found
 
     # -- claims ----------------------------------------------------------------------------------
 
@@ -175,10 +224,14 @@ class Pools:
 
         As in a packing, pods that find none give up their next preference, and may then fit on nodes.
         """
-        with self._freed(going):
-            return self._some(trial)
+        return at_once(self.opening(trial, going))
 
-    def _some(self, trial: Trial) -> Opened | None:
+    def opening(self, trial: Trial, going: Sequence[Candidate] = ()) -> Steps[Opened | None]:
+        """The same in steps."""
+        with self._freed(going):
+            return (yield from self._opening(trial))
+
+    def _opening(self, trial: Trial) -> Steps[Opened | None]:
         opener = Opener(
             self._catalogues,
             self._index.units,
@@ -190,14 +243,14 @@ class Pools:
             budget.reserved.update(self._budgets[pool].reserved)
         opened = Opened([], [], trial, self._index.point(trial))
         while trial.left:
-            opened.lots += self._served(trial, opener, again=bool(opened.lots))
-            if trial.left and not self._index.relax(trial):
+            opened.lots += yield from self._serving(trial, opener, again=bool(opened.lots))
+            if trial.left and not (yield from self._index.relaxing(trial)):
                 self.undo(opened)
                 return None
-        opened.drafts = merged(opener.drafts, opener.budgets, opener.fee)
+        opened.drafts = yield from merging(opener.drafts, opener.budgets, opener.fee)
         return opened
 
-    def _served(self, trial: Trial, opener: Opener, *, again: bool) -> list[Lot]:
+    def _serving(self, trial: Trial, opener: Opener, *, again: bool) -> Steps[list[Lot]]:
         """Claims for the pods that are left, with the preferences that they still have."""
         index, left = self._index, trial.left
         nodes, classes = index.nodes, [index.asked(trial, number) for number in sorted(left)]
@@ -206,12 +259,14 @@ class Pools:
             for number, one in zip(sorted(left), classes, strict=True)
         ]
         dealer = Dealer(nodes.domains, self._sites, self._question.avoid, asked=self._asked)
-        dealt = dealer.deal(queue, {})
+        dealt = yield from dealer.dealing(queue, {})
+        yield
         hopeless = any(not waiting.one.wishes for waiting in queue if waiting.left)
         if not hopeless:
             if again:
                 opener.top_up(dealt.lots)
-            opener.serve(dealt.lots, nodes.bins.present_groups())
+                yield
+            yield from opener.serving(dealt.lots, nodes.bins.present_groups())
         rest = {uid for waiting in queue for uid in waiting.rest()}
         for lot in dealt.lots:
             rest.update(lot.rest())
@@ -224,7 +279,7 @@ class Pools:
 
     def surely(self, trial: Trial) -> bool:
         """Whether a claim can be had for one of the pods that are left, without looking any further."""
-        if any(budget.limited for budget in self._budgets.values()):
+        if self._limited:
             return False
         return any(self._sure(index, trial.given_up.get(index, 0)) for index in trial.left)
 
@@ -242,14 +297,14 @@ class Pools:
         """Whether nothing but resources and requirements decides where these pods go."""
         return not self._question.avoid and all(self._plain[index] for index in left)
 
-    def refused(self, left: Load, going: Sequence[Candidate]) -> Fact:
-        """Why there is no claim for these pods."""
+    def refused(self, left: Load, going: Sequence[Candidate]) -> Steps[Fact]:
+        """In steps: why there is no claim for these pods."""
         with self._freed(going):
             for index in sorted(left):
                 first = left[index][0]
                 none_kept = {index: len(self._index.relaxed[index]) - 1}
                 alone = Trial((), 0, (), left={index: [first]}, given_up=none_kept)
-                opened = self._some(alone)
+                opened = yield from self._opening(alone)
                 if opened is None:
                     return PodFitsNowhereElse(first.key, self._why(self._index.classes[index]))
                 self.undo(opened)

@@ -114,29 +114,36 @@ class PriceRules(msgspec.Struct, frozen=True, kw_only=True):
         total, launched = price_of(going), sum(came)
         if launched >= total:
             return NoCheaperReplacement(total, launched)
-        priced: list[Priced] = []
+        # Many claims are the same object: what follows from it is worked out once.
+        known: dict[int, Priced] = {}
         for claim in claims:
-            one = self._priced(claim, going)
-            if isinstance(one, Fact):
-                return one
-            priced.append(one)
+            if id(claim) not in known:
+                one = self._priced(claim, going)
+                if isinstance(one, Fact):
+                    return one
+                known[id(claim)] = one
+        priced = [known[id(claim)] for claim in claims]
         if not priced:
             return Accepted((), 0)
-        least = sum(one.least for one in priced)
+        leasts = {id(one): one.least for one in known.values()}
+        least = sum(leasts[id(one)] for one in priced)
         saves = total - launched - least
         why = self._too_little(saves, priced, going, len(came))
         if why is not None:
             return why
         as_many = len(priced) + len(came) >= len(going) and _all_spot(going)
         spare = saves - _least_saving(priced, going)
-        found, worst = [], 0
-        for one in priced:
-            types = _within(one, one.least + spare * one.least // least, as_many=as_many)
+        listed: dict[int, Priced] = {}
+        worsts: dict[int, int] = {}
+        for one in known.values():
+            most = leasts[id(one)] + spare * leasts[id(one)] // least
+            types = _within(one, most, as_many=as_many)
             if isinstance(types, Fact):
                 return types
-            worst += max(each.worst for each in types)
-            found.append(msgspec.structs.replace(one, types=types))
-        return Accepted(found, worst)
+            worsts[id(one)] = max(each.worst for each in types)
+            listed[id(one)] = msgspec.structs.replace(one, types=types)
+        found = [listed[id(one)] for one in priced]
+        return Accepted(found, sum(worsts[id(one)] for one in priced))
 
     def _priced(self, claim: Replacement, going: Sequence[Candidate]) -> Priced | Fact:
         """With the capacity type that is cheapest at worst."""
@@ -153,6 +160,8 @@ class PriceRules(msgspec.Struct, frozen=True, kw_only=True):
             found = [one for one in found if one.capacity_type != CAPACITY_SPOT]
             if not found:
                 return SpotToSpotDisabled()
+        if len(found) == 1:
+            return found[0]
         return min(found, key=lambda each: (each.least, each.capacity_type))
 
     def _too_little(

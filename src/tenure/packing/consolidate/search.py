@@ -8,13 +8,13 @@
    node by itself, by one node and else by several, and the group together (m → n); what saves more is kept.
 
 Every move satisfies the price rules (``rules``) and the policy of its pools (``balanced``). The fee
-only orders moves. First the nodes are read, in steps. Moves are given out as they are found, and None after each try that came to
-nothing, so that the caller can do something else meanwhile.
+only orders moves. First the nodes are read. Moves are given out as they are found. Reading and tries are both in steps of a
+few milliseconds, so that the caller can do something else meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Final
 
@@ -36,6 +36,7 @@ from tenure.packing.consolidate.pools import Opened, Pools
 from tenure.packing.consolidate.question import Candidate, Move, Question
 from tenure.packing.consolidate.rules import PriceRules, fee_of, price_of
 from tenure.packing.demand.requests import Resources
+from tenure.packing.demand.steps import NODES_A_STEP, Steps
 from tenure.packing.finished import finished
 from tenure.packing.index.whatif import Trial, WhatIf
 from tenure.packing.offers.daemons import DaemonPod, read_daemons, that_fit
@@ -54,6 +55,10 @@ TOGETHER_MAX: Final = 8
 TRIES: Final = 3
 
 
+#: Smaller differences of prices, which are millionths of a dollar, come of rounding.
+TINY: Final = 1e-3
+
+
 class _Found(msgspec.Struct):
     """A move that is tried, and not kept yet."""
 
@@ -61,6 +66,16 @@ class _Found(msgspec.Struct):
     move: Move
     opened: Opened | None = None
     drafts: list[Draft] = []
+
+
+class Tried(msgspec.Struct, frozen=True, gc=False):
+    """A try that has come to its end: nothing is left of it but the move."""
+
+    #: None: it came to nothing.
+    move: Move | None = None
+
+
+NOTHING: Final = Tried()
 
 
 class Search:
@@ -97,27 +112,33 @@ class Search:
         yield
 
     def moves(self) -> Iterator[Move | None]:
-        """The plan. None: the search may be suspended here."""
+        """The plan. None: a try came to nothing."""
+        return (tried.move for tried in self.steps() if tried is not None)
+
+    def steps(self) -> Iterator[Tried | None]:
+        """The plan in steps: the search may be suspended after each. None: a try is not at its end."""
         yield from self.reading
         left: list[Candidate] = []
         for one in self._candidates:
-            move = self._delete(one)
+            move = yield from self._delete(one)
             if move is None:
                 left.append(one)
-            yield move
-        for group in self._groups(left):
-            yield from self._replace(group)
+            yield Tried(move)
+        wasteful = yield from self._wasteful(left)
+        for pool, ranked in wasteful:
+            for group in self._groups(pool, ranked):
+                yield from self._replace(group)
 
     # -- delete ----------------------------------------------------------------------------------
 
-    def _delete(self, one: Candidate) -> Move | None:
-        trial = self._taken_out((one,), all_or_none=True)
+    def _delete(self, one: Candidate) -> Steps[Move | None]:
+        trial = yield from self._taken_out((one,), all_or_none=True)
         if isinstance(trial, Fact):
             self.why[one.name] = trial
             return None
-        if trial.left and not self._fits_relaxed(trial, one):
+        if trial.left and not (yield from self._fits_relaxed(trial, one)):
+            yield from self._note_preference(trial, one)
             self.index.undo(trial)
-            self._note_preference(one)
             return None
         move = Move(candidates=(one,), placed=self.index.where(trial))
         why = rejected(move, self._question.balanced)
@@ -127,46 +148,46 @@ class Search:
             return None
         return self._keep(_Found(trial, move))
 
-    def _fits_relaxed(self, trial: Trial, one: Candidate) -> bool:
+    def _fits_relaxed(self, trial: Trial, one: Candidate) -> Steps[bool]:
         """Whether pods give up preferences that no new node can keep, and all fit on nodes then."""
         pools, relaxed = self._pools, self.index.relaxed
         if any(len(relaxed[index]) == 1 for index in trial.left) or pools.surely(trial):
             return False
-        opened = pools.some(trial, (one,))
+        opened = yield from pools.opening(trial, (one,))
         if opened is not None and opened.drafts:
             pools.undo(opened)
         return opened is not None and not opened.drafts
 
-    def _note_preference(self, one: Candidate) -> None:
+    def _note_preference(self, trial: Trial, one: Candidate) -> Steps[None]:
         """Say so where the node stays because of a preference alone."""
         index = self.index
-        if not any(index.classes[each].wishes for each in index.load(one.name)):
-            return
-        trial = index.take_out((one.name,))
-        assert trial is not None
         wanted, pods = next(iter(trial.left.items()))
-        while trial.left and index.relax(trial):
-            pass
-        if not trial.left:
-            given_up = index.classes[wanted].wishes[trial.given_up[wanted] - 1]
-            self.why[one.name] = PreferenceKept(pods[0].key, str(given_up))
-        index.undo(trial)
+        while trial.left:
+            if not (yield from index.relaxing(trial)):
+                return
+        given_up = index.classes[wanted].wishes[trial.given_up[wanted] - 1]
+        self.why[one.name] = PreferenceKept(pods[0].key, str(given_up))
 
-    def _taken_out(self, group: Sequence[Candidate], *, all_or_none: bool = False) -> Trial | Fact:
+    def _taken_out(
+        self, group: Sequence[Candidate], *, all_or_none: bool = False
+    ) -> Steps[Trial | Fact]:
         """Without these nodes; or why they may not go."""
         for one in group:
             stuck = self.index.stuck(one.name)
             if stuck is not None:
                 return PodRequestsUnknown(stuck.key)
-        trial = self.index.take_out((one.name for one in group), all_or_none=all_or_none)
+        names = (one.name for one in group)
+        trial = yield from self.index.taking_out(names, all_or_none=all_or_none)
         return trial if trial is not None else NodeTakesNoPods()
 
     # -- replace ---------------------------------------------------------------------------------
 
-    def _groups(self, left: Sequence[Candidate]) -> Iterator[list[Candidate]]:
-        """Neighbours by waste, of one pool; without those that waste hardly anything."""
+    def _wasteful(self, left: Sequence[Candidate]) -> Steps[list[tuple[str, list[Candidate]]]]:
+        """By pool, the most wasteful first; without those that waste hardly anything."""
         wasteful: dict[str, list[tuple[float, Candidate]]] = {}
-        for one in left:
+        for number, one in enumerate(left):
+            if not number % NODES_A_STEP:
+                yield
             load = self.index.load(one.name)
             least = self._pools.price(load)
             if one.price <= WASTE_MIN * least and not self._pools.reserves:
@@ -175,13 +196,13 @@ class Search:
             worth = self._pools.worth(load)
             waste = (one.price + self._pools.fee) / worth if worth > 0 else inf
             wasteful.setdefault(one.pool, []).append((waste, one))
-        for pool in sorted(wasteful):
-            ranked = sorted(wasteful[pool], key=lambda each: (-each[0], each[1].name))
-            most = min(TOGETHER_MAX, self._question.allowed.get(pool, TOGETHER_MAX))
-            yield from self._together([one for _, one in ranked], most)
+        for ranked in wasteful.values():
+            ranked.sort(key=lambda each: (-each[0], each[1].name))
+        return [(pool, [one for _, one in wasteful[pool]]) for pool in sorted(wasteful)]
 
-    def _together(self, ranked: Sequence[Candidate], most: int) -> Iterator[list[Candidate]]:
-        """In this order, as many as may be replaced in one move."""
+    def _groups(self, pool: str, ranked: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+        """In this order, as many as may be replaced in one move: with the pods that they have by then."""
+        most = min(TOGETHER_MAX, self._question.allowed.get(pool, TOGETHER_MAX))
         group: list[Candidate] = []
         pods = 0
         for one in ranked:
@@ -197,41 +218,45 @@ class Search:
         if group:
             yield group
 
-    def _replace(self, group: Sequence[Candidate]) -> Iterator[Move | None]:
+    def _replace(self, group: Sequence[Candidate]) -> Iterator[Tried | None]:
         """The moves of a group: the nodes each by itself, or as many as possible together."""
         alone: dict[str, float] = {}
         for one in group:
-            found = self._try((one,))
+            found = yield from self._try((one,))
             if found is not None:
                 alone[one.name] = self._value(found.move)
                 self._undo(found)
-            yield None
+            yield NOTHING
         gone: frozenset[str] = frozenset()
         for count in range(len(group), max(1, len(group) - TRIES), -1):
             some = group[:count]
-            found = self._try(some)
-            if found is not None and self._value(found.move) <= sum(
-                alone.get(one.name, 0.0) for one in some
-            ):
+            least = sum(alone.get(one.name, 0.0) for one in some)
+            found = yield from self._try(some, least)
+            if found is not None and self._value(found.move) <= least:
                 self._undo(found)
                 found = None
             if found is not None:
-                yield self._keep(found)
+                yield Tried(self._keep(found))
                 gone = frozenset(found.move.names)
                 break
-            yield None
+            yield NOTHING
         for one in group:
             if one.name in alone and one.name not in gone:
-                found = self._try((one,))
-                yield self._keep(found) if found is not None else None
+                found = yield from self._try((one,))
+                yield Tried(self._keep(found)) if found is not None else NOTHING
 
     def _value(self, move: Move) -> float:
         """What orders moves: the saving, and the fee for each node that there is less."""
         return move.saves + self._pools.fee * (len(move.candidates) - len(move.claims))
 
-    def _try(self, group: Sequence[Candidate]) -> _Found | None:
-        trial = self._taken_out(group)
-        found = trial if isinstance(trial, Fact) else self._found(trial, tuple(group))
+    def _try(self, group: Sequence[Candidate], least: float = 0.0) -> Steps[_Found | None]:
+        """``least``: what a move of several nodes must be worth more than."""
+        trial = yield from self._taken_out(group)
+        yield
+        if isinstance(trial, Trial) and trial.left and not self._may_gain(trial, group, least):
+            self.index.undo(trial)
+            return None
+        found = trial if isinstance(trial, Fact) else (yield from self._found(trial, tuple(group)))
         if not isinstance(found, Fact):
             return found
         if isinstance(trial, Trial):
@@ -243,16 +268,30 @@ class Search:
             self.why[name] = found
         return None
 
-    def _found(self, trial: Trial, group: tuple[Candidate, ...]) -> _Found | Fact:
+    def _may_gain(self, trial: Trial, group: Sequence[Candidate], least: float) -> bool:
+        """Whether new nodes for the pods that are left could be cheap enough; only where that is all to say."""
+        pools, total = self._pools, price_of(group)
+        if len(group) > 1:
+            most = total + pools.fee * len(group) - pools.least(trial, pools.fee)
+            return most > least - TINY
+        if not isinstance(self.why.get(group[0].name), PreferenceKept):
+            return True
+        # More nodes save more than the fee of each, as many or fewer save something: see ``rules``.
+        fee = fee_of(group, self._question.node_fee_cpus)
+        return pools.least(trial, fee) < total + fee + TINY
+
+    def _found(self, trial: Trial, group: tuple[Candidate, ...]) -> Steps[_Found | Fact]:
         if not trial.left:
             return self._deleting(trial, group)
         pools = self._pools
         if len(group) > 1 or not pools.are_plain(trial.left):
-            return self._launching(trial, group, pools.some)
-        found = self._launching(trial, group, pools.one)
+            opened = yield from pools.opening(trial, group)
+            return (yield from self._launching(trial, group, opened))
+        found = yield from self._launching(trial, group, pools.one(trial, group))
         dear = isinstance(found, NoCheaperReplacement | PodsFitNoOneNode)
         if dear and self._may_be_several(trial, group):
-            several = self._launching(trial, group, pools.some)
+            opened = yield from pools.opening(trial, group)
+            several = yield from self._launching(trial, group, opened)
             return several if isinstance(several, _Found | MoreNodesSaveTooLittle) else found
         return found
 
@@ -267,19 +306,17 @@ class Search:
         return pods > 1 and self._pools.price(trial.left) + fee < price_of(group)
 
     def _launching(
-        self,
-        trial: Trial,
-        group: tuple[Candidate, ...],
-        opens: Callable[[Trial, Sequence[Candidate]], Opened | None],
-    ) -> _Found | Fact:
+        self, trial: Trial, group: tuple[Candidate, ...], opened: Opened | None
+    ) -> Steps[_Found | Fact]:
         pools = self._pools
-        opened = opens(trial, group)
         if opened is None:
             # What is said of a group says nothing of its nodes, and takes long to find out.
-            alone = len(group) == 1
-            return pools.refused(trial.left, group) if alone else PodsFitNoOneNode(len(group))
+            if len(group) > 1:
+                return PodsFitNoOneNode(len(group))
+            return (yield from pools.refused(trial.left, group))
         if not opened.drafts:
             return self._deleting(trial, group)
+        yield
         accepted = self._prices.accepted(opened.drafts, group)
         why: Fact | None
         if isinstance(accepted, Fact):

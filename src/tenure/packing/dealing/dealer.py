@@ -17,6 +17,7 @@ order pods are bound.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -25,9 +26,13 @@ from tenure.packing.dealing.levelling import shared
 from tenure.packing.dealing.sites import Pins, Sites
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.queue import Waiting
+from tenure.packing.demand.steps import Steps, at_once
 from tenure.packing.demand.terms import Group, Rules
 from tenure.packing.index.domains import NO_END, Domains
 from tenure.packing.opening.lots import Lot
+
+#: Classes whose pods are dealt in one step: some milliseconds.
+DEALT_A_STEP: Final = 50
 
 
 class LeftOver(msgspec.Struct, frozen=True):
@@ -75,6 +80,10 @@ class Dealer:
 
     def deal(self, queue: Iterable[Waiting], caps: Mapping[int, int]) -> Dealt:
         """Lots of all that wait. ``caps``: by position, the most pods that are dealt."""
+        return at_once(self.dealing(queue, caps))
+
+    def dealing(self, queue: Iterable[Waiting], caps: Mapping[int, int]) -> Steps[Dealt]:
+        """The same in steps."""
         dealt = Dealt()
         queue = list(queue)
         asked = self._asked
@@ -84,6 +93,8 @@ class Dealer:
         base = self._first_level
         levels = [base + level for level in levels_of([waiting.one for waiting in queue])]
         for position, waiting in enumerate(queue):
+            if position % DEALT_A_STEP == DEALT_A_STEP - 1:
+                yield
             one, self._level = waiting.one, levels[position]
             ordered = keyed.get((one.rules, one.member_of))
             if ordered is None:
@@ -99,7 +110,10 @@ class Dealer:
             self._note_suited(waiting, options)
         todo.sort(key=lambda each: each[0])
         left_to_deal = dict(caps)
-        for (level, _, _, position), waiting, keys_, options in self._until_stuck(todo):
+        rounds = enumerate(self._until_stuck(todo), start=1)
+        for number, ((level, _, _, position), waiting, keys_, options) in rounds:
+            if not number % DEALT_A_STEP:
+                yield
             self._level = level
             most = left_to_deal.get(position, NO_END)
             before = waiting.left

@@ -146,6 +146,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     avoid: frozenset[str] = frozenset()
     #: By pod UID, the node that was launched for it: it stays there for as long as it fits.
     nominated: Mapping[str, str] = {}
+    #: Names of nodes that the scheduler is just binding such pods to: one that has no room there may get it yet.
+    binding: frozenset[str] = frozenset()
     #: UIDs of pods that may go to nodes that exist or are on their way, but get no new claim.
     no_claim: frozenset[str] = frozenset()
     #: UIDs of pods that share a new claim only with pods of their own owner and class.

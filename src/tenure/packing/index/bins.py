@@ -39,17 +39,22 @@ class Counted:
         self.at_least: list[int] = []
 
     def add(self, number: int, count: int) -> None:
-        old = self.numbers.get(number, 0)
-        new = self.numbers[number] = old + count
+        numbers = self.numbers
+        old = numbers.get(number, 0)
+        new = old + count
+        if new:
+            numbers[number] = new
+        elif old:
+            del numbers[number]
         bit, masks = 1 << number, self.at_least
-        while len(masks) < new:
-            masks.append(0)
-        for level in range(old, new):
-            masks[level] |= bit
-        for level in range(new, old):
-            masks[level] &= ~bit
-        if not new:
-            del self.numbers[number]
+        if new > old:
+            while len(masks) < new:
+                masks.append(0)
+            for level in range(old, new):
+                masks[level] |= bit
+        else:
+            for level in range(new, old):
+                masks[level] &= ~bit
 
     def having(self, count: int) -> int:
         """The bins with so many at least."""
@@ -91,6 +96,8 @@ class Bins:
         self._members: dict[Group, Counted] = {}
         self._present: dict[Group, Counted] = {}
         self._repelling: dict[Group, Counted] = {}
+        #: By the groups of a class: what counts its pods. A search puts pods onto bins by the million.
+        self._counting: dict[frozenset[Group], tuple[Counted, ...]] = {}
         #: Groups that have a pod where no pod can come: on a closed node.
         self._elsewhere: set[Group] = set()
 
@@ -227,8 +234,22 @@ class Bins:
             self._fit[index].change(bit, old, new)
         if one.demand.ports:
             self.note_ports(number, one.demand.ports, count)
-        if one.member_of or one.repels:
-            self.note_pod(number, one.member_of, one.repels, count)
+        if one.member_of:
+            counting = self._counting.get(one.member_of)
+            if counting is None:
+                counting = self._counting[one.member_of] = self._counted_by(one.member_of)
+            for counted in counting:
+                counted.add(number, count)
+        if one.repels:
+            self.note_pod(number, (), one.repels, count)
+
+    def _counted_by(self, member_of: Iterable[Group]) -> tuple[Counted, ...]:
+        found: list[Counted] = []
+        for group in member_of:
+            if group.on_hostname:
+                found.append(self._present.setdefault(group, Counted()))
+                found.append(self._members.setdefault(group, Counted()))
+        return tuple(found)
 
     # -- bins that come, change and go -------------------------------------------------------------
 

@@ -51,11 +51,12 @@ class Levels:
     def change(self, bit: int, old: int, new: int) -> None:
         """A bin has ``new`` left instead of ``old``."""
         amounts, masks = self.amounts, self.masks
-        if new < old:
-            for level in range(bisect_right(amounts, new), bisect_right(amounts, old)):
+        before, after = bisect_right(amounts, old), bisect_right(amounts, new)
+        if after < before:
+            for level in range(after, before):
                 masks[level] &= ~bit
         else:
-            for level in range(bisect_right(amounts, old), bisect_right(amounts, new)):
+            for level in range(before, after):
                 masks[level] |= bit
 
 

@@ -29,6 +29,8 @@ from tenure.packing.index.nodes import NOWHERE_ELSE, ValuesByKey
 from tenure.packing.index.reading import avoided_by_running, reading_nodes
 from tenure.packing.offers.daemons import DaemonPod
 
+#: Classes of which pods are put onto nodes in one step: some milliseconds.
+PLACED_A_STEP: Final = 50
 #: The pods of a node, by the index of their class: in the order in which they are served.
 Load = dict[int, list[Pod]]
 
@@ -124,6 +126,8 @@ class WhatIf:
                 for one, more in zip(classes, wishes, strict=True)
             ]
         self.classes = classes
+        #: By class: what orders it before the age of its pods does.
+        self._sizes = [service_order(one)[:3] for one in classes]
         yield
         #: By class: with all its preferences, without the first, … and without any.
         self.relaxed = yield from _relaxed(self.classes)
@@ -176,6 +180,10 @@ class WhatIf:
         ``all_or_none``: stop at the first that does not fit and has no preference to give up. None where
         a node cannot go.
         """
+        return at_once(self.taking_out(names, all_or_none=all_or_none))
+
+    def taking_out(self, names: Iterable[str], *, all_or_none: bool = False) -> Steps[Trial | None]:
+        """The same in steps."""
         nodes = self.nodes
         names = tuple(names)
         numbers = [number for name in names if (number := nodes.number(name)) is not None]
@@ -189,11 +197,11 @@ class WhatIf:
             for index, pods in load.items():
                 known = everything.get(index)
                 everything[index] = pods if known is None else [*known, *pods]
-        self._place(trial, everything, all_or_none=all_or_none)
+        yield from self._place(trial, everything, all_or_none=all_or_none)
         return trial
 
-    def relax(self, trial: Trial) -> bool:
-        """Pods that are left give up their next preference, and are put where they fit then.
+    def relaxing(self, trial: Trial) -> Steps[bool]:
+        """In steps: pods that are left give up their next preference, and are put where they fit then.
 
         Not where one of them has none to give up.
         """
@@ -203,7 +211,7 @@ class WhatIf:
         for index in left:
             given_up[index] = given_up.get(index, 0) + 1
         trial.left = {}
-        self._place(trial, left, all_or_none=False)
+        yield from self._place(trial, left, all_or_none=False)
         return True
 
     def point(self, trial: Trial) -> Point:
@@ -225,16 +233,15 @@ class WhatIf:
         """
         if all(len(self.relaxed[index]) == 1 for index in load):
             return sorted(load)
-        ordered = []
-        for index, pods in load.items():
-            size = service_order(self.classes[index])[:3]
-            ordered.append((size, min(map(age, pods)), index))
-        ordered.sort()
+        sizes = self._sizes
+        ordered = sorted((sizes[index], min(map(age, pods)), index) for index, pods in load.items())
         return [index for *_, index in ordered]
 
-    def _place(self, trial: Trial, load: Load, *, all_or_none: bool) -> None:
+    def _place(self, trial: Trial, load: Load, *, all_or_none: bool) -> Steps[None]:
         nodes = self.nodes
-        for index in self._in_order(load):
+        for number_of, index in enumerate(self._in_order(load), start=1):
+            if not number_of % PLACED_A_STEP:
+                yield
             one, pods = self.asked(trial, index), load[index]
             more = self.for_sale(one) if one.rules.spreads else NOWHERE_ELSE
             done, count = 0, len(pods)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final
 
 from tenure.model.api.names import CAPACITY_TYPE, WELL_KNOWN_LABELS, ZONE
@@ -259,8 +260,12 @@ class Catalogue:
 
     def number(self, name: str) -> int | None:
         """The index of the type of that name."""
-        at = bisect_left(self.types, name, key=lambda kind: kind.name)
-        return at if at < len(self.types) and self.types[at].name == name else None
+        return self._numbers.get(name)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """Made when it is first asked for: a packing asks for none, a search for thousands."""
+        return {kind.name: number for number, kind in enumerate(self.types)}
 
     def capacity(self, type_: int, name: str) -> int:
         """What one node of the type counts against a limit."""

@@ -10,6 +10,7 @@ from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import UNIT
 from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.classes import Units, Wants
+from tenure.packing.demand.steps import PODS_A_STEP, Steps, at_once
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.limits import Budget
 from tenure.packing.offers.narrowing import Narrowing
@@ -70,11 +71,17 @@ class Market:
         The fee is part of what an offer costs, and follows from what cpus are worth: it is found
         by the lots with most in common, in a few steps.
         """
+        at_once(self.pricing(lots))
+
+    def pricing(self, lots: Sequence[Lot]) -> Steps[None]:
+        """The same in steps: each goes over some of the lots."""
         self._lots = lots
         self._prices = {}
         self._shelves = {}
         shelves: dict[tuple[int, int], tuple[int, Narrowing, list[Lot]]] = {}
-        for lot in lots:
+        for position, lot in enumerate(lots, start=1):
+            if not position % PODS_A_STEP:
+                yield
             first = next(iter(self.entrances(lot.signature)), None)
             if first is not None:
                 number, narrowing = first
@@ -85,7 +92,7 @@ class Market:
         self.fee = most = 0.0
         for _ in range(FEE_STEPS):
             before = self.fee
-            self._price_shelf(*main)
+            yield from self._pricing_shelf(*main)
             self.fee = self._fee_cpus * self._cpu_price(main[2])
             # Without the fee, at first. Nodes with fewer cpus than the fee would make it endless.
             most = most or FEE_GROWS * self.fee
@@ -93,12 +100,14 @@ class Market:
             if abs(self.fee - before) <= FEE_EXACT * self.fee:
                 break
         for number, narrowing, same in shelves.values():
-            self._price_shelf(number, narrowing, same)
+            yield from self._pricing_shelf(number, narrowing, same)
 
-    def _price_shelf(self, number: int, narrowing: Narrowing, lots: Sequence[Lot]) -> None:
+    def _pricing_shelf(self, number: int, narrowing: Narrowing, lots: Sequence[Lot]) -> Steps[None]:
         prices = self._priced(number, narrowing, lots)
         worths: dict[Wants, float] = {}
-        for lot in lots:
+        for position, lot in enumerate(lots):
+            if not position % PODS_A_STEP:
+                yield
             worth = worths.get(lot.wants)
             if worth is None:
                 worth = sum([amount * prices[index] for index, amount in lot.wants])

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from tenure.packing.demand.steps import Steps, at_once
 from tenure.packing.offers.limits import Budget
 from tenure.packing.opening.drafts import Draft, listing_of
 from tenure.packing.opening.together import allowed_beside
@@ -21,16 +22,23 @@ TRIED_MAX: Final = 40
 
 def merged(drafts: Iterable[Draft], budgets: Mapping[str, Budget], fee: float) -> list[Draft]:
     """The drafts, fewer of them where that costs no more."""
+    return at_once(merging(drafts, budgets, fee))
+
+
+def merging(
+    drafts: Iterable[Draft], budgets: Mapping[str, Budget], fee: float
+) -> Steps[list[Draft]]:
+    """The same in steps: one for each claim that is tried with others."""
     by_pool: dict[str, list[Draft]] = {}
     for draft in drafts:
         by_pool.setdefault(draft.catalogue.template.pool, []).append(draft)
     result: list[Draft] = []
     for pool, theirs in by_pool.items():
-        result += _merged(theirs, budgets[pool], fee)
+        result += yield from _merging(theirs, budgets[pool], fee)
     return result
 
 
-def _merged(drafts: list[Draft], budget: Budget, fee: float) -> list[Draft]:
+def _merging(drafts: list[Draft], budget: Budget, fee: float) -> Steps[list[Draft]]:
     if len(drafts) > TRIED_MAX:
         order = sorted(range(len(drafts)), key=lambda i: (-_waste(drafts[i], fee), i))
         tried = {*order[:TRIED_MAX]}
@@ -42,6 +50,8 @@ def _merged(drafts: list[Draft], budget: Budget, fee: float) -> list[Draft]:
     done: list[Draft] = []
     while waiting:
         draft = waiting.pop(0)
+        if waiting:
+            yield
         found = _best_partner(draft, waiting, budget, fee)
         if found is None:
             done.append(draft)

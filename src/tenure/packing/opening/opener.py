@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from tenure.packing.demand.classes import Units, Wants
+from tenure.packing.demand.steps import Steps, at_once
 from tenure.packing.demand.terms import Group
 from tenure.packing.index.domains import NO_END
 from tenure.packing.offers.catalogue import Catalogue
@@ -71,10 +72,15 @@ class Opener:
 
         ``present``: groups over the hostname that some node has a pod of already.
         """
+        at_once(self.serving(lots, present))
+
+    def serving(self, lots: Sequence[Lot], present: Iterable[Group]) -> Steps[None]:
+        """The same in steps: one for all that claims are made of, and one for each claim."""
         lots = [lot for lot in lots if lot.left]
         if not lots or not self._catalogues:
             return
-        self._market.price(lots)
+        yield from self._market.pricing(lots)
+        yield
         self._lots = Lots(lots, self._units)
         self._present.update(present)
         self._fillers = {
@@ -92,8 +98,10 @@ class Opener:
         limited = any(budget.limited for budget in self.budgets.values())
         self._leads = Leads(self._lots, self._market, limited=limited)
         for lot in self._leads:
-            while lot.left and self._open_any(lot):
-                pass
+            while lot.left:
+                yield
+                if not self._open_any(lot):
+                    break
         if limited:
             for lot in reversed(self._lots.all):
                 if lot.left:

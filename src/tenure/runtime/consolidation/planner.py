@@ -29,8 +29,10 @@ from tenure.runtime.observe.consolidation import ConsolidationObservations
 
 T = TypeVar("T")
 
-#: Seconds for which the search may keep the event loop, but for its last try.
+#: Seconds for which a slice should keep the event loop, at the most; and after which it begins no further step:
+#: a step takes a few milliseconds, and now and then Python collects garbage meanwhile.
 SLICE: Final = 0.02
+BEGINS: Final = 0.01
 #: Seconds between two looks whether the loop rests, and how long that is waited for: in a cluster that
 #: changes all the time a slice is done all the same, now and then.
 PAUSE: Final = 0.01
@@ -48,15 +50,16 @@ class ConsolidationPlanner:
         settings: Settings,
         stopwatch: Callable[[], float],
         made: Callable[[ConsolidationPlan, float], None],
+        sliced: Callable[[float], None],
         failed: Callable[[Exception], None],
     ) -> None:
-        """``made``: a plan, and how many seconds it took."""
+        """``made``: a plan, and how many seconds it took; ``sliced``: how many one slice took."""
         self._clock, self._heartbeat = clock, heartbeat
         self._observations = observations
         self._snapshot = snapshot
         self._settings = settings
         self._stopwatch = stopwatch
-        self._made, self._failed = made, failed
+        self._made, self._sliced, self._failed = made, sliced, failed
         self._triggers, self._rejections = Triggers(), Rejections()
         self._woken = asyncio.Event()
         #: When the last plan was made, or the first could have been.
@@ -139,13 +142,15 @@ class ConsolidationPlanner:
             await self._until_rest()
             began = self._stopwatch()
             found = self._slice(steps, began)
-            took += self._stopwatch() - began
+            lasted = self._stopwatch() - began
+            self._sliced(lasted)
+            took += lasted
             if found is not None:
                 return found, took
 
     def _slice(self, steps: Iterator[T | None], began: float) -> T | None:
         for found in steps:
-            if found is not None or self._stopwatch() - began >= SLICE:
+            if found is not None or self._stopwatch() - began >= BEGINS:
                 return found
         raise AssertionError("the last step gives what is asked for")
 

@@ -21,7 +21,7 @@ from tenure.core.gates.operations import Gate
 from tenure.core.reasons import Reason
 from tenure.model.api.node import Node
 from tenure.model.api.pod import Pod
-from tenure.model.api.resource import NODE_POOLS
+from tenure.model.api.resource import NODE_POOL_POLICIES, NODE_POOLS
 from tenure.model.snapshot.snapshot import Change
 
 #: Seconds for which a move is not proposed again, whatever happens on other nodes.
@@ -61,7 +61,7 @@ class Rejections:
         if not self._by_node:
             return
         old, new = change.old, change.new
-        if change.resource == NODE_POOLS and makes_room:
+        if change.resource in (NODE_POOLS, NODE_POOL_POLICIES) and makes_room:
             self._by_node.clear()
         elif isinstance(old, Node) and new is None:
             self._forget(old.name)

@@ -1,7 +1,7 @@
 """When the next plan is made: soon after a change that makes room, else within minutes.
 
-Room is made, or may be: a pod goes, a node comes or goes, a claim is initialized, a pool or window is
-changed, the cloud lists other types or prices. Other changes make another plan, too, but nearly always
+Room is made, or may be: a pod goes, a node comes or goes, a claim is initialized, a pool, window
+or policy is changed, the cloud lists other types or prices. Other changes make another plan, too, but nearly always
 none that would be missed. In a cluster where nothing changes, the same plan would be made again.
 """
 
@@ -18,6 +18,7 @@ from tenure.model.api.pod import Pod
 from tenure.model.api.resource import (
     MAINTENANCE_WINDOWS,
     NODE_CLAIMS,
+    NODE_POOL_POLICIES,
     NODE_POOLS,
     NODES,
     POD_DISRUPTION_BUDGETS,
@@ -34,7 +35,7 @@ BUSY: Final = 60.0
 #: … after any other change.
 LATE: Final = 300.0
 
-_SPECS: Final = frozenset({NODE_POOLS, MAINTENANCE_WINDOWS})
+_SPECS: Final = frozenset({NODE_POOLS, MAINTENANCE_WINDOWS, NODE_POOL_POLICIES})
 _OTHERS: Final = frozenset({PODS, NODES, NODE_CLAIMS, POD_DISRUPTION_BUDGETS})
 
 

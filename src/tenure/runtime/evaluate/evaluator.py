@@ -103,6 +103,7 @@ class Evaluator:
         The verdicts of a concern that is left out stay; its keys wait for a turn with it.
         """
         self._leave_out, self._rounds = leave_out, 1
+        self._one_key.begin()
         self._retries.extend(self._isolation.asides.due(snapshot, now))
         aside = self._isolation.take_changes()
         dirty = self._find(snapshot, [*changes, *aside], observed, now)
@@ -117,7 +118,7 @@ class Evaluator:
     def resume(
         self, snapshot: Snapshot, now: datetime, enough: Callable[[], bool] = lambda: False
     ) -> list[Verdict]:
-        """Evaluate until nothing is pending, or until it is enough for now: at least one key.
+        """Evaluate until nothing is pending, or until it is enough for now: at least one key, or a step of one.
 
         Between two calls the cluster may change: a key is evaluated on what is known then, and what
         changed is evaluated in the next turn.
@@ -125,7 +126,7 @@ class Evaluator:
         changed = self._dirty.take_news()
         while self._pending or self._retries:
             if self._pending:
-                changed += self._evaluate_next(snapshot, now)
+                changed += self._evaluate_next(snapshot, now, enough)
             else:
                 self._retry(self._retries.popleft(), snapshot, now)
             if not self._pending:
@@ -196,10 +197,12 @@ class Evaluator:
             if not left_out:
                 self._pending.extend((position, key) for key in due)
 
-    def _evaluate_next(self, snapshot: Snapshot, now: datetime) -> list[Verdict]:
+    def _evaluate_next(
+        self, snapshot: Snapshot, now: datetime, enough: Callable[[], bool]
+    ) -> list[Verdict]:
         work = self._pending.popleft()
         began = self._stopwatch()
-        changed = self._one_key.evaluate(work, snapshot, now, force=self._force)
+        changed = self._one_key.evaluate(work, snapshot, now, force=self._force, enough=enough)
         self._deferrals.evaluated(work, now, at_rest=self.results.get(work) is None)
         if changed is None:
             self._pending.appendleft(work)  # Repeated in a slice of its own.

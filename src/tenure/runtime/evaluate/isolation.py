@@ -171,12 +171,13 @@ class Isolation:
         known = search.set_aside.get(place)
         original = known.original if known is not None else change.old
         search.set_aside[place] = _Suspicion(failure, original, change.new)
+        self._changes += snapshot.take_followers()
 
-    @staticmethod
-    def _put_back(search: _Search, places: Iterable[Place], snapshot: Snapshot) -> None:
+    def _put_back(self, search: _Search, places: Iterable[Place], snapshot: Snapshot) -> None:
         """Those of this search, which no other key was told of."""
         for place in places:
             found = search.set_aside.pop(place, None)
             known = snapshot.objects(place.resource).get(place.key)
             if found is not None and known is found.stand_in:  # Else it has changed meanwhile.
                 snapshot.put_back(Change(place.resource, place.key, found.original, None))
+        self._changes += snapshot.take_followers()

@@ -7,12 +7,12 @@ tried again when its view changes or after a while.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from tenure.core.decider import AnyDecider
+from tenure.core.decider import AnyDecider, InSteps
 from tenure.core.decision import Verdict
 from tenure.core.unreadable.failclosed import fail_closed
 from tenure.model.settings import Settings
@@ -31,6 +31,11 @@ SPIN_PAUSE: Final = timedelta(seconds=1)
 _BROKEN: Final = object()
 
 Evaluated = tuple[Any, tuple[Verdict, ...]]
+Steps = Iterator[Sequence[Verdict] | None]
+
+
+class _Suspended(Exception):  # no error: it goes on in the next slice
+    pass
 
 
 class KeyEvaluation:
@@ -49,21 +54,37 @@ class KeyEvaluation:
         self._isolation = isolation
         self._verdicts = verdicts
         self._failing: dict[Work, Verdict] = {}
+        #: The key that is suspended: its view, and the steps that are left.
+        self._suspended: tuple[Work, Any, Steps] | None = None
+
+    def begin(self) -> None:
+        """A turn begins: what the last one left suspended is evaluated anew."""
+        self._suspended = None
 
     def failing(self) -> list[Verdict]:
         """The verdicts on keys that fail as a whole."""
         return list(self._failing.values())
 
     def evaluate(
-        self, work: Work, snapshot: Snapshot, now: datetime, *, force: bool
+        self,
+        work: Work,
+        snapshot: Snapshot,
+        now: datetime,
+        *,
+        force: bool,
+        enough: Callable[[], bool] = lambda: False,
     ) -> list[Verdict] | None:
-        """The verdicts that are new or different; None: repeat it, an object was set aside.
+        """The verdicts that are new or different; None: repeat it, an object was set aside, or it is enough
+        for now and the rest is to be done in another slice.
 
         ``force``: evaluate even where the view is unchanged.
         """
         try:
-            evaluated = self._evaluated(work, snapshot, now, force=force)
+            evaluated = self._evaluated(work, snapshot, now, force=force, enough=enough)
+        except _Suspended:
+            return None
         except Exception as error:  # noqa: BLE001  # one bad object must not stop the others
+            self._suspended = None
             if self._isolation.failed(work, error, snapshot, now):
                 return None
             evaluated = self._broken(work, error, snapshot, now)
@@ -72,9 +93,18 @@ class KeyEvaluation:
         return self._kept(work, evaluated, now) if evaluated is not None else []
 
     def _evaluated(
-        self, work: Work, snapshot: Snapshot, now: datetime, *, force: bool
+        self,
+        work: Work,
+        snapshot: Snapshot,
+        now: datetime,
+        *,
+        force: bool,
+        enough: Callable[[], bool],
     ) -> Evaluated | None:
         """The key's view and verdicts; None where the last result still holds."""
+        if self._suspended is not None and self._suspended[0] == work:
+            _, view, steps = self._suspended
+            return view, fail_closed(self._stepped(work, view, steps, enough), snapshot)
         position, key = work
         decider, old = self._deciders[position], self._results.get(work)
         view = decider.view(snapshot, key)
@@ -83,7 +113,23 @@ class KeyEvaluation:
         if view is None:
             # Most keys have nothing to decide, before and now.
             return None if old is None else (None, ())
+        if isinstance(decider, InSteps):
+            steps = decider.deciding(view, self._settings, now)
+            return view, fail_closed(self._stepped(work, view, steps, enough), snapshot)
         return view, fail_closed(tuple(decider.decide(view, self._settings, now)), snapshot)
+
+    def _stepped(
+        self, work: Work, view: Any, steps: Steps, enough: Callable[[], bool]
+    ) -> tuple[Verdict, ...]:
+        """What the last step gives. Meanwhile the cluster may change: the next turn sees that."""
+        self._suspended = work, view, steps
+        for found in steps:
+            if found is not None:
+                self._suspended = None
+                return tuple(found)
+            if enough():
+                raise _Suspended
+        raise AssertionError("the last step gives the verdicts")
 
     def _evaluate_again(self, work: Work, snapshot: Snapshot, now: datetime) -> object:
         """Raises if it still fails."""

@@ -94,6 +94,7 @@ class Asides:
         else:
             del self._known[place]
             yield change
+        yield from snapshot.take_followers()
 
     def put_back(self, places: Iterable[Place], snapshot: Snapshot) -> Iterator[Change]:
         """They were set aside for a fault of ours."""
@@ -103,6 +104,7 @@ class Asides:
                 yield snapshot.put_back(
                     Change(place.resource, place.key, aside.original, aside.stand_in)
                 )
+                yield from snapshot.take_followers()
 
 
 def _stands(place: Place, aside: _Aside, snapshot: Snapshot) -> bool:

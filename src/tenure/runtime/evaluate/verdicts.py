@@ -68,8 +68,12 @@ class VerdictsInForce:
         return sorted(found, key=lambda v: (v.action is None, v.reason is Reason.BOOTING))
 
     def actionable(self) -> list[Verdict]:
-        """Verdicts that ask for an action."""
-        return list(self._actionable.values())
+        """Verdicts that ask for an action, the urgent ones first."""
+        return sorted(self._actionable.values(), key=_is_patient)
+
+
+def _is_patient(verdict: Verdict) -> bool:
+    return not verdict.urgent
 
 
 def verdict_id(verdict: Verdict) -> VerdictId:

@@ -1,4 +1,4 @@
-"""Makes a plan of what the search finds: a generator, so that it can be suspended between two tries."""
+"""Makes a plan of what the search finds: a generator, so that it can be suspended after each step."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def planned(asked: Asked, at: datetime) -> Iterator[ConsolidationPlan | None]:
     search = Search(question)
     yield None
     moves: list[PlannedMove] = []
-    for move in search.moves():
-        if move is not None:
-            moves.append(_planned_move(move, asked.claims, question))
+    for tried in search.steps():
+        if tried is not None and tried.move is not None:
+            moves.append(_planned_move(tried.move, asked.claims, question))
         yield None
     why: dict[str, tuple[Fact, ...]] = dict(asked.why)
     why |= {name: (fact,) for name, fact in search.why.items()}

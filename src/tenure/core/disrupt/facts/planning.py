@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import ClassVar, Final
+from typing import Final
 
 from tenure.core.facts import AT, Fact, claims_text, counted, some
 from tenure.core.gates.operations import Gate
@@ -103,18 +103,6 @@ class PlannedFirst(Fact, frozen=True):
         return f"NodeClaim {self.claim} is replaced first"
 
 
-class PlannedLater(Fact, frozen=True):
-    at: datetime
-
-    news: ClassVar[bool] = False
-
-    def gist(self) -> object:
-        return type(self)
-
-    def __str__(self) -> str:
-        return f"other nodes are planned first; planning again at {format_time(self.at)}"
-
-
 class StartRecorded(Fact, frozen=True):
     """Before a start is committed, where a budget counts starts."""
 
@@ -190,7 +178,6 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     CandidatesWait(36, 36, None, (("Drifted", 36),), ((Gate.BUDGET, 35), ("", 1)), 4),
     CandidatesWait(1, 1, None, (("Empty", 1),), ((Gate.OFF, 1),)),
     PlannedFirst("general-4nv74"),
-    PlannedLater(AT),
     StartRecorded("general"),
     StartRefused("NodeClaim", "general-4nv74", "admission webhook denied the request"),
     RebootCommitted("node-1"),

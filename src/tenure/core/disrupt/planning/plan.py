@@ -33,10 +33,9 @@ from typing import Final
 from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.candidates import Wanted
 from tenure.core.disrupt.facts.groups import NoCandidateTogether, WaitsTogether
-from tenure.core.disrupt.facts.planning import PlannedFirst, PlannedLater
+from tenure.core.disrupt.facts.planning import PlannedFirst
 from tenure.core.disrupt.passes import Pass
 from tenure.core.disrupt.planning.gating import Gating, Way
-from tenure.core.disrupt.planning.quota import PlanningQuota, places_in_quota
 from tenure.core.disrupt.planning.recording import Recording
 from tenure.core.disrupt.planning.together import Commands, Said, Together
 from tenure.core.disrupt.planning.unfinished import (
@@ -85,8 +84,7 @@ class Planner:
     def verdicts(self, wanted: Iterable[Wanted]) -> Said:
         """On each candidate, the most urgent first.
 
-        Those that a gate blocks take no share of the quota: a pool that is blocked must not delay
-        another. A gate that blocks before anything is started still does so afterwards.
+        A gate that blocks before anything is started still does so afterwards.
         """
         for one in sorted(wanted, key=lambda one: one.sort_key):
             found = self._gating.first_way(one)
@@ -94,10 +92,8 @@ class Planner:
                 yield one, self._all_blocked(one, found[1])
             else:
                 self._free[one.claim.name] = (one, found)
-        free = list(self._free.values())
-        quota, before = PlanningQuota(len(free), self._now), self._gating.started()
-        places = places_in_quota(one.pool.pool.name for one, _ in free)
-        for place, (one, found) in zip(places, free, strict=True):
+        before = self._gating.started()
+        for one, found in list(self._free.values()):
             if one.claim.name not in self._free:
                 continue  # It was planned with others.
             way, blocked = self._gating.still_first_way(one, found, before)
@@ -105,7 +101,7 @@ class Planner:
                 yield one, self._all_blocked(one, blocked)
                 continue
             instants = [other.recheck_at for other in blocked]
-            for member, said in self._unblocked(way, before, quota, place):
+            for member, said in self._unblocked(way, before):
                 yield member, tuple(no_later(verdict, *instants) for verdict in said)
 
     def _all_blocked(self, one: Wanted, blocked: Sequence[Verdict]) -> Sequence[Verdict]:
@@ -115,9 +111,7 @@ class Planner:
         self._free.pop(one.claim.name, None)
         return verdict, also_of(one.candidate.node, verdict)
 
-    def _unblocked(
-        self, way: Wanted, before: Counter[str], quota: PlanningQuota, place: int
-    ) -> Said:
+    def _unblocked(self, way: Wanted, before: Counter[str]) -> Said:
         if way.candidate.operation in _WITHOUT_REPLACEMENT:
             verdict = self._recording.waits(way) or self._without_replacement(way)
             yield way, (verdict, also_of(way.candidate.node, verdict))
@@ -133,7 +127,7 @@ class Planner:
             group.kept_back = self._why_without(missing[0], group.reason)[0]
         elif waits := self._waiting(group):
             yield from group.all_wait(waits)
-        elif turn := self._turn(group, quota, place):
+        elif turn := self._turn(group):
             yield from group.all_wait(turn, passing=True)
         else:
             yield from self._commands.verdicts(group)
@@ -179,14 +173,10 @@ class Planner:
                 found[one.claim.name] = verdict
         return found
 
-    def _turn(self, group: Together, quota: PlanningQuota, place: int) -> dict[str, Verdict]:
-        if group.empty:
+    def _turn(self, group: Together) -> dict[str, Verdict]:
+        if group.empty or not self._commands.planned:
             return {}
-        if self._commands.planned:
-            return _all_say(group, PlannedFirst(self._commands.planned), None)
-        if not quota.has(place):
-            return _all_say(group, PlannedLater(quota.next_at), quota.next_at)
-        return {}
+        return _all_say(group, PlannedFirst(self._commands.planned), None)
 
     def rolled_back(self) -> Iterator[Verdict]:
         """On the claims of groups that are committed in part, and cannot be on the others now."""
