@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Patch, Verdict
+from tenure.core.marks.taints import RESERVED
+from tenure.core.opening.naming import ReserveDecider, may_wait
 from tenure.core.provision.decider import ProvisionDecider
 from tenure.core.provision.facts import Reserved
-from tenure.core.provision.nominations import ReserveDecider, may_wait
 from tenure.core.reasons import Reason
 from tenure.model.api.names import NOMINATED_PODS
+from tenure.model.api.node import Taint
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
@@ -39,7 +41,8 @@ WEB = a_pending_pod(creation_timestamp=ago(90))
 CHOOSY = a_pending_pod(
     "choosy", creation_timestamp=ago(90), spec={"node_selector": {"kubernetes.io/os": "linux"}}
 )
-BOOTING = a_node(ready=False)
+BOOTING, READY = a_node(ready=False), a_node()
+STARTING = a_node(taints=(Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule"),))
 
 
 def for_web(stage: int = REGISTERED, **fields: Any) -> Any:
@@ -61,15 +64,15 @@ def names(verdicts: Any) -> dict[str, str | None]:
     }
 
 
-def test_the_node_that_was_launched_for_a_pod_is_written_as_soon_as_it_exists() -> None:
-    found = reserved(for_web(), BOOTING, WEB, CHOOSY)
+def test_the_node_that_was_launched_for_a_pod_is_written_as_soon_as_it_takes_pods() -> None:
+    found = reserved(for_web(), READY, WEB, CHOOSY)
     assert names(found) == {"web": "node-a", "choosy": "node-a"}
     assert {(v.reason, v.facts) for v in found} == {(Reason.NODE_RESERVED, (Reserved("node-a"),))}
 
 
 def test_it_is_written_for_this_pod_on_any_version() -> None:
     (patch,) = (
-        v.action for v in reserved(for_web(), BOOTING, CHOOSY, WEB) if v.subject.name == "web"
+        v.action for v in reserved(for_web(), READY, CHOOSY, WEB) if v.subject.name == "web"
     )
     assert isinstance(patch, Patch)
     assert (patch.resource, patch.subresource, patch.uid) == (PODS, "status", WEB.uid)
@@ -80,13 +83,15 @@ def test_it_is_written_for_this_pod_on_any_version() -> None:
     "objects",
     [
         pytest.param([for_web(LAUNCHED), WEB, CHOOSY], id="there is no Node yet"),
-        pytest.param([for_web(), BOOTING, WEB], id="there is no other pod"),
+        pytest.param([for_web(), BOOTING, WEB, CHOOSY], id="the Node is not Ready"),
+        pytest.param([for_web(), STARTING, WEB, CHOOSY], id="a taint keeps pods away"),
+        pytest.param([for_web(), READY, WEB], id="there is no other pod"),
         pytest.param(
-            [for_web(), BOOTING, WEB, a_pending_pod("other", requests={"cpu": "3"})],
+            [for_web(), READY, WEB, a_pending_pod("other", requests={"cpu": "3"})],
             id="all that wait can change places, whatever their size",
         ),
         pytest.param(
-            [for_web(deletion_timestamp=ago(1)), BOOTING, WEB, CHOOSY], id="the claim is deleted"
+            [for_web(deletion_timestamp=ago(1)), READY, WEB, CHOOSY], id="the claim is deleted"
         ),
         pytest.param(
             [
@@ -110,12 +115,32 @@ def test_a_node_in_service_is_reserved_for_half_a_minute() -> None:
 
 
 def test_it_can_be_turned_off() -> None:
-    assert reserved(for_web(), BOOTING, WEB, CHOOSY, nominate_pods=False) == []
+    assert reserved(for_web(), READY, WEB, CHOOSY, nominate_pods=False) == []
 
 
 def test_a_name_that_is_there_is_not_written_again() -> None:
     web = a_pending_pod(creation_timestamp=ago(90), nominated="node-a")
-    assert names(reserved(for_web(), BOOTING, web, CHOOSY)) == {"choosy": "node-a"}
+    assert names(reserved(for_web(), READY, web, CHOOSY)) == {"choosy": "node-a"}
+
+
+@pytest.mark.parametrize(
+    ("stage", "priority", "written"),
+    [
+        pytest.param(REGISTERED, 0, {"web": "node-a", "choosy": "node-a"}, id="it is the next one"),
+        pytest.param(REGISTERED, 1000, {}, id="another one is first"),
+        pytest.param(LAUNCHED, 0, {}, id="it is not registered"),
+    ],
+)
+def test_a_reserved_node_is_written_when_it_is_about_to_take_pods(
+    stage: int, priority: int, written: dict[str, str]
+) -> None:
+    """Early names would be removed and written again without end."""
+    first = a_pending_pod("first", creation_timestamp=ago(90), spec={"priority": priority})
+    marks = {NOMINATED_PODS: first.uid}
+    coming = a_claim("b", stage=LAUNCHED, annotations=marks, creation_timestamp=ago(80))
+    here = for_web(stage, spec={"startup_taints": (RESERVED,)})
+    found = reserved(here, a_node(taints=(RESERVED,)), coming, WEB, CHOOSY, first)
+    assert names(found) == written
 
 
 def test_a_name_that_the_scheduler_removed_is_written_at_once() -> None:
@@ -124,9 +149,11 @@ def test_a_name_that_the_scheduler_removed_is_written_at_once() -> None:
     assert may_wait(Change(PODS, "default/web", a_pending_pod(), a_pending_pod(said="no node")))
 
 
-def test_a_node_that_comes_is_looked_at_at_once_and_its_heartbeats_are_not() -> None:
+def test_a_node_that_becomes_ready_is_looked_at_at_once_and_its_heartbeats_are_not() -> None:
     assert not may_wait(Change(NODES, "node-a", None, BOOTING))
-    assert may_wait(Change(NODES, "node-a", BOOTING, a_node()))
+    assert not may_wait(Change(NODES, "node-a", BOOTING, READY))
+    assert not may_wait(Change(NODES, "node-a", STARTING, READY))
+    assert may_wait(Change(NODES, "node-a", READY, a_node(labels={"example.com/agent": "v2"})))
     assert not may_wait(Change(NODE_CLAIMS, "a", a_claim(stage=0), a_claim(stage=LAUNCHED)))
 
 
@@ -142,8 +169,14 @@ def test_a_pod_that_fits_another_node_by_now_names_that_one() -> None:
     web = a_pending_pod(creation_timestamp=ago(20), since=ago(15), nominated="node-a")
     full = a_pod("guest", requests={"cpu": "4"})
     serving = for_web(INITIALIZED, conditions=(condition("Initialized", at=ago(5)),))
-    other = [a_claim("b", stage=REGISTERED), a_node("node-b", claim="b", ready=False)]
+    other = [a_claim("b"), a_node("node-b", claim="b")]
     assert names(placed(serving, a_node(), full, *other, web)) == {"web": "node-b"}
+
+
+def test_one_that_fits_a_node_which_takes_no_pods_yet_names_none() -> None:
+    web = a_pending_pod(creation_timestamp=ago(20), since=ago(15))
+    other = [a_claim("b", stage=REGISTERED), a_node("node-b", claim="b", ready=False)]
+    assert names(placed(*other, web, CHOOSY)) == {}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
-"""The two taints that Tenure puts on a Node to keep new pods away: their only owner.
+"""The three taints that Tenure puts on a Node to keep new pods away: their only owner.
 
 ``karpenter.sh/disrupted``   the Node is being replaced, or terminates;
-``karpenter.sh/rebooting``   the Node is drained before a reboot, and reboots.
+``karpenter.sh/rebooting``   the Node is drained before a reboot, and reboots;
+``tenure.dev/reserved``      the Node is new, and the pods that it was launched for are not named yet. It is
+                             a startup taint of the claim, so the Node has it from the beginning.
 
 Every write replaces the whole list of taints, on the version that was evaluated: taints of other
 writers stay as they are. Another effect of the same key is replaced, as Karpenter does.
@@ -10,14 +12,20 @@ writers stay as they are. Another effect of the same key is replaced, as Karpent
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from tenure.core.decision import Patch
 from tenure.core.writes import patch
-from tenure.model.api.names import DISRUPTED_TAINT, EXCLUDE_BALANCERS, REBOOTING_TAINT
+from tenure.model.api.names import (
+    DISRUPTED_TAINT,
+    EXCLUDE_BALANCERS,
+    REBOOTING_TAINT,
+    RESERVED_TAINT,
+)
 from tenure.model.api.node import Node, Taint
+from tenure.model.api.nodeclaim import NodeClaim
 
 # -- disrupted -----------------------------------------------------------------------------
 
@@ -75,7 +83,34 @@ def untaint_rebooting(node: Node, metadata: Mapping[str, Any] | None = None) -> 
     return _taints(node, REBOOTING_TAINT, [], metadata or {})
 
 
-# -- both ----------------------------------------------------------------------------------
+# -- reserved ------------------------------------------------------------------------------
+
+#: A startup taint of a claim whose pods cannot change places with others that wait.
+RESERVED: Final = Taint(key=RESERVED_TAINT, effect="NoSchedule")
+
+
+def is_reserved(node: Node, claim: NodeClaim) -> bool:
+    """Whether the taint is there since the launch. One that a user has added is the user's."""
+    new = is_launched_reserved(claim) and not claim.initialized
+    return new and node.has_taint(RESERVED_TAINT)
+
+
+def is_launched_reserved(claim: NodeClaim) -> bool:
+    """Whether its Node has the taint from the beginning."""
+    return any(taint.key == RESERVED_TAINT for taint in claim.spec.startup_taints)
+
+
+def without_reserved(node: Node) -> Node:
+    """The Node as it is once the taint is removed."""
+    others = tuple(taint for taint in node.spec.taints if taint.key != RESERVED_TAINT)
+    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, taints=others))
+
+
+def untaint_reserved(node: Node) -> Patch:
+    return _taints(node, RESERVED_TAINT, [], {})
+
+
+# -- all -----------------------------------------------------------------------------------
 
 
 def _ours(key: str) -> Taint:

@@ -290,7 +290,8 @@ class _Answer:
 
     def _claims(self) -> list[Verdict]:
         pods = (demand.pod for demand in self._capacity.demands)
-        found = self._capacity.new_claims(self._packing.claims, pods)
+        reserved = self._nominates and not self._interchangeable
+        found = self._capacity.new_claims(self._packing.claims, pods, reserved=reserved)
         for new in found:
             self._needs |= dict.fromkeys(new.planned.pods, NeedsNewClaim(new.name, new.fit))
         return list(map(self._needed, found))
@@ -339,7 +340,7 @@ class _Answer:
             return None
         uid, written = demand.pod.uid, demand.pod.status.nominated_node_name
         placed = self._packing.placed.get(uid, "") if reason is Reason.NOMINATED else ""
-        node = placed if placed and self._capacity.target(placed).kind == NODES.kind else ""
+        node = placed if placed in self._in_service or placed == written else ""
         launched = self._capacity.nominations.get(uid)
         stays = uid not in self._needs and launched is not None and launched.holds(self._now)
         if self._nominates and (node == written or (not node and stays)):
@@ -371,10 +372,9 @@ class _Answer:
             disagrees = SchedulerDisagrees(target, demand.since, demand.said)
             return Reason.SCHEDULER_DISAGREES, disagrees
         if uid in packing.displaced:
-            lapses_at = capacity.nominations[uid].lapses_at
-            return Reason.BATCHING, CapacityTaken(
-                capacity.target(packing.displaced[uid]), lapses_at
-            )
+            nomination = capacity.nominations[uid]
+            target = capacity.target(packing.displaced[uid])
+            return Reason.BATCHING, CapacityTaken(target, nomination.waits_until)
         if (state := self._breakers.get(uid)) is not None:
             return Reason.LAUNCH_BREAKER_OPEN, state.fact
         if uid in packing.no_claim and (refusal := capacity.refused.get(uid)) is not None:

@@ -14,7 +14,7 @@ from tenure.core.health.domains import ZONE
 from tenure.core.health.facts import Domain, Outage
 from tenure.core.pool.facts import NodesOfNoUse
 from tenure.model.api.meta import format_time
-from tenure.model.api.names import LAUNCHED_FOR, NODEPOOL
+from tenure.model.api.names import LAUNCHED_FOR, NODEPOOL, RESERVED_TAINT
 from tenure.model.cloud.offering import format_price
 from tenure.model.values.unreadable import UnreadableObject
 
@@ -83,6 +83,65 @@ class Reserved(Fact, frozen=True):
 
     def __str__(self) -> str:
         return f"room on Node {self.node} is reserved for the pod: the Node was launched for it"
+
+
+class NameMissing(Fact, frozen=True):
+    """What a new Node waits for before it takes pods."""
+
+    #: ``namespace/name``
+    pod: str
+    node: str
+
+    def __str__(self) -> str:
+        return (
+            f"the status of pod {self.pod} does not name Node {self.node} yet (nominatedNodeName)"
+        )
+
+
+class HigherPriorityWaits(Fact, frozen=True):
+    """What a new Node waits for before it takes pods."""
+
+    pod: str
+    priority: int
+    #: The Node that was launched for that pod, or its claim.
+    node: str
+
+    def __str__(self) -> str:
+        return (
+            f"pod {self.pod} of priority {self.priority:,} waits for {self.node} and would take room of pods "
+            "that the Node was launched for"
+        )
+
+
+class PodWithAffinityWaits(Fact, frozen=True):
+    """What a new Node waits for before it takes pods."""
+
+    pod: str
+    #: The Node that was launched for that pod, or its claim.
+    node: str
+
+    def __str__(self) -> str:
+        return (
+            f"pod {self.pod} waits for {self.node}; bound to another Node first, it would take the pods along that "
+            "must be near it"
+        )
+
+
+class OpensAtLatest(Fact, frozen=True):
+    until: datetime | None
+
+    def __str__(self) -> str:
+        until = format_time(self.until) if self.until else "ten seconds after the Node is Ready"
+        return f"taint {RESERVED_TAINT} keeps pods away until {until} at the latest"
+
+
+class Opens(Fact, frozen=True):
+    pods: int
+
+    def __str__(self) -> str:
+        pods = "the pod" if self.pods == 1 else f"the {self.pods:,} pods"
+        named = f"; it was launched for {pods} that wait" if self.pods else ""
+        return f"removing taint {RESERVED_TAINT}: the Node takes pods from now on{named}"
 
 
 class SchedulerDisagrees(Fact, frozen=True):
@@ -341,6 +400,14 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     Fits(Target("Node", "node-1"), rebooting=True),
     Fits(Target("NodeClaim", "general-4nv74")),
     Reserved("node-1"),
+    NameMissing("default/web-1", "node-1"),
+    HigherPriorityWaits("default/db-0", 1_000_000, "general-4nv74"),
+    PodWithAffinityWaits("default/cache-1", "general-4nv74"),
+    OpensAtLatest(AT),
+    OpensAtLatest(None),
+    Opens(0),
+    Opens(1),
+    Opens(12),
     SchedulerDisagrees(Target("Node", "node-1"), AT, "0/1 nodes are available: 1 Insufficient cpu"),
     SchedulerDisagrees(Target("Node", "node-1"), AT, ""),
     CapacityTaken(Target("Node", "node-1"), AT),

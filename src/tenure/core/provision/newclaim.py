@@ -11,14 +11,17 @@ import msgspec
 from tenure.core.decision import Patch
 from tenure.core.launchbreaker.ledger import launched_for
 from tenure.core.marks.ownership import class_label
+from tenure.core.marks.taints import RESERVED
 from tenure.core.marks.templatehash import field_hashes, hash_annotations
 from tenure.core.writes import patch
 from tenure.model.api import names
+from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS
 from tenure.model.cloud.offering import InstanceType
+from tenure.model.snapshot.governed import as_written
 from tenure.model.values.quantity import format_resources
 from tenure.packing.result import PlannedClaim
 
@@ -54,11 +57,15 @@ def claim_manifest(
     name: str,
     types: Iterable[InstanceType],
     pods: Mapping[str, Pod],
+    *,
+    reserved: bool = False,
 ) -> dict[str, Any]:
     """With the finalizer from the start: the claim can never be removed while it has an instance.
 
-    ``types``: those that the pool's provider offers; ``pods``: by UID, at least the claim's pods.
+    ``types``: those that the pool's provider offers; ``pods``: by UID, at least the claim's pods;
+    ``reserved``: its node takes pods once these are named (``core.opening``).
     """
+    pool = as_written(pool)  # Policies act on claims as they are now, so a copy would be too old.
     template = pool.spec.template
     labels = {
         **_concrete_labels(planned, types),
@@ -89,7 +96,7 @@ def claim_manifest(
             "ownerReferences": [owner],
             "finalizers": [names.FINALIZER],
         },
-        "spec": _spec(planned, pool),
+        "spec": _spec(planned, pool, (RESERVED,) if reserved else ()),
     }
 
 
@@ -133,7 +140,8 @@ def _concrete_labels(planned: PlannedClaim, types: Iterable[InstanceType]) -> di
     }
 
 
-def _spec(planned: PlannedClaim, pool: NodePool) -> dict[str, Any]:
+def _spec(planned: PlannedClaim, pool: NodePool, more: tuple[Taint, ...]) -> dict[str, Any]:
+    """``more``: startup taints that the pool does not have."""
     written = pool.spec.template.spec
     spec: dict[str, Any] = {
         "requirements": planned.requirements.to_wire(),
@@ -142,8 +150,8 @@ def _spec(planned: PlannedClaim, pool: NodePool) -> dict[str, Any]:
     }
     if written.taints:
         spec["taints"] = [msgspec.to_builtins(taint) for taint in written.taints]
-    if written.startup_taints:
-        spec["startupTaints"] = [msgspec.to_builtins(taint) for taint in written.startup_taints]
+    if startup := (*written.startup_taints, *more):
+        spec["startupTaints"] = [msgspec.to_builtins(taint) for taint in startup]
     frozen = {
         "terminationGracePeriod": written.termination_grace_period,
         "expireAfter": written.expire_after,

@@ -10,48 +10,42 @@ pods, and no second claim is created for it, until one of these:
 3. the Node has been in service for so long that the scheduler should have bound the pod, or it is
    Ready and is not initialized in time.
 
-The Node that was launched for a pod is written into the pod's status as soon as it exists (``ReserveDecider``), and
-again when the scheduler has removed it: it does so when it tries the pod before the node takes pods. If the pod is
-placed elsewhere since, that Node is written, and counts from then on; if it is placed nowhere, or the scheduler
-should have bound it, the name is removed (``decider``). Nothing is written while all pods that wait can change
-places (``packing.demand.alike``): two thousand equal pods cost no write.
+The Node that was launched for a pod is written into the pod's status when the Node is about to take pods (``core.opening.naming``).
+If the pod is placed elsewhere since, that Node is written, and counts from then on; if it is placed nowhere, or the
+scheduler should have bound it, the name is removed (``decider``).
 
 A Node that never becomes Ready is deleted with its claim, by the claim's ``readinessTTL``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
 
-from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.health.readiness import initialized_until
 from tenure.core.marks.ownership import is_ours, room_of
-from tenure.core.nominated import named, nominated_pods, nominating_claims
-from tenure.core.provision.demand import Demand, is_provisionable, unscheduled
-from tenure.core.provision.facts import Reserved
+from tenure.core.marks.taints import is_launched_reserved
+from tenure.core.nominated import nominated_pods
+from tenure.core.provision.demand import Demand
 from tenure.core.provision.supply import in_service_at, is_closed
-from tenure.core.reasons import Reason
-from tenure.model.api.meta import later
+from tenure.model.api.meta import FOR_EVER, later
 from tenure.model.api.names import NOMINATED_PODS
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.pod import Pod
-from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
-from tenure.model.settings import Settings
-from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
-from tenure.packing.demand.alike import can_change_places
 
 #: How long the scheduler may take to bind a pod that fits a node. It retries a pod at most ten
 #: seconds after a change; if it takes longer than this, something prevents it that we do not see.
 SCHEDULER_TAKES: Final = timedelta(seconds=30)
 
 
-#: There is one key: whether a node matters depends on all pods that wait.
-_CLUSTER: Final = "cluster"
+#: How long the scheduler may take to bind the pods that are named to a node which begins to take pods. Times of
+#: conditions are truncated to seconds.
+BINDING_TAKES: Final = timedelta(seconds=3)
+
 
 #: By how much the clocks of two API servers may differ.
 SERVERS_DIFFER: Final = timedelta(minutes=1)
@@ -63,6 +57,18 @@ class Nomination(msgspec.Struct, frozen=True):
     node: str
     #: From when on the pod may be placed elsewhere; None as long as the claim exists.
     lapses_at: datetime | None = None
+    #: Of a node that began to take pods when its pods were named (``core.opening``): until when the scheduler is expected
+    #: to bind them. A pod that has no room there meanwhile may get it yet, as others are bound elsewhere.
+    bound_by: datetime | None = None
+
+    def is_binding(self, now: datetime) -> bool:
+        return self.bound_by is not None and now < self.bound_by
+
+    @property
+    def waits_until(self) -> datetime | None:
+        """When a pod that has no room there gets another node; None: once its node is in service."""
+        instants = (one for one in (self.lapses_at, self.bound_by) if one not in (None, FOR_EVER))
+        return min(filter(None, instants), default=None)
 
     def holds(self, now: datetime) -> bool:
         return self.lapses_at is None or now < self.lapses_at
@@ -120,95 +126,20 @@ def _of_claim(
     usable = in_service_at(node, claim) if node is not None else None
     if usable is None and claim.initialized:
         return {}  # It was in service, and is no longer.
-    late = initialized_until(claim)
+    late, bound_by = initialized_until(claim), _bound_by(claim, usable)
     return {
-        demand.pod.uid: Nomination(name, _lapses_at(demand, usable, late)) for demand in demands
+        demand.pod.uid: Nomination(name, _lapses_at(demand, usable, late), bound_by)
+        for demand in demands
     }
+
+
+def _bound_by(claim: NodeClaim, usable: datetime | None) -> datetime | None:
+    if not is_launched_reserved(claim):
+        return None
+    return FOR_EVER if usable is None else later(usable, BINDING_TAKES)
 
 
 def _lapses_at(demand: Demand, usable: datetime | None, late: datetime | None) -> datetime | None:
     if demand.leaves:
         return None  # The scheduler does not handle it before it is evicted.
     return late if usable is None else later(max(usable, demand.since), SCHEDULER_TAKES)
-
-
-class Nominee(msgspec.Struct, frozen=True):
-    """A pod whose status names no node, and should."""
-
-    pod: Pod
-    #: The Node that was launched for it.
-    node: str
-    #: From when on the pod may be placed elsewhere; None as long as the claim exists.
-    lapses_at: datetime | None = None
-
-
-class ReserveView(msgspec.Struct, frozen=True):
-    nominees: tuple[Nominee, ...]
-
-
-class ReserveDecider:
-    """Apart from placement, which is too slow to be asked whenever a Node comes."""
-
-    concern = Concern.NOMINATION
-
-    def keys(self, snapshot: Snapshot) -> Iterable[str]:
-        return (_CLUSTER,)
-
-    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
-        if change.resource == PODS:
-            return (_CLUSTER,) if any(map(_waits, change.versions())) else ()
-        return (_CLUSTER,) if change.resource in (NODES, NODE_CLAIMS) else ()
-
-    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
-        return (_CLUSTER,) if subject.kind == "Batch" else ()  # When pods were seen to wait.
-
-    def view(self, snapshot: Snapshot, key: str) -> ReserveView | None:
-        claims, unbound = nominating_claims(snapshot), snapshot.unschedulable_pods().values()
-        if not any(pod.uid in claims for pod in unbound):
-            return None  # The usual case.
-        waiting = [pod for pod in unbound if is_provisionable(pod, snapshot)]
-        if can_change_places(waiting, snapshot.derived):
-            return None
-        nameless = [p for p in waiting if p.uid in claims and not p.status.nominated_node_name]
-        nominees = tuple(_nominees(nameless, snapshot))
-        return ReserveView(nominees) if nominees else None
-
-    def decide(self, view: ReserveView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        if not settings.nominate_pods:
-            return ()
-        return [
-            Verdict(
-                concern=Concern.NOMINATION,
-                subject=Subject.of(PODS.kind, one.pod),
-                reason=Reason.NODE_RESERVED,
-                facts=(Reserved(one.node),),
-                action=named(one.pod, one.node, on_any_version=True),
-                recheck_at=one.lapses_at,
-            )
-            for one in view.nominees
-            if one.lapses_at is None or now < one.lapses_at
-        ]
-
-
-def may_wait(change: Change) -> bool:
-    """Not when a Node comes, or its claim learns which it is, nor when a name was written or removed."""
-    old, new = change.old, change.new
-    if isinstance(old, Pod) and isinstance(new, Pod):
-        return old.status.nominated_node_name == new.status.nominated_node_name
-    if isinstance(old, NodeClaim) and isinstance(new, NodeClaim):
-        return old.provider_id == new.provider_id
-    return change.resource == PODS or (old is not None and new is not None)
-
-
-def _waits(pod: object) -> bool:
-    return isinstance(pod, Pod) and pod.unschedulable
-
-
-def _nominees(pods: Iterable[Pod], snapshot: Snapshot) -> Iterator[Nominee]:
-    seen = snapshot.observations.waiting_seen
-    demands = [unscheduled(pod, seen.get(pod.uid)) for pod in pods]
-    nominations = nominations_in(snapshot, demands)
-    for demand in sorted(demands, key=lambda demand: demand.pod.uid):
-        nomination = nominations.get(demand.pod.uid)
-        if nomination is not None and nomination.node in snapshot.nodes:
-            yield Nominee(demand.pod, nomination.node, nomination.lapses_at)

@@ -212,6 +212,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
             dry=frozenset(key for key, until in self.dry.items() if until > now),
             avoid=frozenset(zones.zones_in_outage()),
             nominated={uid: one.node for uid, one in self.nominations.items() if one.holds(now)},
+            binding=frozenset(one.node for one in self.nominations.values() if one.is_binding(now)),
             no_claim=no_claim | self._refused_until(now),
             apart=frozenset(self.refused),
             volumes=volumes,
@@ -283,8 +284,13 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
         needed: Sequence[PlannedClaim],
         pods: Iterable[Pod],
         marks: Mapping[str, str] = MappingProxyType({}),
+        *,
+        reserved: bool = False,
     ) -> list[NewClaim]:
-        """``pods``: those that they are for, and perhaps others; ``marks``: more annotations."""
+        """``pods``: those that they are for, and perhaps others; ``marks``: more annotations.
+
+        ``reserved``: their nodes take pods once these are named (``core.opening``).
+        """
         by_uid = {pod.uid: pod for pod in pods}
         taken, found = set(self.claim_names), []
         for planned in needed:
@@ -293,7 +299,9 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
             (template,) = (t for t in self.templates if t.pool == planned.pool)
             pool = self.pools[planned.pool]
             types = template.instance_types
-            body: dict[str, Any] = claim_manifest(planned, pool, name, types, by_uid)
+            body: dict[str, Any] = claim_manifest(
+                planned, pool, name, types, by_uid, reserved=reserved
+            )
             body["metadata"]["annotations"] |= marks
             if self.undoing is not None and REPLACES not in marks:
                 undone = self.undoing.mark(planned.pool, (by_uid[uid] for uid in planned.pods))
@@ -307,6 +315,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
         return [
             *self.dry.values(),
             *(one.lapses_at for one in self.nominations.values() if one.lapses_at is not None),
+            *(at for one in self.nominations.values() if (at := one.waits_until) is not None),
             *(demand.since for demand in self.demands if demand.leaves),
             *(one.retry_at for one in self.refused.values() if one.retry_at is not None),
             *(at for one in self.back_offs.values() for at in one.instants()),

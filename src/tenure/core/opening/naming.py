@@ -1,0 +1,126 @@
+"""Write into the status of a pod which Node was launched for it, right before that Node takes pods.
+
+kube-scheduler tries that Node first, and gives the room there to no pod of equal or lower priority. It removes the name when
+it tries the pod before the Node takes pods, and tries all waiting pods again whenever a name is removed. Names that are
+written early would therefore be removed and written again without end: so a name is written when nothing but our own
+taint keeps pods away from the Node, and the Node is the next one to lose that (``opening``); also while the Node is
+in service and the scheduler may still bind the pod there.
+
+Nothing is written while all pods that wait can change places (``packing.demand.alike``): two thousand equal pods cost
+no write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.nominated import named, nominating_claims
+from tenure.core.opening.decider import is_about_to_open
+from tenure.core.provision.demand import is_provisionable, unscheduled
+from tenure.core.provision.facts import Reserved
+from tenure.core.provision.nominations import nominations_in
+from tenure.core.reasons import Reason
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.packing.demand.alike import can_change_places
+
+#: There is one key: whether a node matters depends on all pods that wait.
+_CLUSTER: Final = "cluster"
+
+
+class Nominee(msgspec.Struct, frozen=True):
+    """A pod whose status names no node, and should."""
+
+    pod: Pod
+    #: The Node that was launched for it.
+    node: str
+    #: From when on the pod may be placed elsewhere; None as long as the claim exists.
+    lapses_at: datetime | None = None
+
+
+class ReserveView(msgspec.Struct, frozen=True):
+    nominees: tuple[Nominee, ...]
+
+
+class ReserveDecider:
+    """Apart from placement, which is too slow to be asked whenever a Node changes."""
+
+    concern = Concern.NOMINATION
+
+    def keys(self, snapshot: Snapshot) -> Iterable[str]:
+        return (_CLUSTER,)
+
+    def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        if change.resource == PODS:
+            return (_CLUSTER,) if any(map(_waits, change.versions())) else ()
+        return (_CLUSTER,) if change.resource in (NODES, NODE_CLAIMS) else ()
+
+    def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
+        return (_CLUSTER,) if subject.kind == "Batch" else ()  # When pods were seen to wait.
+
+    def view(self, snapshot: Snapshot, key: str) -> ReserveView | None:
+        claims, unbound = nominating_claims(snapshot), snapshot.unschedulable_pods().values()
+        if not any(pod.uid in claims for pod in unbound):
+            return None  # The usual case.
+        waiting = [pod for pod in unbound if is_provisionable(pod, snapshot)]
+        if can_change_places(waiting, snapshot.derived):
+            return None
+        nameless = [p for p in waiting if p.uid in claims and not p.status.nominated_node_name]
+        nominees = tuple(_nominees(nameless, snapshot))
+        return ReserveView(nominees) if nominees else None
+
+    def decide(self, view: ReserveView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        if not settings.nominate_pods:
+            return ()
+        return [
+            Verdict(
+                concern=Concern.NOMINATION,
+                subject=Subject.of(PODS.kind, one.pod),
+                reason=Reason.NODE_RESERVED,
+                facts=(Reserved(one.node),),
+                action=named(one.pod, one.node, on_any_version=True),
+                recheck_at=one.lapses_at,
+            )
+            for one in view.nominees
+            if one.lapses_at is None or now < one.lapses_at
+        ]
+
+
+def may_wait(change: Change) -> bool:
+    """Not when a Node begins to take pods, or its claim learns which it is, nor when a name was written or removed."""
+    old, new = change.old, change.new
+    if isinstance(old, Pod) and isinstance(new, Pod):
+        return old.status.nominated_node_name == new.status.nominated_node_name
+    if isinstance(old, NodeClaim) and isinstance(new, NodeClaim):
+        return old.provider_id == new.provider_id
+    if isinstance(old, Node) and isinstance(new, Node):
+        return (old.ready, old.spec.taints) == (new.ready, new.spec.taints)
+    return change.resource == PODS
+
+
+def _waits(pod: object) -> bool:
+    return isinstance(pod, Pod) and pod.unschedulable
+
+
+def _nominees(pods: Iterable[Pod], snapshot: Snapshot) -> Iterator[Nominee]:
+    seen = snapshot.observations.waiting_seen
+    demands = [unscheduled(pod, seen.get(pod.uid)) for pod in pods]
+    nominations = nominations_in(snapshot, demands)
+    opens: dict[str, bool] = {}
+    for demand in sorted(demands, key=lambda demand: demand.pod.uid):
+        nomination = nominations.get(demand.pod.uid)
+        if nomination is None:
+            continue
+        if nomination.node not in opens:
+            opens[nomination.node] = is_about_to_open(nomination.node, snapshot)
+        if opens[nomination.node]:
+            yield Nominee(demand.pod, nomination.node, nomination.lapses_at)
