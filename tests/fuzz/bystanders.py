@@ -19,6 +19,7 @@ import msgspec
 from tenure.core.decision import Concern, Verdict
 from tenure.core.policy.deciders import UNMOVED, decide_all, deciders
 from tenure.core.policy.readers import READERS
+from tenure.core.poolpolicy.govern import govern
 from tenure.core.reasons import Reason
 from tenure.model.api import names
 from tenure.model.api.meta import ApiObject
@@ -88,7 +89,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 class Bystanders:
     def __init__(self) -> None:
-        self._tables = Tables(READERS)
+        self._tables = Tables(READERS, govern=govern)
         self._evaluator = Evaluator(deciders(SETTINGS), SETTINGS, unmoved=UNMOVED)
         self._now: datetime = NOW
         first = [self._tables.put(RESOURCE_OF[type(item)], item) for item in the_cluster()]

@@ -35,6 +35,7 @@ from tests.fuzz.deeds import (
     populate,
     set_faults,
 )
+from tests.fuzz.policies import GOVERNED_DEEDS, lift_policies, silence_pools
 from tests.fuzz.rest import (
     announced,
     misjudged,
@@ -80,6 +81,9 @@ DRIFTY: Final = msgspec.structs.replace(
 )
 VOLUNTARY: Final = msgspec.structs.replace(
     SHORT, deeds=VOLUNTARY_DEEDS, begins=prepare, lifts=lift_everything, chosen=True
+)
+GOVERNED: Final = msgspec.structs.replace(
+    SHORT, deeds=GOVERNED_DEEDS, begins=silence_pools, lifts=lift_policies, chosen=True
 )
 UNHEALTHY_DAY: Final = msgspec.structs.replace(SHORT, deeds=UNHEALTHY_DEEDS)
 

@@ -21,6 +21,7 @@ from typing import Final
 from tenure.sim.check.rules import RULES
 from tests.fuzz.day import (
     DRIFTY,
+    GOVERNED,
     HELD,
     LEAKY,
     LONG,
@@ -40,6 +41,7 @@ PACES: Final = {
     "held": HELD,
     "drifty": DRIFTY,
     "voluntary": VOLUNTARY,
+    "governed": GOVERNED,
 }
 
 

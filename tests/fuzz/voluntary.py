@@ -143,11 +143,11 @@ def change_consolidation(world: Tapped, random: Random) -> None:
 
 
 def change_budgets(world: Tapped, random: Random) -> None:
-    budgets = [_budget(random) for _ in range(random.randint(0, 3))]
+    budgets = [a_budget(random) for _ in range(random.randint(0, 3))]
     _patch_pool(world, random, {"disruption": {"budgets": budgets}})
 
 
-def _budget(random: Random) -> Manifest:
+def a_budget(random: Random) -> Manifest:
     budget: Manifest = {"nodes": random.choice(("0", "1", "2", "20%", "50%", "100%"))}
     if random.random() < 0.4:
         budget["reasons"] = sorted(random.sample(BUDGET_REASONS, random.randint(1, 3)))

@@ -1,4 +1,4 @@
-"""Valid objects of the four kinds, and a way to say what is different about one."""
+"""Valid objects of the kinds, and a way to say what is different about one."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ _VALID: dict[str, Json] = {
         "apiVersion": "karpenter.sh/v1alpha1",
         "spec": {"actions": ["Drift"]},
     },
+    "NodePoolPolicy": {"apiVersion": "tenure.dev/v1alpha1", "spec": {}},
     "KWOKNodeClass": {"apiVersion": "karpenter.kwok.sh/v1alpha1", "spec": {}},
 }
 

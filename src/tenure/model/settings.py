@@ -74,6 +74,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     #: from the API server's. Its ``Date`` has whole seconds, and calls take up to some.
     clock_skew_max: timedelta = timedelta(seconds=10)
 
+    # -- Beside Karpenter --------------------------------------------------------------
+    #: Karpenter launches, drains and terminates; Tenure sets levers that Karpenter honours, and no more.
+    beside_karpenter: bool = False
+    #: Of a Karpenter that runs outside the cluster, such as ``1.15``; empty: its Deployment says so.
+    karpenter_version: str = ""
+    #: As Karpenter's own setting; empty: its Deployment says so.
+    karpenter_feature_gates: str = ""
+    #: Whether every lever is taken back when the process is told to stop.
+    release: bool = False
+
     # -- The Lease: which of several replicas acts -------------------------------------
     #: Karpenter's name, so that Tenure and Karpenter exclude each other.
     lease_name: str = "karpenter-leader-election"

@@ -7,7 +7,7 @@ problems only; what cannot be read cannot be advised about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -17,7 +17,8 @@ import msgspec
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import DO_NOT_CONSOLIDATE, DO_NOT_DISRUPT, DO_NOT_EVICT
 from tenure.model.api.nodeclaim import NodeClaim, NodeClaimTemplateSpec
-from tenure.model.api.nodepool import NodePool
+from tenure.model.api.nodepool import Budget, NodePool, Repair
+from tenure.model.api.policy import NodePoolPolicy, NodePoolPolicySpec
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.matching.requirements import Requirements
 from tenure.model.values.cron import Cron
@@ -72,11 +73,17 @@ def advice_for(obj: ApiObject, now: datetime, watched: Collection[str] = ()) -> 
     """``watched``: the condition types that the pool's provider states, as far as known."""
     match obj:
         case NodePool():
-            return (*_for_pool(obj), *_for_policies(obj, watched))
+            return (*_for_pool(obj), *_for_repair(obj.spec.repair, watched))
         case NodeClaim():
             return tuple(_for_labels(obj.spec, "spec"))
         case MaintenanceWindow():
             return tuple(_for_window(obj, now))
+        case NodePoolPolicy():
+            return (
+                *_for_times(obj.spec, "spec"),
+                *_for_budgets(obj.spec.budgets or (), "spec.budgets"),
+                *_for_repair(obj.spec.repair, watched),
+            )
         case _:
             return ()
 
@@ -84,19 +91,12 @@ def advice_for(obj: ApiObject, now: datetime, watched: Collection[str] = ()) -> 
 def _for_pool(pool: NodePool) -> Iterator[Finding]:
     yield from (idle.finding for idle in IDLE_IN_POOLS if idle.is_set(pool))
     yield from _for_labels(_template(pool), "spec.template.spec")
-    yield from _for_budgets(pool)
+    yield from _for_budgets(pool.spec.disruption.budgets, "spec.disruption.budgets")
     for name, amount in parse_resources(pool.spec.limits).items():
         if amount < 0:
             message = "below zero, so the pool launches nothing"
             yield Finding(Code.LIMIT_BELOW_ZERO, f"spec.limits[{name}]", message)
-    ttl = _template(pool).readiness_ttl
-    if ttl is not None and ttl != NEVER and parse_duration(ttl).timedelta < QUICKEST_BOOT:
-        message = f"{ttl} is less than most nodes need to become Ready"
-        yield Finding(Code.TTL_SHORT, "spec.template.spec.readinessTTL", message)
-    age = _template(pool).expire_after
-    if age is not None and age != NEVER and not parse_duration(age):
-        message = f"{age} is no time in which a node could be used: its nodes never expire"
-        yield Finding(Code.NEVER_EXPIRES, "spec.template.spec.expireAfter", message)
+    yield from _for_times(_template(pool), "spec.template.spec")
     if (period := _template(pool).termination_grace_period) is not None:
         yield Finding(
             Code.PERIOD_DRIFTS_NODES,
@@ -108,13 +108,13 @@ def _for_pool(pool: NodePool) -> Iterator[Finding]:
 
 def missing_statuses(obj: ApiObject, watched: Collection[str]) -> Iterator[Finding]:
     """One result, whatever else is wrong with the pool, and wherever it is read."""
-    if isinstance(obj, NodePool):
-        yield from _for_policies(obj, watched)
+    if isinstance(obj, NodePool | NodePoolPolicy):
+        yield from _for_repair(obj.spec.repair, watched)
 
 
-def _for_policies(pool: NodePool, watched: Collection[str]) -> Iterator[Finding]:
+def _for_repair(block: Repair | None, watched: Collection[str]) -> Iterator[Finding]:
     known = {*KNOWN_CONDITIONS, *watched}
-    for index, policy in enumerate(pool.spec.repair.policies if pool.spec.repair else ()):
+    for index, policy in enumerate(block.policies if block is not None else ()):
         if policy.status is None and policy.condition_type not in known:
             message = (
                 f"which status of {policy.condition_type} means unhealthy is not said, and the policy "
@@ -146,11 +146,21 @@ def by_force() -> Finding:
     )
 
 
-def _for_budgets(pool: NodePool) -> Iterator[Finding]:
-    for index, budget in enumerate(pool.spec.disruption.budgets):
+def _for_budgets(budgets: Sequence[Budget], at: str) -> Iterator[Finding]:
+    for index, budget in enumerate(budgets):
         if budget.selector is not None:
-            at = f"spec.disruption.budgets[{index}].selector.matchExpressions"
-            yield from unknown_values(budget.selector.match_expressions, at)
+            where = f"{at}[{index}].selector.matchExpressions"
+            yield from unknown_values(budget.selector.match_expressions, where)
+
+
+def _for_times(spec: NodeClaimTemplateSpec | NodePoolPolicySpec, at: str) -> Iterator[Finding]:
+    ttl, age = spec.readiness_ttl, spec.expire_after
+    if ttl is not None and ttl != NEVER and parse_duration(ttl).timedelta < QUICKEST_BOOT:
+        message = f"{ttl} is less than most nodes need to become Ready"
+        yield Finding(Code.TTL_SHORT, f"{at}.readinessTTL", message)
+    if age is not None and age != NEVER and not parse_duration(age):
+        message = f"{age} is no time in which a node could be used: its nodes never expire"
+        yield Finding(Code.NEVER_EXPIRES, f"{at}.expireAfter", message)
 
 
 def _for_labels(spec: NodeClaimTemplateSpec, at: str) -> Iterator[Finding]:

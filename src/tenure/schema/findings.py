@@ -45,6 +45,11 @@ class Code(StrEnum):
     ALWAYS_ACTIVE = "AlwaysActive"
     SELECTS_NO_NODE = "SelectsNoNode"
     WINDOW_TOO_SHORT = "WindowTooShort"
+    POLICIES_TIED = "PoliciesTied"
+    SELECTS_NO_POOL = "SelectsNoPool"
+    INLINE_WINS = "InlineWins"
+    BLOCKS_MORE = "BlocksMore"
+    NO_LEVER = "NoLever"
     UNKNOWN_LABEL_VALUE = "UnknownLabelValue"
     OLD_ANNOTATION = "OldAnnotation"
 
@@ -172,6 +177,36 @@ CODES: Final[dict[Code, CodeInfo]] = {
         "Maintenance windows close before all Nodes of a pool can be replaced within its budgets, even "
         "if no drain takes any time. What is left waits for the next opening.",
         "Lengthen the opening, or raise the pool's budgets.",
+    ),
+    Code.POLICIES_TIED: CodeInfo(
+        _ERROR,
+        "Two NodePoolPolicies select a NodePool in the same way: none of them applies there. If one of "
+        "them has budgets, no node of the pool is disrupted by choice; if one has a repair block, none is "
+        "repaired.",
+        "Name the NodePool in spec.nodePools.names of the policy that is meant, and only there.",
+    ),
+    Code.SELECTS_NO_POOL: CodeInfo(
+        _WARNING,
+        "A NodePoolPolicy selects no NodePool, and so does nothing.",
+        "Compare spec.nodePools with kubectl get nodepools --show-labels.",
+    ),
+    Code.INLINE_WINS: CodeInfo(
+        _WARNING,
+        "A NodePoolPolicy sets a field that the NodePool sets itself: the NodePool wins. Its expireAfter "
+        "acts only where the NodePool's is Never.",
+        "Remove the field from one of the two.",
+    ),
+    Code.BLOCKS_MORE: CodeInfo(
+        _WARNING,
+        "Beside Karpenter, a window names drift or a kind of consolidation, and not the others. Karpenter "
+        "has one annotation for all of them, so the window stops all of them.",
+        "Name Drift and Consolidation in the window, so that it says what it does.",
+    ),
+    Code.NO_LEVER: CodeInfo(
+        _WARNING,
+        "Beside Karpenter, a window names an action that Tenure has no lever for: Karpenter expires and "
+        "repairs nodes whatever karpenter.sh/do-not-disrupt says.",
+        "Set expireAfter: Never on the pool if nodes must not expire in the window.",
     ),
     Code.UNKNOWN_LABEL_VALUE: CodeInfo(
         _WARNING,

@@ -9,6 +9,7 @@ cannot disagree. For each kind, and where the status says it:
                       ``repair`` → ``RepairValid``: a bad block repairs nothing;
 - NodeClaim           ``Launched`` stays Unknown: nothing is launched for it;
 - MaintenanceWindow   ``Valid``: a bad one blocks;
+- NodePoolPolicy      ``Valid``: a bad one is refused, and what it would set is held;
 - a node class        the provider refuses to launch from it.
 """
 
@@ -26,9 +27,11 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.nodepool import NodePool
+from tenure.model.api.policy import NodePoolPolicy
 from tenure.model.api.window import MaintenanceWindow
 from tenure.schema.semantics.claim import claim_problems
 from tenure.schema.semantics.disruption import disruption_problems
+from tenure.schema.semantics.policy import pool_policy_problems
 from tenure.schema.semantics.repair import repair_problems
 from tenure.schema.semantics.template import template_problems
 from tenure.schema.semantics.window import window_problems
@@ -68,6 +71,8 @@ def problems_of(obj: ApiObject, watched: Collection[str] | None = ()) -> Problem
             return tuple(claim_problems(obj))
         case MaintenanceWindow():
             return tuple(window_problems(obj))
+        case NodePoolPolicy():
+            return tuple(pool_policy_problems(obj, watched))
         case _:
             return ()
 

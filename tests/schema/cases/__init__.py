@@ -10,6 +10,7 @@ from tests.schema.cases.case import Case
 from tests.schema.cases.change import CHANGES, NUMBERS, STATIC
 from tests.schema.cases.duration import DURATIONS
 from tests.schema.cases.pool import BUDGETS, POLICIES, REPAIR
+from tests.schema.cases.poolpolicy import POOL_POLICIES
 from tests.schema.cases.template import NODE_CLASS, POOL_LABELS, REQUIREMENTS, TAINTS
 from tests.schema.cases.window import NODE_CLASSES, SELECTORS, WINDOWS
 
@@ -30,6 +31,7 @@ CASES = [
     *SELECTORS,
     *WINDOWS,
     *NODE_CLASSES,
+    *POOL_POLICIES,
 ]
 
 GOOD_CASES = [case for case in CASES if not case.field]

@@ -45,9 +45,10 @@ def test_the_committed_files_are_current() -> None:
     assert committed == crd.files(SERVED_KINDS), "run `make generate` and commit charts/tenure/crds"
 
 
-def test_the_dump_holds_the_four_kinds_ready_to_apply() -> None:
+def test_the_dump_holds_all_kinds_ready_to_apply() -> None:
     assert list(yaml.safe_load_all(crd.dump(SERVED_KINDS))) == crd.generate(SERVED_KINDS)
-    assert list(DEFINITIONS) == ["NodePool", "NodeClaim", "MaintenanceWindow", "KWOKNodeClass"]
+    ours = ["NodePool", "NodeClaim", "MaintenanceWindow", "NodePoolPolicy"]
+    assert list(DEFINITIONS) == [*ours, "KWOKNodeClass"]
 
 
 def test_writing_gives_one_file_per_kind(tmp_path: Path) -> None:

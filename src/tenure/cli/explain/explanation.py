@@ -19,6 +19,7 @@ from tenure.cli.consolidation.outlook import Move, moves_of
 from tenure.cli.explain.alike import claims_by_node
 from tenure.cli.explain.budgettext import BudgetOutlook, budget_outlook
 from tenure.cli.explain.podtext import pod_state, why_no_verdict
+from tenure.cli.explain.policytext import PolicyOutlook, policy_outlook
 from tenure.cli.explain.repairtext import RepairOutlook, repair_outlook
 from tenure.cli.explain.scheduletext import DrainOutlook, drain_outlook
 from tenure.core.decision import Concern, Subject, Verdict
@@ -73,6 +74,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     timetables: tuple[DrainOutlook, ...] = ()
     #: Of the same Nodes: by which rules each is, or would be, repaired.
     repairs: tuple[RepairOutlook, ...] = ()
+    #: Of a pool or claim: what of it comes from a NodePoolPolicy.
+    policy: PolicyOutlook | None = None
     #: Of a pool of ours: what its budgets allow now.
     budgets: BudgetOutlook | None = None
     #: Of a pool, Node or claim: the moves of consolidation that take nodes away.
@@ -102,6 +105,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
             if isinstance(item, NodePool)
             else None
         ),
+        policy=policy_outlook(item),
         moves=moves_of(item, evaluated),
         changes=_changes(item, evaluated),
         verdicts=tuple(_governing_first(item, _about(evaluated, question.resource, item))),

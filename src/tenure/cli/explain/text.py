@@ -12,6 +12,7 @@ from tenure.cli.consolidation.text import saving
 from tenure.cli.explain.alike import alike
 from tenure.cli.explain.budgettext import budget_json, budget_lines
 from tenure.cli.explain.explanation import Explanation, needs_attention
+from tenure.cli.explain.policytext import policy_json, policy_lines
 from tenure.cli.explain.repairtext import repair_json, repair_lines
 from tenure.cli.explain.scheduletext import timetable_json, timetable_lines
 from tenure.cli.view.instants import dated, with_relative
@@ -54,6 +55,8 @@ def _lines(answer: Explanation) -> Iterator[str]:
     yield f"  state     {answer.state}"
     if answer.launches_nothing is not None:
         yield f"  launches  nothing: {answer.launches_nothing}"
+    if answer.policy is not None:
+        yield from policy_lines(answer.policy)
     if answer.budgets is not None:
         yield from budget_lines(answer.budgets)
     if answer.moves:
@@ -225,6 +228,7 @@ def to_json(answer: Explanation) -> str:
         "held": answer.held or None,
         "state": answer.state,
         "launchesNothing": str(answer.launches_nothing or "") or None,
+        "policy": policy_json(answer.policy),
         "disruptionsAllowed": budget_json(answer.budgets),
         "savesPerHour": sum(move.saves for move in answer.moves) / MICRO_DOLLARS,
         "also": [verdict_json(verdict) for verdict in answer.verdicts[1:]],

@@ -13,9 +13,10 @@ import msgspec
 
 from tenure.cli.lint.costs import cost_findings, unreadable_costs
 from tenure.cli.lint.oldannotations import old_annotation
+from tenure.cli.lint.policies import policy_findings
 from tenure.cli.lint.remarks import Remark
 from tenure.cli.lint.rotation import rotation_remarks
-from tenure.cli.lint.windows import calendar_findings, selector_findings
+from tenure.cli.lint.windows import calendar_findings, lever_findings, selector_findings
 from tenure.cli.lint.workloads import grounds_for, places
 from tenure.core.marks.ownership import is_our_node, is_our_pool, is_ours
 from tenure.core.protect.protection import protection_cap, protection_on
@@ -27,7 +28,8 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.workload import PodDisruptionBudget
-from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.governed import as_written
+from tenure.model.snapshot.snapshot import EVERY_CLASS, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable, unreadable_object
 from tenure.schema.advice import OLD_ANNOTATIONS, advice_for, foreign_class, missing_statuses
 from tenure.schema.findings import Code, Finding
@@ -56,8 +58,9 @@ def remarks_on_cluster(snapshot: Snapshot, now: datetime) -> tuple[list[Remark],
             remarks.append(Remark(about=f"PodDisruptionBudget/{about.key}", finding=finding))
         else:
             remarks.append(Remark(about=about.name, finding=finding))
-    kinds = (snapshot.pools, snapshot.claims, snapshot.nodes, snapshot.windows, snapshot.pods)
-    return remarks, sum(map(len, kinds)) + len(pdbs)
+    kinds = (snapshot.pools, snapshot.claims, snapshot.nodes, snapshot.pods, snapshot.windows)
+    objects = sum(map(len, kinds)) + len(snapshot.pool_policies) + len(pdbs)
+    return remarks, objects
 
 
 def _unreadable(snapshot: Snapshot) -> Iterator[Remark]:
@@ -79,13 +82,18 @@ def _custom(snapshot: Snapshot, now: datetime) -> Iterator[Remark]:
         ("NodePool", pools),
         ("NodeClaim", claims),
         ("MaintenanceWindow", snapshot.windows.values()),
+        ("NodePoolPolicy", snapshot.pool_policies.values()),
     )
     watched = {one.condition_type for one in snapshot.observations.repair_statements}
     for kind, items in kinds:
         for item in sorted(items, key=lambda one: one.name):
-            for finding in _about(item, now, watched):
+            # What a policy makes of a pool or claim is said of the policy.
+            for finding in _about(as_written(item), now, watched):
                 yield Remark(about=f"{kind}/{item.name}", finding=finding)
     yield from _windows(snapshot, now)
+    policies = [snapshot.pool_policies[name] for name in sorted(snapshot.pool_policies)]
+    for policy, finding in policy_findings(policies, list(snapshot.pools.values())):
+        yield Remark(about=f"NodePoolPolicy/{policy.name}", finding=finding)
 
 
 def _windows(snapshot: Snapshot, now: datetime) -> Iterator[Remark]:
@@ -97,6 +105,7 @@ def _windows(snapshot: Snapshot, now: datetime) -> Iterator[Remark]:
         found = (
             *calendar_findings(window, now),
             *selector_findings(window, labels, places(empty)),
+            *(lever_findings(window) if snapshot.ours is EVERY_CLASS else ()),
         )
         for finding in found:
             yield Remark(about=f"MaintenanceWindow/{name}", finding=finding)

@@ -17,6 +17,7 @@ import msgspec
 from tenure.cli.lint.costs import cost_findings, misplaced_costs
 from tenure.cli.lint.known import Known, known_by
 from tenure.cli.lint.oldannotations import old_annotation, old_annotations
+from tenure.cli.lint.policies import policy_findings
 from tenure.cli.lint.remarks import Remark
 from tenure.cli.lint.source import Source
 from tenure.cli.lint.windows import calendar_findings, selector_findings
@@ -36,6 +37,8 @@ from tenure.errors import KNOWN_FIELD, SpecError
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.nodepool import NodePool
+from tenure.model.api.policy import NodePoolPolicy
+from tenure.model.api.resource import NODE_POOL_POLICIES
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.snapshot.kinds import type_for
@@ -69,12 +72,14 @@ def remarks_on(
     workloads: list[tuple[Source, Workload]] = []
     pdbs: list[tuple[Source, PodDisruptionBudget]] = []
     pools: list[ApiObject] = []
+    policies: list[tuple[Source, NodePoolPolicy]] = []
     for source in sources:
         wrong = list(_wrong(source, known))
         found[id(source)] += [*wrong, *_annotations(source)]
         try:
             if (custom := _typed(source, known)) is not None:
                 pools.append(custom)
+                policies += [(source, custom)] if isinstance(custom, NodePoolPolicy) else []
                 found[id(source)] += _on_custom(custom, sources, now, known, valid=not wrong)
                 found[id(source)] += () if wrong else _as_written(source)
             elif (workload := workload_in(source)) is not None:
@@ -86,6 +91,8 @@ def remarks_on(
         except SpecError as error:
             found[id(source)] += () if wrong else [Finding(Code.INVALID, "", str(error))]
     for owner, finding in _together(workloads, pdbs, pools, sources):
+        found[id(owner)].append(finding)
+    for owner, finding in _policies(policies, pools):
         found[id(owner)].append(finding)
     return [
         remark
@@ -182,7 +189,7 @@ def _costs(source: Source) -> Iterator[Finding]:
 
 def _as_written(source: Source) -> Iterator[Finding]:
     """What only a manifest tells: a default that may surprise."""
-    if source.kind == ("karpenter.sh", "NodePool"):
+    if source.kind in (("karpenter.sh", "NodePool"), NODE_POOL_POLICIES.group_kind):
         block = dig(source.value, "spec", "repair")
         if isinstance(block, dict) and block.get("terminationMode") is None:
             yield by_force()
@@ -208,6 +215,15 @@ def _typed(source: Source, known: Known) -> ApiObject | None:
 
 
 # -- together ----------------------------------------------------------------------------
+
+
+def _policies(
+    policies: Sequence[tuple[Source, NodePoolPolicy]], customs: Sequence[ApiObject]
+) -> Iterator[tuple[Source, Finding]]:
+    owners = {id(policy): source for source, policy in policies}
+    pools = [one for one in customs if isinstance(one, NodePool)]
+    for policy, finding in policy_findings([policy for _, policy in policies], pools):
+        yield owners[id(policy)], finding
 
 
 def _together(

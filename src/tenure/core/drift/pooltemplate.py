@@ -12,6 +12,7 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodepool import NodeClaimTemplate, NodePool
 from tenure.model.matching.requirements import Requirements
 from tenure.model.snapshot.derived import Derivation
+from tenure.model.snapshot.governed import as_written
 from tenure.model.snapshot.unreadable import is_unreadable
 
 
@@ -24,7 +25,7 @@ class PoolTemplate(msgspec.Struct, frozen=True):
 
 def _pool_template(pool: NodePool) -> PoolTemplate | None:
     """None where a part of it cannot be read: the pool's status says which."""
-    template = pool.spec.template
+    template = as_written(pool).spec.template
     try:
         fields = field_hashes(template)
         requirements = Requirements.from_wire(template.spec.requirements)
@@ -42,7 +43,7 @@ def same_template(old: ApiObject | None, new: ApiObject | None) -> bool:
         return False
     assert isinstance(old, NodePool)
     assert isinstance(new, NodePool)
-    if old.spec.template != new.spec.template:
+    if as_written(old).spec.template != as_written(new).spec.template:
         return False
     # An empty list equals one that is absent, and hashes to something else.
     was, is_now = _pool_template(old), _pool_template(new)

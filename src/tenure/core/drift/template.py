@@ -15,15 +15,18 @@ from tenure.core.drift.facts import FieldChanged
 from tenure.core.facts import NAMED_MAX
 from tenure.core.marks.templatehash import FIELDS, FieldHashes, HashedField, recorded_hashes
 from tenure.errors import SpecError, shown
+from tenure.model.api.names import RESERVED_TAINT
 from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodeClaimTemplate
+from tenure.model.snapshot.governed import as_written
 
 
 def changed_fields(
     claim: NodeClaim, template: NodeClaimTemplate, now: FieldHashes
 ) -> tuple[FieldChanged, ...]:
     """``now``: the hashes of the template's fields. Empty: the claim does not show which."""
+    claim = as_written(claim)
     recorded = recorded_hashes(claim.annotations)
     changed = (
         field
@@ -73,7 +76,8 @@ def _taints(claim: NodeClaim, template: NodeClaimTemplate) -> str:
 
 
 def _startup_taints(claim: NodeClaim, template: NodeClaimTemplate) -> str:
-    return _added_and_removed(claim.spec.startup_taints, template.spec.startup_taints)
+    then = [taint for taint in claim.spec.startup_taints if taint.key != RESERVED_TAINT]
+    return _added_and_removed(then, template.spec.startup_taints)
 
 
 def _added_and_removed(then: Sequence[Taint], now: Sequence[Taint]) -> str:

@@ -1,6 +1,7 @@
 """How many more nodes of a pool may be disrupted now, for which reason, and why not more.
 
-1. A budget that cannot be understood closes the pool: it might be the tightest.
+1. A budget that cannot be understood closes the pool: it might be the tightest. So do the budgets of
+   a NodePoolPolicy that is refused.
 2. A budget applies to a candidate when it names the reason or none at all, when its schedule is
    on (from each hit for its duration), and when its selector, if it has one, selects it.
 3. It counts the pool's nodes that it selects, with ``per`` only those that have the candidate's
@@ -17,7 +18,6 @@ A candidate that is not initialized neither needs nor uses a budget, and it is n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -39,6 +39,7 @@ from tenure.core.recurrence import ALWAYS, Phase, Recurrence
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import Budget, NodePool
+from tenure.model.snapshot.governed import refusal_of
 from tenure.model.values.cron import Cron, parse_zone
 from tenure.model.values.duration import parse_duration
 from tenure.model.values.problem import Problem, problems_from
@@ -81,7 +82,7 @@ def allowance(
     starts that the pool remembers.
     """
     budgets = pool.spec.disruption.budgets
-    if broken := broken_budget(budgets):
+    if broken := broken_budget(pool):
         return Allowance(0, BudgetUnreadable(pool.name, broken))
     concerned = [b for b in budgets if concerns(b, traits) and selects(b, node.labels)]
     if claim is not None and is_replaced(claim):
@@ -117,7 +118,7 @@ def limit(pool: NodePool, traits: Traits, fleet: PoolFleet, now: datetime) -> in
     that it allows in its span, those that were included.
     """
     budgets = pool.spec.disruption.budgets
-    if broken_budget(budgets):
+    if broken_budget(pool):
         return 0
     applying = [b for b in budgets if concerns(b, traits) and applies(b, now).on]
     if any(budget.within is not None for budget in applying) and unusable_starts(pool, now):
@@ -130,9 +131,12 @@ def consuming(traits: Traits, fleet: PoolFleet) -> int:
     return taken(fleet.all, traits)
 
 
-def broken_budget(budgets: Sequence[Budget]) -> Problem | None:
+def broken_budget(pool: NodePool) -> Problem | None:
     """What is wrong with the first that cannot be understood; None when all can."""
-    for index, budget in enumerate(budgets):
+    refusal = refusal_of(pool)
+    if refusal is not None and refusal.budgets:
+        return refusal.problem
+    for index, budget in enumerate(pool.spec.disruption.budgets):
         for problem in budget_problems(budget, f"spec.disruption.budgets[{index}]"):
             return problems_from((problem,))[0]
     return None

@@ -51,7 +51,7 @@ def _remaining(
     pool: NodePool, traits: Traits, fleet: PoolFleet, now: datetime, known: _Known
 ) -> Remaining:
     budgets = pool.spec.disruption.budgets
-    if broken_budget(budgets):
+    if broken_budget(pool):
         return Remaining(0)
     found, instants = list[_Lefts](), list[datetime | None]()
     for index, budget in enumerate(budgets):

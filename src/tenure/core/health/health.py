@@ -25,6 +25,7 @@ from tenure.core.windows.parsed import ParsedWindow
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
+from tenure.model.snapshot.governed import refusal_of
 from tenure.model.values.problem import Problems, problems_from
 from tenure.model.values.unreadable import UnreadableObject
 from tenure.schema.semantics.repair import block_problems
@@ -110,8 +111,12 @@ def examine(claim: NodeClaim, node: Node | None, rules: Rules) -> Health:
 def unusable(pool: NodePool | None) -> Problems:
     """Why its repair block is not used; empty when it is.
 
-    A policy that cannot be used is ignored by itself (``Rules.entries``), and reported.
+    A policy that cannot be used is ignored by itself (``Rules.entries``), and reported. The block of a
+    NodePoolPolicy that is refused is not used.
     """
+    refusal = refusal_of(pool)
+    if refusal is not None and refusal.repair:
+        return (refusal.problem,)
     block = pool.spec.repair if pool is not None else None
     return problems_from(block_problems(block)) if block is not None else ()
 

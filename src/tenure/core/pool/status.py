@@ -8,7 +8,7 @@ event, and does not stop provisioning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Protocol
 
@@ -56,6 +56,7 @@ from tenure.model.api.nodepool import DisruptionsAllowed, DisruptionStart, NodeP
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS
 from tenure.model.api.resource import NODES as NODE_OBJECTS
 from tenure.model.settings import Settings
+from tenure.model.snapshot.governed import as_written, refusal_of
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.model.values.duration import NEVER
@@ -195,7 +196,7 @@ def _decide(view: PoolView, allowed: Sequence[Allowed], now: datetime) -> Verdic
     if (record := _record_patch(view)) is not None:
         recorded = NodesOfNoUseRecorded(len(view.back_off.record.claims))
         return _verdict(pool, Reason.POOL_STATUS_CHANGED, recorded, action=record)
-    found = problems_of_pool(pool, view.watched)
+    found = _problems(pool, view.watched)
     conditions = merge(pool.status.conditions, _wanted(view, found), pool.metadata.generation)
     ready = root(conditions, DEPENDENTS)
     conditions = merge(conditions, (ready,), pool.metadata.generation)
@@ -222,6 +223,19 @@ def _decide(view: PoolView, allowed: Sequence[Allowed], now: datetime) -> Verdic
     return _verdict(pool, reason, _size(view), action=status)
 
 
+def _problems(pool: NodePool, watched: Collection[str]) -> PoolProblems:
+    """Of the pool itself, and of policies that were to set these blocks and are refused."""
+    found, refusal = problems_of_pool(pool, watched), refusal_of(pool)
+    if refusal is None:
+        return found
+    wrong = (refusal.error,)
+    return msgspec.structs.replace(
+        found,
+        disruption=(*found.disruption, *(wrong if refusal.budgets else ())),
+        repair=(*found.repair, *(wrong if refusal.repair else ())),
+    )
+
+
 def _paused_until(pool: NodePool, snapshot: Snapshot) -> datetime | None:
     block = pool.spec.disruption
     if block.consolidation_policy == "WhenEmpty" or block.consolidate_after == NEVER:
@@ -240,7 +254,9 @@ def _used_up(view: PoolView) -> Iterator[str]:
 def _bad_blocks(pool: NodePool, found: PoolProblems) -> Iterator[Fact]:
     """What the pool does not do because of an invalid block, and why."""
     if found.disruption:
+        refusal = refusal_of(pool)
         closed = any(one.at.startswith("spec.disruption.budgets") for one in found.disruption)
+        closed = closed or (refusal is not None and refusal.budgets)
         yield DisruptionUnusable(problems_from(found.disruption), closed)
     if found.repair:
         yield RepairUnusable(problems_from(found.repair), bool(unusable(pool)))
@@ -272,7 +288,7 @@ def _verdict(pool: NodePool, reason: Reason, *facts: Fact, action: Patch | None 
 def _hash_patch(pool: NodePool) -> Patch | None:
     try:
         wanted = {
-            names.NODEPOOL_HASH: template_hash(pool.spec.template),
+            names.NODEPOOL_HASH: template_hash(as_written(pool).spec.template),
             names.NODEPOOL_HASH_VERSION: HASH_VERSION,
         }
     except SpecError:

@@ -124,6 +124,16 @@ LEASE_TRANSITIONS: Final = "tenure.dev/transitions"
 #: of the API server's.
 LEASE_CLOCK_SKEW: Final = "tenure.dev/clock-skew"
 
+# Beside Karpenter, on a Node that carries ``karpenter.sh/do-not-disrupt: "true"`` because of us: by
+# which program it was set. Without this mark the annotation is a user's, and is never touched.
+DO_NOT_DISRUPT_BY: Final = "tenure.dev/do-not-disrupt-by"
+#: … why, for people …
+DO_NOT_DISRUPT_BECAUSE: Final = "tenure.dev/do-not-disrupt-because"
+#: … and until when.
+DO_NOT_DISRUPT_UNTIL: Final = "tenure.dev/do-not-disrupt-until"
+#: What stands in the first of them.
+SET_BY_TENURE: Final = "tenure"
+
 # Conditions of a claim that make its node a candidate of voluntary disruption (types). Karpenter
 # had the first two before its v1.
 EMPTY_CONDITION: Final = "Empty"
@@ -136,6 +146,8 @@ REBALANCE_CONDITION: Final = "RebalanceRecommended"
 DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"
 REBOOTING_TAINT: Final = "karpenter.sh/rebooting"
 UNREGISTERED_TAINT: Final = "karpenter.sh/unregistered"
+#: Ours: on a new node until the pods that it was launched for are named (``core.opening.decider``).
+RESERVED_TAINT: Final = "tenure.dev/reserved"
 NOT_READY_TAINT: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE_TAINT: Final = "node.kubernetes.io/unreachable"
 UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"

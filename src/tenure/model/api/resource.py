@@ -85,6 +85,9 @@ NODE_CLAIMS: Final = Resource("karpenter.sh", "v1", "NodeClaim", "nodeclaims", F
 MAINTENANCE_WINDOWS: Final = Resource(
     "karpenter.sh", "v1alpha1", "MaintenanceWindow", "maintenancewindows", False
 )
+NODE_POOL_POLICIES: Final = Resource(
+    "tenure.dev", "v1alpha1", "NodePoolPolicy", "nodepoolpolicies", False
+)
 
 ALL: Final = (
     NAMESPACES,
@@ -110,6 +113,7 @@ ALL: Final = (
     NODE_POOLS,
     NODE_CLAIMS,
     MAINTENANCE_WINDOWS,
+    NODE_POOL_POLICIES,
 )
 
 BY_KIND: Final = {(resource.api_version, resource.kind): resource for resource in ALL}

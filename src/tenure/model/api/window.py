@@ -1,6 +1,7 @@
 """A maintenance window: when voluntary disruptions are blocked, which ones, and on which nodes.
 
-Also home of the node selector that windows and budgets share.
+Also home of the node selector that windows and budgets share, and of its expressions, which select
+NodePools, too.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ WindowAction = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(ACTIO
 
 
 class LabelExpression(Wire, frozen=True, kw_only=True):
-    """One constraint on the labels of an existing node, as in a pod's node affinity."""
+    """One constraint on the labels of an existing object, as in a pod's node affinity."""
 
     key: Annotated[
         str,
         described(
-            "The node label that is looked at.",
+            "The label that is looked at.",
             required=True,
             maxLength=fields.QUALIFIED_NAME_LENGTH,
             pattern=fields.QUALIFIED_NAME,

@@ -9,12 +9,14 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from tenure.model.api import resource as r
+from tenure.model.api.deployment import Deployment
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
+from tenure.model.api.policy import NodePoolPolicy
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.api.workload import (
     CsiNode,
@@ -45,6 +47,7 @@ TYPES: Final[dict[r.Resource, type[ApiObject]]] = {
     r.NODES: Node,
     r.NAMESPACES: Namespace,
     r.DAEMON_SETS: DaemonSet,
+    r.DEPLOYMENTS: Deployment,
     r.LIMIT_RANGES: LimitRange,
     r.POD_DISRUPTION_BUDGETS: PodDisruptionBudget,
     r.VOLUME_ATTACHMENTS: VolumeAttachment,
@@ -58,6 +61,7 @@ TYPES: Final[dict[r.Resource, type[ApiObject]]] = {
     r.NODE_POOLS: NodePool,
     r.NODE_CLAIMS: NodeClaim,
     r.MAINTENANCE_WINDOWS: MaintenanceWindow,
+    r.NODE_POOL_POLICIES: NodePoolPolicy,
 }
 
 T = TypeVar("T")

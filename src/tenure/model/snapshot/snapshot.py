@@ -33,6 +33,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
+from tenure.model.api.policy import NodePoolPolicy
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.api.workload import (
     CsiNode,
@@ -46,6 +47,13 @@ from tenure.model.api.workload import (
     VolumeAttachment,
 )
 from tenure.model.snapshot.derived import Derived
+from tenure.model.snapshot.governed import (
+    Govern,
+    Ruling,
+    as_written,
+    governed_claim,
+    governed_pool,
+)
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable, stand_in
 
@@ -259,6 +267,10 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
 }
 
 
+#: Kinds that policies make something else of, and the policies.
+_GOVERNED: Final = frozenset({r.NODE_POOLS, r.NODE_CLAIMS, r.NODE_POOL_POLICIES})
+
+
 class Tables:
     """Every object we watch, by kind and key, with the indexes above."""
 
@@ -266,9 +278,16 @@ class Tables:
         self,
         readers: Mapping[r.Resource, Sequence[Callable[[Any], object]]] = {},
         derived: Derived | None = None,
+        govern: Govern | None = None,
     ) -> None:
-        """``readers``: of each kind, what deciders read of an object by itself."""
+        """``readers``: of each kind, what deciders read of an object by itself. ``govern``: what
+        policies say about a pool; pools and claims are in the tables as that makes them."""
         self._readers = readers
+        self._govern = govern
+        #: By pool: what policies say about it.
+        self._rulings: dict[str, Ruling] = {}
+        #: Changes of pools and claims that the change of another object has made.
+        self._followers: list[Change] = []
         self.derived = Derived() if derived is None else derived
         self.objects: dict[r.Resource, dict[str, Any]] = {}
         #: Those in the tables that are stand-ins: they cannot be read, or not be evaluated.
@@ -296,20 +315,41 @@ class Tables:
 
         ``unchanged``: nothing that we read differs from the version that is here.
         """
+        governs = resource in _GOVERNED
+        if governs:
+            item = as_written(item)
         indexes = self._indexes_of.get(resource, ())
         try:
             if not unchanged:
                 self._read(resource, item)
             groups = [index.group_of(item) for index in indexes]
+            ruled = governs and self._ruled(item)
         except Exception as error:  # noqa: BLE001  # whatever is wrong with it, it is that object's
             item = stand_in(item, f"{type(error).__name__}: {error}", decoded=True)
             groups = [index.group_of(item) for index in indexes]
-        key = item.key
+            ruled = governs and self._ruled(item)
         if is_unreadable(item):
-            self.unreadable[resource, key] = item
+            self.unreadable[resource, item.key] = item
         else:
-            self.unreadable.pop((resource, key), None)
-        table = self.table(resource)
+            self.unreadable.pop((resource, item.key), None)
+        seen = self._governed(item) if governs else item
+        change = self._place(resource, seen, indexes, groups, unchanged)
+        if ruled:
+            self._place_claims_again(item.name)
+        elif governs and resource == r.NODE_POOL_POLICIES and not unchanged:
+            self._rule_again()
+        return change
+
+    def _place(
+        self,
+        resource: r.Resource,
+        item: ApiObject,
+        indexes: Sequence[Index[Any]],
+        groups: Sequence[str],
+        unchanged: bool,
+    ) -> Change:
+        """``groups``: in each of the indexes, that which the object belongs to."""
+        key, table = item.key, self.table(resource)
         old = table.get(key)
         self._forget(resource)
         self._keep_derived(old, item, unchanged=unchanged)
@@ -320,6 +360,62 @@ class Tables:
                 index.replace(key, old, item, group)
         table[key] = item
         return Change(resource, key, old, item)
+
+    # -- what policies make of pools and claims ------------------------------------------
+
+    def take_followers(self) -> list[Change]:
+        """Changes of pools and claims since the last call that followed from changes of others."""
+        followers, self._followers = self._followers, []
+        return followers
+
+    def _governed(self, item: ApiObject) -> ApiObject:
+        if not self._rulings or is_unreadable(item):
+            return item
+        if isinstance(item, NodePool) and (ruling := self._rulings.get(item.name)) is not None:
+            return governed_pool(item, ruling)
+        if isinstance(item, NodeClaim) and (ruling := self._rulings.get(item.pool_name)):
+            return governed_claim(item, ruling)
+        return item
+
+    def _ruled(self, item: ApiObject) -> bool:
+        """Whether policies say something else about a pool now. A policy is tried on each pool alone, so
+        that one which makes the asking fail is set aside before it is asked about with others."""
+        if isinstance(item, NodePoolPolicy) and self._govern is not None:
+            for pool in (NodePool(), *map(as_written, self.table(r.NODE_POOLS).values())):
+                self._govern(pool, (item,))
+        return isinstance(item, NodePool) and self._rule(item)
+
+    def _rule(self, pool: NodePool) -> bool:
+        """Ask what policies say about the pool; whether that is something else than before."""
+        policies = self.objects.get(r.NODE_POOL_POLICIES)
+        ruling = self._govern(pool, policies.values()) if self._govern and policies else None
+        if ruling == self._rulings.get(pool.name):
+            return False
+        if ruling is None:
+            del self._rulings[pool.name]
+        else:
+            self._rulings[pool.name] = ruling
+        return True
+
+    def _rule_again(self) -> None:
+        for name, pool in [*self.table(r.NODE_POOLS).items()]:
+            if self._rule(as_written(pool)):
+                self._place_again(r.NODE_POOLS, name)
+                self._place_claims_again(name)
+
+    def _place_claims_again(self, pool: str) -> None:
+        for key in [*self.groups(r.NODE_CLAIMS, "pool").get(pool, ())]:
+            self._place_again(r.NODE_CLAIMS, key)
+
+    def _place_again(self, resource: r.Resource, key: str) -> None:
+        old = self.table(resource)[key]
+        seen = self._governed(as_written(old))
+        if seen != old:
+            indexes = self._indexes_of.get(resource, ())
+            groups = [index.group_of(seen) for index in indexes]
+            self._followers.append(self._place(resource, seen, indexes, groups, False))
+
+    # -- what is derived -------------------------------------------------------------------
 
     def _forget(self, resource: r.Resource) -> None:
         """What followed from all objects together, and from all of this kind."""
@@ -353,6 +449,10 @@ class Tables:
             self.derived.drop(old)
             for index in self._indexes_of.get(resource, ()):
                 index.discard(key, old)
+        if resource == r.NODE_POOLS and self._rulings.pop(key, None) is not None:
+            self._place_claims_again(key)
+        elif resource == r.NODE_POOL_POLICIES:
+            self._rule_again()
         return Change(resource, key, old, None)
 
     def list_failed(self, resource: r.Resource, why: str) -> bool:
@@ -368,15 +468,37 @@ class Tables:
 
     def copy(self) -> Tables:
         """An independent look, for work that outlives the turn."""
-        twin = Tables()
+        twin = Tables(govern=self._govern)
         twin.unlisted = dict(self.unlisted)
-        for resource, table in self.objects.items():
-            for item in table.values():
+        # Policies first, so that each pool and claim is put once.
+        for resource in sorted(self.objects, key=lambda one: one != r.NODE_POOL_POLICIES):
+            for item in self.objects[resource].values():
                 twin.put(resource, item)
+        twin.take_followers()
         return twin
 
 
 _NOTHING: Final[Mapping[str, Any]] = {}
+
+
+class _EveryClass(frozenset[tuple[str, str]]):
+    """Beside Karpenter pools and claims of every node class are looked at, whichever provider's."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return self is other  # It is not the same as none: results are kept by it.
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    def __hash__(self) -> int:
+        return hash("every node class")
+
+
+#: Stands for the node classes of a provider. A Node counts by its claim alone.
+EVERY_CLASS: Final = _EveryClass()
 
 
 class Snapshot:
@@ -441,11 +563,16 @@ class Snapshot:
 
     @property
     def pools(self) -> Mapping[str, NodePool]:
+        """As policies make them (``governed``); so are claims."""
         return self.objects(r.NODE_POOLS)
 
     @property
     def windows(self) -> Mapping[str, MaintenanceWindow]:
         return self.objects(r.MAINTENANCE_WINDOWS)
+
+    @property
+    def pool_policies(self) -> Mapping[str, NodePoolPolicy]:
+        return self.objects(r.NODE_POOL_POLICIES)
 
     @property
     def namespaces(self) -> Mapping[str, Namespace]:
@@ -496,6 +623,10 @@ class Snapshot:
         """Take an object that was set aside for what it was."""
         assert change.old is not None
         return self._tables.put(change.resource, change.old)
+
+    def take_followers(self) -> list[Change]:
+        """What these two have changed beside the object: the pools and claims of a policy."""
+        return self._tables.take_followers()
 
     def unlisted(self, resource: r.Resource) -> str:
         """Why the API server does not list the kind; empty if it does."""

@@ -31,6 +31,7 @@ from tenure.model.api.node import Node, NodeSpec
 from tenure.model.api.nodeclaim import NodeClaim, NodeClaimSpec, NodeClaimStatus, ResourceRequests
 from tenure.model.api.nodepool import NodeClaimTemplate, NodePool, NodePoolSpec
 from tenure.model.api.pod import LabelSelector, Pod, PodSpec, PodStatus
+from tenure.model.api.policy import NodePoolPolicy, NodePoolPolicySpec
 from tenure.model.api.resource import NODES, PODS, VOLUME_ATTACHMENTS, Resource
 from tenure.model.api.window import MaintenanceWindow, MaintenanceWindowSpec
 from tenure.model.api.workload import (
@@ -245,6 +246,13 @@ def _window(window: MaintenanceWindow, bare: bool) -> dict[str, Any]:
     return {"spec": kept}
 
 
+def _policy(policy: NodePoolPolicy, bare: bool) -> dict[str, Any]:
+    """Which pools it selects, but not what it says about them: that may be anything."""
+    if bare:
+        return {}
+    return {"spec": NodePoolPolicySpec(node_pools=policy.spec.node_pools)}
+
+
 def _nothing(*_: object) -> dict[str, Any]:
     return {}
 
@@ -257,6 +265,7 @@ _REDUCED: Final[dict[type[ApiObject], Callable[[Any, bool], dict[str, Any]]]] = 
     PodDisruptionBudget: _pdb,
     VolumeAttachment: _attachment,
     MaintenanceWindow: _window,
+    NodePoolPolicy: _policy,
 }
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with the repair block of a pool, as far as no API server can say.
+"""What is wrong with the repair block of a pool or NodePoolPolicy, as far as no API server can say.
 
 A policy that cannot be used is ignored, and the others count; what is wrong with the block itself
 takes all of it out of use.
@@ -42,9 +42,14 @@ def repair_problems(pool: NodePool, watched: Collection[str] | None) -> Iterator
     block = pool.spec.repair
     if block is None:
         return
+    yield from block_problems(block)
+    yield from entry_problems(block, watched)
+
+
+def entry_problems(block: Repair, watched: Collection[str] | None) -> Iterator[SpecError]:
+    """What takes single policies of the block out of use."""
     if watched is None:
         watched = [policy.condition_type for policy in block.policies]
-    yield from block_problems(block)
     for index, policy in enumerate(block.policies):
         at = f"spec.repair.policies[{index}]"
         yield from policy_problems(policy, block.termination_mode, watched, at)

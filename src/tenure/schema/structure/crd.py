@@ -1,6 +1,6 @@
 """CustomResourceDefinitions, generated from the model and the rules.
 
-Tenure has three kinds of its own; a provider declares a ``CustomKind`` for each of its node
+Tenure has four kinds of its own; a provider declares a ``CustomKind`` for each of its node
 classes. ``generate()`` gives the definitions as objects, ``dump()`` as YAML for
 ``kubectl apply -f -``, ``files()`` as the files that the chart ships. Columns, scale and short
 names are Karpenter's, so that its users find what they know.
@@ -20,9 +20,11 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.nodepool import NodePool
+from tenure.model.api.policy import NodePoolPolicy
 from tenure.model.api.resource import (
     MAINTENANCE_WINDOWS,
     NODE_CLAIMS,
+    NODE_POOL_POLICIES,
     NODE_POOLS,
     Resource,
 )
@@ -114,6 +116,17 @@ CUSTOM_KINDS: Final = (
         ),
         short_names=("mw",),
         rules=RULES["MaintenanceWindow"],
+    ),
+    CustomKind(
+        NODE_POOL_POLICIES,
+        NodePoolPolicy,
+        (
+            Column("Valid", condition_path("Valid")),
+            Column("Pools", ".status.nodePools", "integer"),
+            AGE,
+        ),
+        short_names=("npp",),
+        rules=RULES["NodePoolPolicy"],
     ),
 )
 

@@ -167,9 +167,53 @@ _TEMPLATE: Final[RulesByPath] = {
 }
 
 
+#: Those of them that a policy may set.
+_TIMES: Final = ("readinessTTL", "initializationTTL", "expireAfter")
+
+
 def _under(prefix: str, rules: RulesByPath) -> RulesByPath:
     return {f"{prefix}.{path}": there for path, there in rules.items()}
 
+
+_BUDGETS: Final = (
+    Rule(
+        "self.all(x, has(x.schedule) == has(x.duration))",
+        "must have schedule and duration together, "
+        'for example schedule: "0 9 * * mon-fri", duration: 8h',
+    ),
+    Rule(
+        "self.all(x, !has(x.timeZone) || has(x.schedule))",
+        "must have a schedule where it has a timeZone; add one or leave the zone out",
+    ),
+)
+#: Of each budget, below the list.
+_BUDGET: Final[RulesByPath] = {
+    "duration": _MINUTES,
+    "within": _DAY,
+    "per": (
+        Rule(
+            f"!self.matches(r'{fields.PLAIN_DURATION}')",
+            "must be a node label, for example topology.kubernetes.io/zone; "
+            "for at most so many starts in a span of time use within",
+        ),
+    ),
+    "selector.matchExpressions": _SELECTOR,
+    "selector.matchLabels": _NO_LABELS,
+}
+_REPAIR: Final[RulesByPath] = {
+    "spec.repair": (
+        Rule(
+            "!has(self.policies) || self.policies.all(p, !has(p.terminationGracePeriod) || "
+            "(has(p.terminationMode) ? p.terminationMode == 'Graceful' : "
+            "has(self.terminationMode) && self.terminationMode == 'Graceful'))",
+            "must have terminationMode: Graceful where a policy has a terminationGracePeriod: "
+            "a forceful end does not drain",
+        ),
+    ),
+    "spec.repair.defaultTolerationDuration": _SPAN_OR_NEVER,
+    "spec.repair.policies[].toleration": _SPAN_OR_NEVER,
+    "spec.repair.policies[].terminationGracePeriod": _SPAN,
+}
 
 _POOL: Final[RulesByPath] = {
     "spec": (
@@ -201,40 +245,9 @@ _POOL: Final[RulesByPath] = {
     ),
     "spec.disruption.consolidateAfter": _PLAIN_OR_NEVER,
     "spec.disruption.maxPodProtection": _POSITIVE,
-    "spec.disruption.budgets": (
-        Rule(
-            "self.all(x, has(x.schedule) == has(x.duration))",
-            "must have schedule and duration together, "
-            'for example schedule: "0 9 * * mon-fri", duration: 8h',
-        ),
-        Rule(
-            "self.all(x, !has(x.timeZone) || has(x.schedule))",
-            "must have a schedule where it has a timeZone; add one or leave the zone out",
-        ),
-    ),
-    "spec.disruption.budgets[].duration": _MINUTES,
-    "spec.disruption.budgets[].within": _DAY,
-    "spec.disruption.budgets[].per": (
-        Rule(
-            f"!self.matches(r'{fields.PLAIN_DURATION}')",
-            "must be a node label, for example topology.kubernetes.io/zone; "
-            "for at most so many starts in a span of time use within",
-        ),
-    ),
-    "spec.disruption.budgets[].selector.matchExpressions": _SELECTOR,
-    "spec.disruption.budgets[].selector.matchLabels": _NO_LABELS,
-    "spec.repair": (
-        Rule(
-            "!has(self.policies) || self.policies.all(p, !has(p.terminationGracePeriod) || "
-            "(has(p.terminationMode) ? p.terminationMode == 'Graceful' : "
-            "has(self.terminationMode) && self.terminationMode == 'Graceful'))",
-            "must have terminationMode: Graceful where a policy has a terminationGracePeriod: "
-            "a forceful end does not drain",
-        ),
-    ),
-    "spec.repair.defaultTolerationDuration": _SPAN_OR_NEVER,
-    "spec.repair.policies[].toleration": _SPAN_OR_NEVER,
-    "spec.repair.policies[].terminationGracePeriod": _SPAN,
+    "spec.disruption.budgets": _BUDGETS,
+    **_under("spec.disruption.budgets[]", _BUDGET),
+    **_REPAIR,
 }
 
 _CLAIM: Final[RulesByPath] = {
@@ -258,8 +271,18 @@ _WINDOW: Final[RulesByPath] = {
     "spec.selector.matchLabels": _NO_LABELS,
 }
 
+_POOL_POLICY: Final[RulesByPath] = {
+    "spec.nodePools.matchExpressions": _SELECTOR,
+    **{f"spec.{name}": _TEMPLATE[name] for name in _TIMES},
+    "spec.maxPodProtection": _POSITIVE,
+    "spec.budgets": _BUDGETS,
+    **_under("spec.budgets[]", _BUDGET),
+    **_REPAIR,
+}
+
 RULES: Final[Mapping[str, RulesByPath]] = {
     "NodePool": {**_POOL, **_under("spec.template.spec", _TEMPLATE)},
     "NodeClaim": {**_CLAIM, **_under("spec", _TEMPLATE)},
     "MaintenanceWindow": _WINDOW,
+    "NodePoolPolicy": _POOL_POLICY,
 }

@@ -31,7 +31,13 @@ from tenure.sim.check.departures import Departure
 from tenure.sim.check.drifts import Drifts
 from tenure.sim.check.instances import InstanceChecks
 from tenure.sim.check.pods import PodChecks
-from tenure.sim.check.promises import finalizers, is_meant, is_same_version, is_window_status
+from tenure.sim.check.promises import (
+    beyond_levers,
+    finalizers,
+    is_meant,
+    is_same_version,
+    is_users_status,
+)
 from tenure.sim.check.recent import Recent
 from tenure.sim.check.replacements import Replacements
 from tenure.sim.check.rules import Violation, Violations
@@ -72,11 +78,12 @@ class Checkers:
         self.recent = Recent(environment, store)
         self._starts = Starts()
         self._drifts = Drifts(environment, store, cloud)
-        self._pods = PodChecks(self._truth, self._violations)
+        self._pods = PodChecks(self._truth, self.recent, self._violations)
         self.instances = InstanceChecks(
             environment, store, cloud, lambda: self.settings, self.recent, self._violations
         )
-        store.subscribe(r.NODE_POOLS, self._starts.pool_changed)
+        for resource in (r.NODE_POOLS, r.NODE_POOL_POLICIES):
+            store.subscribe(resource, self._budgets_changed)
         Replacements(environment, store, partial(self._check, "idle replacement"))
 
     @property
@@ -94,6 +101,12 @@ class Checkers:
             f"{v.at:%H:%M:%S} {v.rule}: {v.message}" for v in self.violations
         )
 
+    def _budgets_changed(self, _type: str, changed: Obj, _old: Obj | None) -> None:
+        """Of a pool, or of the pools of a policy."""
+        for pool in self._truth.pools():
+            if changed["kind"] == r.NODE_POOL_POLICIES.kind or _is_same(pool, changed):
+                self._starts.pool_changed(pool)
+
     # -- Tenure's requests, shown by the API's door ------------------------------------
 
     def will_write(self, method: str, target: Route, body: Any) -> None:
@@ -102,6 +115,10 @@ class Checkers:
         offset, most = self._clock_offset(), self.settings.clock_skew_max
         self._ahead = max(self._ahead, min(offset, most))
         self._behind = min(self._behind, max(offset, -most))
+        if self.settings.beside_karpenter:
+            said = beyond_levers(method, target, body, self._truth.stored(target))
+            self._check("beyond levers", said)
+            return
         if target.resource == r.PODS:
             now = later(self._environment.now(), self._ahead)
             self._pods.written(method, target, body, self.settings, now)
@@ -142,7 +159,7 @@ class Checkers:
     def _foreign(self, method: str, target: Route, body: Any) -> str:
         resource = target.resource
         ours = frozenset(kind.group_kind for kind in self._cloud.node_classes)
-        if resource in (r.EVENTS, r.LEASES) or is_window_status(target):
+        if resource in (r.EVENTS, r.LEASES) or is_users_status(target):
             return ""
         given = body if method == "POST" else self._truth.stored(target)
         if given is None or resource.group_kind in ours:
@@ -298,6 +315,10 @@ class Checkers:
         if announced is None or written is None or written > announced - SECOND:
             return ""
         return f"the cloud takes the instance at {announced}"
+
+
+def _is_same(one: Obj, other: Obj) -> bool:
+    return bool(one["metadata"]["uid"] == other["metadata"]["uid"])
 
 
 def _version(obj: Obj | None) -> str:

@@ -22,6 +22,7 @@ from tenure.sim.check import read
 from tenure.sim.check.choices import expires_at, is_left_over, unfounded
 from tenure.sim.check.read import State
 from tenure.sim.check.starts import Start, too_many
+from tenure.sim.check.truth import settled_claim, settled_pool
 
 _POOL: Final = "karpenter.sh/nodepool"
 _TTL: Final = timedelta(minutes=15)
@@ -142,7 +143,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
             return "it does not differ from what is asked for"
         if reason == "Empty" and (expected := self._expected()):
             return expected
-        return unfounded(self.claim, reason, self._pool, self.pods, self.now)
+        return unfounded(self._settled, reason, self._pool, self.pods, self.now)
 
     def _expected(self) -> str:
         """Pods that are still to come: it replaces a claim, or they are nominated and on their way."""
@@ -162,7 +163,13 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _pool(self) -> Obj | None:
-        return self.state[r.NODE_POOLS].get(read.labels(self.claim).get(_POOL, ""))
+        pool = self.state[r.NODE_POOLS].get(read.labels(self.claim).get(_POOL, ""))
+        return settled_pool(pool, self.state.get(r.NODE_POOL_POLICIES) or {})
+
+    @property
+    def _settled(self) -> Obj:
+        """The claim with the times that a policy gives it."""
+        return settled_claim(self.claim, self.state)
 
     def _is_left_over(self, nodes: Sequence[Obj]) -> bool:
         """A replacement that nothing waits for, and no user protects."""
@@ -235,7 +242,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
 
     def _expires_always(self) -> bool:
         policy = dig(self._pool, "spec", "disruption", "expirationPolicy")
-        return policy == "Always" and self.now >= expires_at(self.claim, spread=False)
+        return policy == "Always" and self.now >= expires_at(self._settled, spread=False)
 
     def _not_forceful(self) -> str:
         pool = self._pool
@@ -282,7 +289,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
     def _timed_out(self) -> bool:
         if read.says(self.claim, "Initialized"):
             return False
-        spec = self.claim["spec"]
+        spec = self._settled["spec"]
         spans = [read.span(spec.get("readinessTTL")) or _TTL]
         spans += [one] if (one := read.span(spec.get("initializationTTL"))) is not None else []
         created = read.instant(self.claim, "metadata", "creationTimestamp") or BEGINNING
@@ -293,7 +300,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
         since = read_instant(lost.get("lastTransitionTime") or "")
         if nodes or lost.get("status") != "True" or since is None:
             return False
-        ttl = read.span(self.claim["spec"].get("readinessTTL")) or _TTL
+        ttl = read.span(self._settled["spec"].get("readinessTTL")) or _TTL
         return self.now >= later(since, ttl)
 
     def _reboot_failed(self) -> bool:

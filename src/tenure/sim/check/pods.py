@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from tenure.model.api import resource as r
 from tenure.model.api.meta import format_time
 from tenure.model.settings import Settings
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.routes import Route
 from tenure.sim.check import read
 from tenure.sim.check.promises import early_force, is_meant, not_leaving
+from tenure.sim.check.recent import Recent
 from tenure.sim.check.rules import Violations
-from tenure.sim.check.truth import Truth
+from tenure.sim.check.truth import Truth, settled_pool
 
 
 class PodChecks:
-    def __init__(self, truth: Truth, violations: Violations) -> None:
-        self._truth, self._check = truth, violations.check
+    def __init__(self, truth: Truth, recent: Recent, violations: Violations) -> None:
+        self._truth, self._recent, self._check = truth, recent, violations.check
 
     def written(
         self, method: str, target: Route, body: Any, settings: Settings, now: datetime
@@ -47,11 +50,22 @@ class PodChecks:
         # Else nothing runs there any more; the claim went since the pod was looked at.
 
     def _protected(self, pod: Obj, node: Obj, settings: Settings, now: datetime) -> str:
-        pool = self._truth.pool_of(node)
-        cap: str | None = dig(pool or {}, "spec", "disruption", "maxPodProtection")
-        until = read.protected_until(pod, cap, settings.protection_clock)
-        kept = until is not None and now < until
-        return f"is protected until {format_time(until)}" if until is not None and kept else ""
+        """By every cap that Tenure may still have seen: a user may have taken one away just now."""
+        ends: list[datetime] = []
+        for pool in self._pools(node):
+            cap = dig(pool or {}, "spec", "disruption", "maxPodProtection")
+            until = read.protected_until(pod, cap, settings.protection_clock)
+            if until is None or until <= now:
+                return ""
+            ends.append(until)
+        return f"is protected until {format_time(ends[0])}"
+
+    def _pools(self, node: Obj) -> Iterator[Obj | None]:
+        """Its pool as it is, then as it was."""
+        yield self._truth.pool_of(node)
+        for state in self._recent.seen():
+            pool = state[r.NODE_POOLS].get(read.labels(node).get("karpenter.sh/nodepool", ""))
+            yield settled_pool(pool, state[r.NODE_POOL_POLICIES])
 
 
 def _only_nominates(body: Any) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -57,9 +58,10 @@ def finalizers(obj: Obj) -> list[str]:
     return obj["metadata"].get("finalizers") or []
 
 
-def is_window_status(target: Route) -> bool:
-    """Users write windows; their status is ours."""
-    return target.resource == r.MAINTENANCE_WINDOWS and target.subresource == "status"
+def is_users_status(target: Route) -> bool:
+    """Users write windows and policies; their status is ours."""
+    users = (r.MAINTENANCE_WINDOWS, r.NODE_POOL_POLICIES)
+    return target.resource in users and target.subresource == "status"
 
 
 def is_meant(stored: Obj, body: Any) -> bool:
@@ -74,3 +76,42 @@ def is_meant(stored: Obj, body: Any) -> bool:
 def is_same_version(stored: Obj, body: Any) -> bool:
     version = dig(body, "metadata", "resourceVersion")
     return version in (None, "", stored["metadata"]["resourceVersion"])
+
+
+# -- beside Karpenter -----------------------------------------------------------------
+
+_LEVER: Final = "karpenter.sh/do-not-disrupt"
+_MARKS: Final = {f"tenure.dev/do-not-disrupt-{end}" for end in ("by", "because", "until")}
+_BEGINNINGS: Final = {f"{_LEVER}-since", "karpenter.sh/do-not-repair-since"}
+
+
+def beyond_levers(method: str, target: Route, body: Any, stored: Obj | None) -> str:
+    """How it is more than a lever; empty where it is none."""
+    resource = target.resource
+    if resource in (r.EVENTS, r.LEASES) or is_users_status(target):
+        return ""
+    what = f"{method} {resource.kind} {target.name}"
+    if method != "PATCH" or target.subresource or resource not in (r.NODES, r.NODE_CLAIMS):
+        return f"{what}: not ours to write beside Karpenter"
+    if stored is None or not is_same_version(stored, body):
+        return ""  # It is refused.
+    metadata = dig(body, "metadata") or {}
+    if set(body) != {"metadata"} or set(metadata) - {"annotations", "uid", "resourceVersion"}:
+        return f"{what}: more than annotations"
+    written = metadata.get("annotations") or {}
+    allowed = _BEGINNINGS if resource == r.NODE_CLAIMS else {_LEVER, *_MARKS}
+    if others := sorted(set(written) - allowed):
+        return f"{what}: writes {', '.join(others)}"
+    return _of_a_user(what, written, stored) if resource == r.NODES else ""
+
+
+def _of_a_user(what: str, written: Mapping[str, Any], stored: Obj) -> str:
+    there = dig(stored, "metadata", "annotations") or {}
+    value, ours = there.get(_LEVER), "tenure.dev/do-not-disrupt-by" in there
+    if _LEVER in written and value is not None and not (ours and value == "true"):
+        return f'{what}: the value "{value}" is a user\'s'
+    after = {**there, **written}
+    marked = {key for key in _MARKS if after.get(key) is not None}
+    if after.get(_LEVER) == "true" and written.get(_LEVER) == "true" and marked != _MARKS:
+        return f"{what}: a lever without its marks"
+    return f"{what}: marks without a lever" if marked and after.get(_LEVER) != "true" else ""

@@ -23,7 +23,13 @@ from tenure.sim.virtual.environment import Environment
 
 #: How late a watch may be, where a story does not say.
 LATE: Final = timedelta(seconds=30)
-KEPT: Final = (r.NODES, r.NODE_CLAIMS, r.NODE_POOLS, r.MAINTENANCE_WINDOWS)
+KEPT: Final = (
+    r.NODES,
+    r.NODE_CLAIMS,
+    r.NODE_POOLS,
+    r.MAINTENANCE_WINDOWS,
+    r.NODE_POOL_POLICIES,
+)
 
 
 class Recent:
@@ -91,6 +97,8 @@ class Recent:
 
     def seen(self) -> Iterator[State]:
         """Every state that Tenure may still have seen: each kind has a watch of its own."""
-        for count in range(len(KEPT), 0, -1):
-            for kinds in combinations(KEPT, count):
+        late = {resource for _, resource, _, _, _ in self._log} or {KEPT[0]}
+        kept = [resource for resource in KEPT if resource in late]
+        for count in range(len(kept), 0, -1):
+            for kinds in combinations(kept, count):
                 yield from self.past(kinds)

@@ -15,6 +15,7 @@ from tenure.model.api import resource as r
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.check import read
 from tenure.sim.check.read import State
+from tenure.sim.check.truth import settled_pool
 
 _DAY = timedelta(hours=24)
 _POOL = "karpenter.sh/nodepool"
@@ -47,7 +48,7 @@ class Starts:
         self._all = [start for start in self._all if now - start.at < _DAY]
         name, spans, found = read.labels(after).get(_POOL, ""), list[timedelta](), list[Start]()
         for state in states:
-            pool = state[r.NODE_POOLS].get(name)
+            pool = settled_pool(state[r.NODE_POOLS].get(name), state[r.NODE_POOL_POLICIES])
             if pool is None or (span := _longest(pool)) is None:
                 return
             spans.append(span)
@@ -56,8 +57,8 @@ class Starts:
         if found:
             self._all.append(msgspec.structs.replace(found[0], kept=min(spans)))
 
-    def pool_changed(self, _type: str, pool: Obj, _old: Obj | None) -> None:
-        """Nothing has to be remembered for longer than its budgets say now."""
+    def pool_changed(self, pool: Obj) -> None:
+        """Nothing has to be remembered for longer than its budgets say now: a policy's are among them."""
         longest, uid = _longest(pool), pool["metadata"]["uid"]
         others = [start for start in self._all if start.pool_uid != uid]
         own = [start for start in self._all if start.pool_uid == uid and longest is not None]

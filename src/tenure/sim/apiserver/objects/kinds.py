@@ -101,6 +101,7 @@ ROWS: Final = (
     Kind(resource=r.NODE_POOLS, custom=True, overwrite=False),
     Kind(resource=r.NODE_CLAIMS, custom=True, overwrite=False),
     Kind(resource=r.MAINTENANCE_WINDOWS, custom=True, overwrite=False),
+    Kind(resource=r.NODE_POOL_POLICIES, custom=True, overwrite=False),
     Kind(resource=KWOK_NODE_CLASSES, custom=True, overwrite=False),
 )
 

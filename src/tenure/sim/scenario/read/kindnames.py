@@ -15,6 +15,7 @@ _SHORT: Final = {
     r.NODE_CLAIMS: ("claim", "claims", "nc"),
     r.NODE_POOLS: ("pool", "pools", "np"),
     r.MAINTENANCE_WINDOWS: ("window", "windows", "mw"),
+    r.NODE_POOL_POLICIES: ("policy", "policies", "npp"),
     KWOK_NODE_CLASSES: ("nodeclass", "class"),
     r.DEPLOYMENTS: ("deploy",),
     r.DAEMON_SETS: ("ds",),
@@ -36,7 +37,7 @@ _WORDS: Final = {
 
 #: The words that a scenario may use as the name of a field.
 KIND_WORDS: Final = (
-    *("node", "claim", "pod", "pool", "window", "budget"),
+    *("node", "claim", "pod", "pool", "window", "policy", "budget"),
     *("deployment", "statefulset", "job"),
 )
 

@@ -1,0 +1,43 @@
+"""What NodePoolPolicies mean beside each other and beside the NodePools: a tie, nothing, or not all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tenure.core.poolpolicy.govern import overruled
+from tenure.core.poolpolicy.selecting import most_specific, selects
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.policy import NodePoolPolicy
+from tenure.model.snapshot.governed import as_written
+from tenure.schema.findings import Code, Finding
+
+
+def policy_findings(
+    policies: Sequence[NodePoolPolicy], pools: Sequence[NodePool]
+) -> Iterator[tuple[NodePoolPolicy, Finding]]:
+    """Without a NodePool it is not known what a policy selects."""
+    for policy in policies:
+        if pools and not any(selects(policy, pool) for pool in pools):
+            message = f"none of {len(pools)} NodePools is selected, so the policy does nothing"
+            if len(pools) == 1:
+                message = "the only NodePool is not selected, so the policy does nothing"
+            yield policy, Finding(Code.SELECTS_NO_POOL, "spec.nodePools", message)
+    for pool in map(as_written, sorted(pools, key=lambda pool: pool.name)):
+        found = most_specific(pool, policies)
+        for policy in found:
+            if len(found) > 1:
+                others = ", ".join(one.name for one in found if one is not policy)
+                message = (
+                    f"{others} selects NodePool {pool.name} in the same way: none applies there"
+                )
+                yield policy, Finding(Code.POLICIES_TIED, "spec.nodePools", message)
+            else:
+                yield from ((policy, one) for one in _overruled(pool, policy))
+
+
+def _overruled(pool: NodePool, policy: NodePoolPolicy) -> Iterator[Finding]:
+    for field, own in overruled(pool, policy):
+        message = f"{own} of NodePool {pool.name} wins, so this has no effect there"
+        if field == "spec.expireAfter":
+            message = f"{own} of NodePool {pool.name} is not Never, so this has no effect there"
+        yield Finding(Code.INLINE_WINS, field, message)

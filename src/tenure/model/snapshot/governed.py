@@ -1,0 +1,168 @@
+"""NodePools and NodeClaims as policies make them: what deciders see in place of what is written.
+
+A NodePoolPolicy speaks where the NodePool says nothing. What it says is put into the NodePool and its claims
+before a decider sees them, so a decider reads one value and need not know where it comes from. Which policy
+that is, and what is left of one that cannot be used, is decided elsewhere (``core.poolpolicy``); here the
+values take their places.
+
+The metadata is that of the object as it is written, so patches and preconditions are the same. What is
+compared with an object's own record, or copied into a new object, is asked as ``as_written``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, TypeVar, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from tenure.errors import SpecError
+from tenure.model.api.meta import ApiObject
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import Budget, NodePool, Repair
+from tenure.model.api.policy import NodePoolPolicy
+from tenure.model.values.duration import NEVER
+from tenure.model.values.problem import Problem, problems_from
+
+T = TypeVar("T", bound=ApiObject)
+
+#: What the API server writes where a user wrote nothing: such a value says nothing.
+DEFAULT_READINESS_TTL: Final = "15m"
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Policies for the pool that cannot be used, or contradict each other."""
+
+    #: What is wrong: a field, what is there, what is expected, what to do.
+    at: str
+    got: object
+    expected: str
+    hint: str = ""
+    #: Whether one of them has budgets, or may have: then no node is disrupted by choice.
+    budgets: bool = False
+    #: Whether one of them has a repair block, or may have: then no node is repaired.
+    repair: bool = False
+
+    @property
+    def error(self) -> SpecError:
+        return SpecError(self.at, self.got, self.expected, self.hint)
+
+    @property
+    def problem(self) -> Problem:
+        return problems_from((self.error,))[0]
+
+
+class Ruling(msgspec.Struct, frozen=True, kw_only=True):
+    """What policies say about one pool, of what the pool itself does not say."""
+
+    #: The policy that applies; of a refusal, those that would.
+    policies: tuple[str, ...] = ()
+    readiness_ttl: str | None = None
+    initialization_ttl: str | None = None
+    expire_after: str | None = None
+    repair: Repair | None = None
+    max_pod_protection: str | None = None
+    #: All of them: the policy's, and those of the pool that say something.
+    budgets: tuple[Budget, ...] | None = None
+    refusal: Refusal | None = None
+
+    @property
+    def values(self) -> Mapping[str, object]:
+        """By the name of the field in a policy: what is taken from there."""
+        named = {
+            "readinessTTL": self.readiness_ttl,
+            "initializationTTL": self.initialization_ttl,
+            "expireAfter": self.expire_after,
+            "repair": self.repair,
+            "maxPodProtection": self.max_pod_protection,
+            "budgets": self.budgets,
+        }
+        return {name: value for name, value in named.items() if value is not None}
+
+
+#: What policies say about a pool; None: nothing.
+Govern = Callable[[NodePool, Collection[NodePoolPolicy]], Ruling | None]
+
+
+class GovernedPool(NodePool, frozen=True, kw_only=True):
+    written: NodePool = NodePool()
+    ruling: Ruling = Ruling()
+
+
+class GovernedClaim(NodeClaim, frozen=True, kw_only=True):
+    written: NodeClaim = NodeClaim()
+    ruling: Ruling = Ruling()
+
+
+def as_written(item: T) -> T:
+    """The object as the API server has it."""
+    if isinstance(item, GovernedPool | GovernedClaim):
+        return cast("T", item.written)
+    return item
+
+
+def ruling_of(item: ApiObject | None) -> Ruling | None:
+    """What policies made of it; None where they say nothing."""
+    return item.ruling if isinstance(item, GovernedPool | GovernedClaim) else None
+
+
+def refusal_of(item: ApiObject | None) -> Refusal | None:
+    ruling = ruling_of(item)
+    return ruling.refusal if ruling is not None else None
+
+
+def governed_pool(pool: NodePool, ruling: Ruling) -> NodePool:
+    """The pool with the values in their places."""
+    template, block = pool.spec.template, pool.spec.disruption
+    spec = template.spec
+    if ruling.readiness_ttl is not None:
+        spec = replace(spec, readiness_ttl=ruling.readiness_ttl)
+    if ruling.initialization_ttl is not None:
+        spec = replace(spec, initialization_ttl=ruling.initialization_ttl)
+    if ruling.expire_after is not None:
+        spec = replace(spec, expire_after=ruling.expire_after)
+        block = replace(block, expiration_policy="WhenAllowed")
+    if ruling.max_pod_protection is not None:
+        block = replace(block, max_pod_protection=ruling.max_pod_protection)
+    if ruling.budgets is not None:
+        block = replace(block, budgets=ruling.budgets)
+    return GovernedPool(
+        api_version=pool.api_version,
+        kind=pool.kind,
+        metadata=pool.metadata,
+        spec=replace(
+            pool.spec,
+            template=replace(template, spec=spec),
+            disruption=block,
+            repair=pool.spec.repair if ruling.repair is None else ruling.repair,
+        ),
+        status=pool.status,
+        written=pool,
+        ruling=ruling,
+    )
+
+
+def governed_claim(claim: NodeClaim, ruling: Ruling) -> NodeClaim:
+    """The claim, which has a copy of its pool's times: those that its copy does not say, from the policy.
+
+    The same claim where that makes no difference.
+    """
+    spec = claim.spec
+    if ruling.readiness_ttl is not None and spec.readiness_ttl in (None, DEFAULT_READINESS_TTL):
+        spec = replace(spec, readiness_ttl=ruling.readiness_ttl)
+    if ruling.initialization_ttl is not None and spec.initialization_ttl is None:
+        spec = replace(spec, initialization_ttl=ruling.initialization_ttl)
+    if ruling.expire_after is not None and spec.expire_after == NEVER:
+        spec = replace(spec, expire_after=ruling.expire_after)
+    if spec is claim.spec:
+        return claim
+    return GovernedClaim(
+        api_version=claim.api_version,
+        kind=claim.kind,
+        metadata=claim.metadata,
+        spec=spec,
+        status=claim.status,
+        written=claim,
+        ruling=ruling,
+    )
