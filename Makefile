@@ -133,7 +133,7 @@ generate: $(READY) ## Write the generated files: CRDs, pages, the chart's settin
 	@$(BIN)/python -m docs.generate
 	@$(BIN)/python -m testbed.manifests
 
-crds: $(READY) ## Print the four CRDs as YAML for kubectl apply
+crds: $(READY) ## Print the CRDs as YAML for kubectl apply
 	@$(BIN)/tenure crds
 
 picture: $(READY) ## Draw docs/demo.svg from a run of the demo

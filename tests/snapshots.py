@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from tenure.core.poolpolicy.govern import govern
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.resource import Resource
@@ -24,6 +25,11 @@ RESOURCE_OF: Final[dict[type[ApiObject], Resource]] = {
 }
 
 
+def governed_tables() -> Tables:
+    """As the informers fill them: policies are put into pools and claims."""
+    return Tables(govern=govern)
+
+
 def snapshot_with(
     *items: ApiObject,
     observations: Observations | None = None,
@@ -31,7 +37,7 @@ def snapshot_with(
     unlisted: Mapping[Resource, str] = MappingProxyType({}),
 ) -> Snapshot:
     """``unlisted``: kinds that the API server does not list, and why."""
-    tables = Tables()
+    tables = governed_tables()
     for resource, why in unlisted.items():
         tables.list_failed(resource, why)
     for item in items:

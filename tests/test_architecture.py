@@ -124,6 +124,7 @@ CACHED_PROPERTIES = {
     "core/health/domains.py": "when the state of the failure domains changes next",
     "core/health/rules.py": "the usable policies of a pool, asked for each of its Nodes",
     "model/snapshot/consolidation.py": "the move of each claim, asked for each of them",
+    "packing/offers/catalogue.py": "the numbers of instance types, which a search asks for and a packing does not",
 }
 
 

@@ -53,7 +53,7 @@ WRONG = {
     ),
     "a kind that is not explained": (
         ["explain", "foo/bar", "--in", "a.yaml", "--at", "1m"],
-        "KIND: got 'foo', expected node, claim, pod, pool or window. For example",
+        "KIND: got 'foo', expected node, claim, pod, pool, window or policy. For example",
     ),
     "no name": (
         ["explain", "node", "--in", "a.yaml", "--at", "1m"],
@@ -110,7 +110,8 @@ def test_very_many_mistakes_are_all_told(
 def test_crds_are_yaml_for_kubectl(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["crds"]) == 0
     kinds = [d["spec"]["names"]["kind"] for d in yaml.safe_load_all(capsys.readouterr().out)]
-    assert kinds == ["NodePool", "NodeClaim", "MaintenanceWindow", "KWOKNodeClass"]
+    ours = ["NodePool", "NodeClaim", "MaintenanceWindow", "NodePoolPolicy"]
+    assert kinds == [*ours, "KWOKNodeClass"]
 
 
 def _program(*args: str) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from docs.chart import LEFT_OUT
 from docs.settings_page import settings_page
-from tenure.cli.settings.config import Configured, SettingsError, configured
+from tenure.cli.settings.config import Configured, SettingsError, configured, provider_of
 from tenure.cli.settings.table import TABLE, Setting, clashing, option_settings
 from tenure.model.settings import Settings
 from tenure.ports.provider import Option
@@ -146,6 +146,15 @@ def test_several_mistakes_of_several_sources_are_said_at_once(tmp_path: Path) ->
 
 
 CONTRADICTIONS = {
+    "Karpenter's Lease beside Karpenter": (
+        {"beside-karpenter": "true", "leader-election-name": "karpenter-leader-election"},
+        "--leader-election-name: got 'karpenter-leader-election', expected another Lease",
+    ),
+    "a release of Karpenter without the mode": (
+        {"karpenter-version": "1.15"},
+        "--karpenter-version: got '1.15', expected --beside-karpenter, without which",
+    ),
+    "a release without the mode": ({"release": "true"}, "--release: got 'true', expected"),
     "a pause that is longer than the longest": (
         {IDLE: "11s"},
         "--batch-idle-duration: got '11s', expected at most --batch-max-duration, which is 10s",
@@ -368,3 +377,25 @@ def test_the_page_shows_one_setting_in_each_way_to_give_it() -> None:
         "settings: {batch-idle: 2s}",
     ):
         assert way in settings_page().partition("\n## ")[0]
+
+
+def test_beside_karpenter_there_is_a_lease_and_no_provider_and_no_webhook() -> None:
+    settings = configured({"beside-karpenter": "true"}, {}).settings
+    assert settings.lease_name == "tenure-beside-karpenter"
+    assert provider_of(settings).node_classes == ()
+    other = configured({"beside-karpenter": "true", "leader-election-name": "ours"}, {}).settings
+    assert other.lease_name == "ours"
+    assert configured({}, {}).settings.lease_name == "karpenter-leader-election"
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("karpenter-version", "latest"),
+        ("karpenter-version", "1"),
+        ("karpenter-feature-gates", "NodeRepair"),
+    ],
+)
+def test_what_cannot_be_said_of_karpenter(flag: str, value: str) -> None:
+    (said,) = problems({"beside-karpenter": "true", flag: value})
+    assert said.startswith(f"--{flag}: got ")

@@ -30,6 +30,7 @@ from tenure.model.api.nodeclaim import (
 from tenure.model.api.nodeclass import NodeClass, NodeClassStatus
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Container, Pod, PodSpec, PodStatus, ResourceRequirements
+from tenure.model.api.policy import NodePoolPolicy
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.api.workload import (
     DaemonSet,
@@ -267,6 +268,7 @@ def a_pool(
     template_meta: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
     annotations: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
     deletion_timestamp: datetime | None = None,
     **spec: Any,
 ) -> NodePool:
@@ -282,7 +284,12 @@ def a_pool(
         "status": status or {},
     }
     pool = msgspec.convert(written, NodePool)
-    named = meta(name, annotations=annotations or {}, deletion_timestamp=deletion_timestamp)
+    named = meta(
+        name,
+        annotations=annotations or {},
+        labels=labels or {},
+        deletion_timestamp=deletion_timestamp,
+    )
     return msgspec.structs.replace(pool, metadata=named)
 
 
@@ -318,6 +325,12 @@ def a_window(cron: str = "0 6 * * 1-5", **fields: Any) -> MaintenanceWindow:
     spec = {"schedules": [{"cron": cron, "duration": "8h"}], "actions": ["Drift"]}
     window = msgspec.convert({"spec": spec, **fields}, MaintenanceWindow)
     return msgspec.structs.replace(window, metadata=meta("office-hours"))
+
+
+def a_policy(name: str = "usual", **spec: Any) -> NodePoolPolicy:
+    """``spec``: as it is written."""
+    policy = msgspec.convert({"spec": spec}, NodePoolPolicy)
+    return msgspec.structs.replace(policy, metadata=meta(name))
 
 
 def an_instance(name: str = "a", **fields: Any) -> Instance:

@@ -24,6 +24,7 @@ from tenure.core.policy.deciders import decide_all, deciders
 from tenure.core.reasons import REASONS, Reason
 from tenure.core.writes import delete_claim, release
 from tenure.model.api.resource import NODE_CLAIMS
+from tenure.model.settings import Settings
 from tests.core.build import NOW, SETTINGS, a_claim, a_leaving_claim, a_pod
 from tests.snapshots import snapshot_with
 
@@ -56,7 +57,11 @@ def test_a_subject_reads_like_kubectl() -> None:
 
 
 def test_deciders_speak_in_the_order_of_their_authority() -> None:
-    assert [decider.concern for decider in deciders()] == list(Concern)
+    alone = [decider.concern for decider in deciders()]
+    beside = [decider.concern for decider in deciders(Settings(beside_karpenter=True))]
+    assert {*alone, *beside} == set(Concern)
+    for found in (alone, beside):
+        assert found == [concern for concern in Concern if concern in found]
 
 
 @pytest.mark.parametrize("reason", list(Reason), ids=str)

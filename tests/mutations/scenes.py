@@ -16,7 +16,7 @@ from tenure.model.api.names import (
 from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.sim.virtual.faults import Faults
-from tenure.sim.world import World
+from tenure.sim.world import World, WorldOptions
 from tests.builders import (
     HOUR,
     MINUTE,
@@ -33,8 +33,38 @@ from tests.core.disrupt.merged import MERGES
 from tests.core.disrupt.retired import BOTH, RETIRE
 from tests.runtime.worlds import Tapped
 from tests.scenarios.halves import half_empty_nodes, merge, scale_down
+from tests.scenarios.test_beside_karpenter import freeze
+from tests.scenarios.test_beside_scale import put_nodes
 
 Scene = Callable[[World], bool]
+
+
+class BesideKarpenter(World):
+    """A drifted node of another provider, under a freeze, that Karpenter looks after."""
+
+    def __init__(self) -> None:
+        settings = Settings(beside_karpenter=True, karpenter_version="1.15")
+        super().__init__(WorldOptions(settings=settings))
+        put_nodes(self, 3)
+        self.apply(freeze(MINUTE, HOUR))
+
+
+def freeze_beside_karpenter(world: World) -> bool:
+    """A lever goes on with the window and off with it; two Nodes have values of their users."""
+    values = {"node-0001": {DO_NOT_DISRUPT: "2h"}, "node-0002": {DO_NOT_DISRUPT: "true"}}
+    for name, value in values.items():
+        world.store.patch(NODES, "", name, {"metadata": {"annotations": value}})
+    world.crash()  # So that it starts with what is broken.
+    world.run(30 * MINUTE)
+    on = DO_NOT_DISRUPT in _annotations(world, "node-0000")
+    world.run(HOUR)
+    kept = all(_annotations(world, name) == value for name, value in values.items())
+    return on and kept and not _annotations(world, "node-0000")
+
+
+def _annotations(world: World, node: str) -> dict[str, str]:
+    found = world.store.find(NODES, "", node)
+    return (found["metadata"].get("annotations") or {}) if found is not None else {}
 
 
 class TwoMethods(World):

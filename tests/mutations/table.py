@@ -15,11 +15,13 @@ from typing import Any, Final
 import msgspec
 import pytest
 
+from tenure.core.beside.mark import Lever, is_on, set_lever
 from tenure.core.decision import DeletePod
 from tenure.core.drift.facts import UnmetRequirement
 from tenure.core.gates.traits import Traits
 from tenure.core.gates.velocity import Counted
 from tenure.core.marks.interruption import Interruption
+from tenure.core.policy.deciders import deciders
 from tenure.core.writes import release
 from tenure.model.api.node import Node
 from tenure.model.api.resource import NODE_CLAIMS
@@ -53,6 +55,25 @@ def always(value: Any) -> Callable[[Any, World], Any]:
 
 def _every_budget_open(original: Any, world: World) -> Any:
     return lambda *args, **more: msgspec.structs.replace(original(*args, **more), allowed=999)
+
+
+def _all_of_them(original: Any, world: World) -> Any:
+    return lambda settings: deciders(msgspec.structs.replace(settings, beside_karpenter=False))
+
+
+def _written_over(original: Any, world: World) -> Any:
+    def changed(view: Any, cover: Any, value: str) -> Any:
+        verdict = original(view, cover, value)
+        if cover is None:
+            return verdict
+        action = set_lever(view.node, Lever(cover.because, cover.until))
+        return msgspec.structs.replace(verdict, action=action)
+
+    return changed
+
+
+def _covered_until_it_is_on(original: Any, world: World) -> Any:
+    return lambda causes, now: None if is_on(causes.node) else original(causes, now)
 
 
 def _not_tolerated(original: Any, world: World) -> Any:
@@ -177,6 +198,41 @@ def _unmet(original: Any, world: World) -> Any:
 
 
 MUTATIONS: Final = (
+    Mutation(
+        name="beside Karpenter with all deciders",
+        point="tenure.core.policy.deciders:beside_karpenter",
+        breaks=_all_of_them,
+        scene=scenes.freeze_beside_karpenter,
+        world=scenes.BesideKarpenter,
+        guard="beside Karpenter",
+        checker="beyond levers",
+    ),
+    Mutation(
+        name="a user's value counts as ours",
+        point="tenure.core.beside.levers:is_marked",
+        breaks=always(True),
+        scene=scenes.freeze_beside_karpenter,
+        world=scenes.BesideKarpenter,
+        guard="is a user's",
+        checker="beyond levers",
+    ),
+    Mutation(
+        name="a user's value is written over",
+        point="tenure.core.beside.levers:_users_own",
+        breaks=_written_over,
+        scene=scenes.freeze_beside_karpenter,
+        world=scenes.BesideKarpenter,
+        guard="is a user's",
+        checker="beyond levers",
+    ),
+    Mutation(
+        name="a lever is removed in its window",
+        point="tenure.core.beside.levers:cover_of",
+        breaks=_covered_until_it_is_on,
+        scene=scenes.freeze_beside_karpenter,
+        world=scenes.BesideKarpenter,
+        guard="would be removed although MaintenanceWindow freeze blocks",
+    ),
     Mutation(
         name="budget ignored",
         point="tenure.core.gates.budgets:allowance",

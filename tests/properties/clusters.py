@@ -36,7 +36,7 @@ from tests.properties.drawn.answers import (
 from tests.properties.drawn.basics import NOW, condition, instants, metas, past
 from tests.properties.drawn.nodes import STORIES, claims, nodes
 from tests.properties.drawn.pods import attachments, budgets, pods
-from tests.properties.drawn.pools import WINDOW_NAMES, pools, windows
+from tests.properties.drawn.pools import POLICY_NAMES, WINDOW_NAMES, policies, pools, windows
 
 
 class Cluster(msgspec.Struct, frozen=True):
@@ -127,6 +127,7 @@ def clusters(draw: st.DrawFn) -> Cluster:
         draw(pools("general")),
         draw(budgets()),
         *(draw(windows(name)) for name in draw(st.sampled_from(WINDOW_NAMES))),
+        *(draw(policies(name)) for name in draw(st.sampled_from(POLICY_NAMES))),
         *(slot.claim for slot in filled if slot.claim),
         *(slot.node for slot in filled if slot.node),
         *(draw(pods(index, len(filled))) for index in range(pod_count)),

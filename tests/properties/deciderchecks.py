@@ -7,11 +7,15 @@ from datetime import datetime, timedelta
 
 from tenure.core.decider import AnyDecider
 from tenure.core.decision import Verdict
-from tenure.core.policy.deciders import decide_all
+from tenure.core.policy.deciders import decide_all, deciders
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 
 SETTINGS = Settings()
+#: The second list of deciders. The random clusters have no Deployment of Karpenter.
+BESIDE = Settings(beside_karpenter=True, karpenter_version="1.15")
+#: Every decider, of both lists.
+EVERY = (*deciders(), *deciders(BESIDE))
 
 
 def verdicts_of(decider: AnyDecider, snapshot: Snapshot, now: datetime) -> list[Verdict]:

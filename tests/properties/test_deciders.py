@@ -18,10 +18,12 @@ from tenure.core.policy.deciders import UNMOVED, decide_all, deciders
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import ApiObject
 from tenure.model.settings import Settings
-from tenure.model.snapshot.snapshot import Snapshot, Tables
+from tenure.model.snapshot.snapshot import EVERY_CLASS, Snapshot
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tests.properties.clusters import Cluster, clusters
 from tests.properties.deciderchecks import (
+    BESIDE,
+    EVERY,
     SETTINGS,
     check_honest_recheck,
     check_one_verdict_per_subject,
@@ -29,7 +31,7 @@ from tests.properties.deciderchecks import (
 )
 from tests.properties.drawn.basics import NOW
 from tests.properties.thoroughness import reached, tried
-from tests.snapshots import RESOURCE_OF, snapshot_with
+from tests.snapshots import RESOURCE_OF, governed_tables, snapshot_with
 
 THOROUGH = tried(100)
 LATER = [timedelta(seconds=seconds) for seconds in (1, 5, 10, 21, 120)]
@@ -44,7 +46,7 @@ def snapshot_of(cluster: Cluster, objects: Iterable[ApiObject] | None = None) ->
 @THOROUGH
 @given(cluster=clusters())
 def test_a_decider_gives_one_verdict_per_subject(cluster: Cluster) -> None:
-    for decider in deciders():
+    for decider in EVERY:
         check_one_verdict_per_subject(decider, snapshot_of(cluster), NOW)
 
 
@@ -55,7 +57,7 @@ def test_the_order_in_which_the_api_lists_objects_does_not_matter(
 ) -> None:
     shuffled = list(cluster.objects)
     random.Random(seed).shuffle(shuffled)
-    for decider in deciders():
+    for decider in EVERY:
         check_order_does_not_matter(
             decider, snapshot_of(cluster), snapshot_of(cluster, shuffled), NOW
         )
@@ -64,19 +66,20 @@ def test_the_order_in_which_the_api_lists_objects_does_not_matter(
 @tried(300)
 @given(cluster=clusters())
 def test_no_verdict_changes_before_it_said_it_might(cluster: Cluster) -> None:
-    for decider in deciders():
+    for decider in EVERY:
         for later in LATER:
             check_honest_recheck(decider, snapshot_of(cluster), NOW, later)
 
 
+@pytest.mark.parametrize("settings", [SETTINGS, BESIDE], ids=["alone", "beside Karpenter"])
 @THOROUGH
 @given(before=clusters(), after=clusters(), later=st.sampled_from(LATER))
 def test_evaluating_only_what_changed_equals_evaluating_everything(
-    before: Cluster, after: Cluster, later: timedelta
+    settings: Settings, before: Cluster, after: Cluster, later: timedelta
 ) -> None:
-    ours = snapshot_of(before).ours
-    tables = Tables()
-    evaluator = Evaluator(deciders(), SETTINGS, unmoved=UNMOVED)
+    ours = EVERY_CLASS if settings.beside_karpenter else snapshot_of(before).ours
+    tables = governed_tables()
+    evaluator = Evaluator(deciders(settings), settings, unmoved=UNMOVED)
     first = [tables.put(RESOURCE_OF[type(item)], item) for item in before.objects]
     evaluator.evaluate(Snapshot(tables, before.observations, ours=ours), first, (), NOW)
 
@@ -88,11 +91,12 @@ def test_evaluating_only_what_changed_equals_evaluating_everything(
         for key in list(tables.table(resource))
         if (resource, key) not in kept
     ]
+    changes += tables.take_followers()
     # Our memory stays what it was: its changes are announced, not compared.
     now = Snapshot(tables, before.observations, ours=ours)
     evaluator.evaluate(now, changes, (), NOW + later)
 
-    full = [v for d in deciders() for v in decide_all(d, now, SETTINGS, NOW + later)]
+    full = [v for d in deciders(settings) for v in decide_all(d, now, settings, NOW + later)]
     assert sorted(map(repr, evaluator.in_force())) == sorted(map(repr, full))
 
 
@@ -101,12 +105,13 @@ def test_evaluating_only_what_changed_equals_evaluating_everything(
 def test_what_a_concern_says_does_not_move_it_touches_nothing_of_it(
     cluster: Cluster, after: Cluster
 ) -> None:
-    tables = Tables()
+    tables = governed_tables()
     for item in cluster.objects:
         tables.put(RESOURCE_OF[type(item)], item)
     changes = [tables.put(RESOURCE_OF[type(item)], item) for item in after.objects]
+    changes += tables.take_followers()
     snapshot = Snapshot(tables, cluster.observations, ours=snapshot_of(cluster).ours)
-    for decider in deciders():
+    for decider in EVERY:
         for change in changes:
             if decider.concern in UNMOVED.get(change.resource, ()):
                 assert not list(decider.touched(change, snapshot)), f"{decider.concern}: {change}"
@@ -196,3 +201,22 @@ def test_the_random_clusters_reach_every_verdict_that_waits_for_an_instant() -> 
         return {verdict.reason for verdict in found if verdict.recheck_at}
 
     assert wanted - reached(clusters(), waiting, wanted, within=3000) == set()
+
+
+def test_the_random_clusters_reach_every_verdict_on_levers() -> None:
+    wanted = {
+        Reason.LEVER_OFF,
+        Reason.LEVER_SET,
+        Reason.LEVER_ON,
+        Reason.LEVER_REMOVED,
+        Reason.LEVER_NOT_OURS,
+        Reason.LEVER_LEFT_TO_USER,
+        Reason.LEVER_IMPOSSIBLE,
+    }
+
+    def found(cluster: Cluster) -> set[Reason]:
+        snapshot, settings = snapshot_of(cluster), BESIDE
+        verdicts = [v for d in deciders(settings) for v in decide_all(d, snapshot, settings, NOW)]
+        return {verdict.reason for verdict in verdicts}
+
+    assert wanted - reached(clusters(), found, wanted, within=3000) == set()

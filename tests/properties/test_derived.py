@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.core.policy.deciders import decide_all, deciders
+from tenure.core.poolpolicy.govern import govern
 from tenure.kube.cache.cache import Cache
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import NODES, Resource
@@ -81,7 +82,7 @@ def verdicts(tables: Tables, observations: Observations) -> list[str]:
 
 
 def without_memory(tables: Tables) -> Tables:
-    made = Tables(derived=Forgetting())
+    made = Tables(derived=Forgetting(), govern=govern)
     for resource, table in tables.objects.items():
         for item in table.values():
             made.put(resource, item)
@@ -108,7 +109,7 @@ def differences(story: Story, cache: Cache) -> list[str]:
 def test_verdicts_are_the_same_with_and_without_what_is_kept(
     story: Story,
 ) -> None:
-    cache = Cache()
+    cache = Cache(govern=govern)
     assert differences(story, cache) == []
     assert len(cache.tables.derived) == sum(map(len, cache.tables.objects.values()))
 
@@ -123,7 +124,7 @@ def test_what_is_kept_too_long_is_noticed() -> None:
         Cluster((a_pool(), a_claim(), node), Observations(repair_statements=statements))
         for node in (healthy, unhealthy)
     )
-    assert differences((before, after), Cache()) == []
-    cache = Cache()
+    assert differences((before, after), Cache(govern=govern)) == []
+    cache = Cache(govern=govern)
     cache.tables.derived = Confusing()
     assert differences((before, after), cache) != []

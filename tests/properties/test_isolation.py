@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import msgspec
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -17,9 +18,10 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
+from tenure.model.api.policy import NodePoolPolicy
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.api.workload import PodDisruptionBudget, VolumeAttachment
-from tenure.model.snapshot.snapshot import Snapshot, Tables
+from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable, stand_in, type_of
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tests.faults import ERRORS, faulty
@@ -27,7 +29,7 @@ from tests.properties.clusters import Cluster, clusters
 from tests.properties.deciderchecks import SETTINGS
 from tests.properties.drawn.basics import NOW
 from tests.properties.thoroughness import tried
-from tests.snapshots import RESOURCE_OF, snapshot_with
+from tests.snapshots import RESOURCE_OF, governed_tables, snapshot_with
 
 THOROUGH = tried(75)
 
@@ -40,7 +42,7 @@ Said = dict[tuple[Concern, str], tuple[Reason, str]]
 def test_a_fault_in_one_object_leaves_the_verdicts_on_all_others(
     cluster: Cluster, which: int, error: Callable[[], Exception]
 ) -> None:
-    bad = cluster.objects[which % len(cluster.objects)]
+    bad, cluster = chosen(cluster, which)
     others = [item for item in cluster.objects if item is not bad]
     evaluator, snapshot = evaluated([*others, faulty(bad, error)], cluster)
     assert evaluator.failing() == []
@@ -75,7 +77,7 @@ def test_a_fault_in_one_object_leaves_the_verdicts_on_all_others(
 def test_who_was_set_aside_counts_as_one_that_never_could_be_read(
     cluster: Cluster, which: int, error: Callable[[], Exception]
 ) -> None:
-    bad = cluster.objects[which % len(cluster.objects)]
+    bad, cluster = chosen(cluster, which)
     others = [item for item in cluster.objects if item is not bad]
     evaluator, snapshot = evaluated([*others, faulty(bad, error)], cluster)
     known = snapshot.objects(RESOURCE_OF[type(bad)])[bad.key]
@@ -104,7 +106,7 @@ def test_nothing_more_is_taken_away_because_an_object_cannot_be_read(
 def test_objects_that_can_be_read_no_more_or_again_are_evaluated_as_from_nothing(
     before: Cluster, after: Cluster, masks: tuple[int, int]
 ) -> None:
-    tables, evaluator = Tables(), Evaluator(deciders(), SETTINGS, unmoved=UNMOVED)
+    tables, evaluator = governed_tables(), Evaluator(deciders(), SETTINGS, unmoved=UNMOVED)
     snapshot = Snapshot(tables, before.observations, ours=snapshot_with().ours)
     for objects, mask in ((before.objects, masks[0]), (after.objects, masks[1])):
         items = [unread(item) if mask >> n % 8 & 1 else item for n, item in enumerate(objects)]
@@ -116,6 +118,7 @@ def test_objects_that_can_be_read_no_more_or_again_are_evaluated_as_from_nothing
             for key in list(tables.table(resource))
             if (resource, key) not in kept
         ]
+        changes += tables.take_followers()
         evaluator.evaluate(snapshot, changes, (), NOW)
     full = [v for decider in deciders() for v in decide_all(decider, snapshot, SETTINGS, NOW)]
     assert evaluator.failing() == []
@@ -144,6 +147,16 @@ def test_what_cannot_be_read_promises_no_place_and_takes_none_from_others(
 def with_room(objects: Iterable[ApiObject], cluster: Cluster) -> list[str]:
     snapshot = snapshot_with(*objects, observations=cluster.observations)
     return [node.name for node in nodes_with_capacity(snapshot)]
+
+
+def chosen(cluster: Cluster, which: int) -> tuple[ApiObject, Cluster]:
+    """One of its objects. Of a claim that a policy governs, deciders see another object, without the
+    fault: then the cluster has no policies."""
+    bad = cluster.objects[which % len(cluster.objects)]
+    if not isinstance(bad, NodeClaim):
+        return bad, cluster
+    kept = tuple(item for item in cluster.objects if not isinstance(item, NodePoolPolicy))
+    return bad, msgspec.structs.replace(cluster, objects=kept)
 
 
 def unread(item: ApiObject) -> ApiObject:
@@ -181,13 +194,16 @@ def related(bad: ApiObject, cluster: Cluster) -> set[str]:
         instances = {bad.spec.provider_id}
     elif isinstance(bad, NodeClaim):
         instances = {bad.provider_id}
-    elif isinstance(bad, NodePool | PodDisruptionBudget | MaintenanceWindow):
+    elif isinstance(bad, NodePool | NodePoolPolicy | PodDisruptionBudget | MaintenanceWindow):
         instances = {node.spec.provider_id for node in nodes}
     near = [node for node in nodes if node.spec.provider_id in instances]
     names = {node.name for node in near}
     there = [pod for pod in pods if pod.spec.node_name in names]
     owning = [claim for claim in claims if claim.provider_id in instances]
-    return {str_of(item) for item in (*near, *there, *owning)}
+    beside: list[ApiObject] = []
+    if isinstance(bad, NodePoolPolicy):  # Its pools, and the policies that it may tie with.
+        beside = [one for one in cluster.objects if isinstance(one, NodePool | NodePoolPolicy)]
+    return {str_of(item) for item in (*near, *there, *owning, *beside)}
 
 
 def names_node(bad: ApiObject) -> str:
@@ -205,8 +221,9 @@ def past_deadline(cluster: Cluster) -> set[str]:
 
 
 def evaluated(objects: Iterable[ApiObject], cluster: Cluster) -> tuple[Evaluator, Snapshot]:
-    tables, evaluator = Tables(), Evaluator(deciders(), SETTINGS, unmoved=UNMOVED)
+    tables, evaluator = governed_tables(), Evaluator(deciders(), SETTINGS, unmoved=UNMOVED)
     changes = [tables.put(RESOURCE_OF[type_of(item)], item) for item in objects]
+    changes += tables.take_followers()
     snapshot = Snapshot(tables, cluster.observations, ours=snapshot_with().ours)
     evaluator.evaluate(snapshot, changes, (), NOW)
     return evaluator, snapshot

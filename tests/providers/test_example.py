@@ -64,7 +64,13 @@ def test_the_plugins_kind_is_printed_with_the_crds(capsys: pytest.CaptureFixture
     assert run(["crds", "--provider", "acme"]) == 0
     printed = yaml.safe_load_all(capsys.readouterr().out)
     kinds = [one["spec"]["names"]["kind"] for one in printed]
-    assert kinds == ["NodePool", "NodeClaim", "MaintenanceWindow", "AcmeNodeClass"]
+    assert kinds == [
+        "NodePool",
+        "NodeClaim",
+        "MaintenanceWindow",
+        "NodePoolPolicy",
+        "AcmeNodeClass",
+    ]
 
 
 @pytest.mark.usefixtures("installed")

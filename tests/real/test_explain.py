@@ -172,4 +172,4 @@ def test_without_its_kinds_it_waits_and_says_so_and_goes_on_when_they_come(
             tenure.until_leading()
             assert tenure.stop() == 0
         said_of_kinds = tenure.said("the API server does not have this kind")
-        assert len(said_of_kinds) == 4, "once for each kind, however long it took"
+        assert len(said_of_kinds) == 5, "once for each kind, however long it took"

@@ -19,6 +19,7 @@ KINDS: Final = (
     "kwoknodeclasses.karpenter.kwok.sh",
     "maintenancewindows.karpenter.sh",
     "nodeclaims.karpenter.sh",
+    "nodepoolpolicies.tenure.dev",
     "nodepools.karpenter.sh",
 )
 #: Sets of values that a chart has to stand; each is rendered and shown to the API server.

@@ -49,6 +49,7 @@ COMMANDS: Final = {
     "lint": _Entry(
         "tenure.cli.commands.lint", "What in these manifests, or this cluster, will surprise you?"
     ),
+    "release": _Entry("tenure.cli.commands.release", "Take back what was set beside Karpenter."),
     "convert": _Entry(
         "tenure.cli.commands.convert", "Turn Provisioners of older releases into NodePools."
     ),

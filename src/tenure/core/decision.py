@@ -21,6 +21,7 @@ import msgspec
 from tenure.core.facts import Fact, sentence
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import ApiObject
+from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.resource import Resource
 from tenure.model.cloud.instance import LaunchRequest
 
@@ -53,8 +54,13 @@ class Concern(StrEnum):
     GARBAGE = "garbage"
     PROVISIONING = "provisioning"
     NOMINATION = "nomination"
+    OPENING = "opening"
     POOL = "pool"
     WINDOW = "window"
+    POOL_POLICY = "poolpolicy"
+    # Beside Karpenter (``core.beside``).
+    LEVER = "lever"
+    KARPENTER = "karpenter"
 
 
 class Subject(msgspec.Struct, frozen=True, order=True, gc=False):
@@ -299,6 +305,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     commits: Commitment | None = None
     #: The command that the action starts or fails, where that is counted.
     command: CommandCount | None = None
+    #: Its action starts before those of other verdicts: many may wait for few calls.
+    urgent: bool = False
 
     @property
     def message(self) -> str:
@@ -312,4 +320,12 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 def takes_away(action: Action) -> bool:
     """Whether carrying it out removes something that a workload may use."""
-    return isinstance(action, Evict | DeletePod | Terminate | Delete | Reboot)
+    return isinstance(action, Evict | DeletePod | Terminate | Delete | Reboot) or unprotects(action)
+
+
+def unprotects(action: Action) -> bool:
+    """Whether it removes the annotation that keeps Karpenter from disrupting a Node."""
+    if not isinstance(action, Patch):
+        return False
+    annotations = action.body.get("metadata", {}).get("annotations") or {}
+    return DO_NOT_DISRUPT in annotations and annotations[DO_NOT_DISRUPT] is None

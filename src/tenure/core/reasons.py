@@ -142,6 +142,8 @@ class Reason(StrEnum):
     AWAITING_TYPES = "AwaitingInstanceTypes"
     NOMINATED = "Nominated"
     NODE_RESERVED = "NodeReserved"
+    NODE_NOT_OPEN_YET = "NodeNotOpenYet"
+    NODE_OPENED = "NodeOpened"
     SCHEDULER_DISAGREES = "SchedulerDisagrees"
     NEEDED_FOR_PODS = "NeededForPods"
     FAILED_SCHEDULING = "FailedScheduling"
@@ -164,6 +166,22 @@ class Reason(StrEnum):
     WINDOW_STATUS_CHANGED = "WindowStatusChanged"
     WINDOW_INVALID = "WindowInvalid"
     WINDOWS_UNLISTED = "WindowsUnlisted"
+    POOL_POLICY_CURRENT = "PolicyCurrent"
+    POOL_POLICY_STATUS_CHANGED = "PolicyStatusChanged"
+    POOL_POLICY_INVALID = "PolicyInvalid"
+    POOL_POLICY_TIED = "PolicyTied"
+
+    # Beside Karpenter.
+    BESIDE_KARPENTER = "BesideKarpenter"
+    ONLY_LOOKS = "OnlyLooks"
+    LEVER_OFF = "LeverOff"
+    LEVER_SET = "LeverSet"
+    LEVER_ON = "LeverOn"
+    LEVER_REMOVED = "LeverRemoved"
+    LEVER_WAITS = "LeverWaits"
+    LEVER_NOT_OURS = "LeverNotOurs"
+    LEVER_LEFT_TO_USER = "LeverLeftToUser"
+    LEVER_IMPOSSIBLE = "LeverImpossible"
 
     # Objects that cannot be read or evaluated.
     OBJECT_UNREADABLE = "ObjectUnreadable"
@@ -656,6 +674,13 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "room there to no pod of equal or lower priority. The name is removed when the pod is placed elsewhere, or half a "
         "minute after the Node is in service."
     ),
+    Reason.NODE_NOT_OPEN_YET: ReasonInfo(
+        "The Node is new and keeps pods away by the taint tenure.dev/reserved, until the pods that it was launched for are "
+        "named, and until no pod of higher priority would take their room; ten seconds at the most after it is Ready."
+    ),
+    Reason.NODE_OPENED: ReasonInfo(
+        "Tenure removes the taint tenure.dev/reserved from the new Node: the scheduler may bind pods there."
+    ),
     Reason.SCHEDULER_DISAGREES: ReasonInfo(
         "The pod fits an initialized node, but the scheduler has not bound it there for half a "
         "minute. No node is launched for it, because by Tenure's count none is needed.",
@@ -730,15 +755,17 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "If pods wait for a node of the pool, raise the limit that is named; else nothing.",
     ),
     Reason.DISRUPTION_INVALID: ReasonInfo(
-        "A field of the pool's spec.disruption cannot be used. Until it is fixed, no node of the pool "
-        "is disrupted voluntarily; one in a budget stops graceful repair, too. Provisioning goes on.",
-        "Fix the field that is named; tenure lint shows it with an example.",
+        "A field of the pool's spec.disruption, or a NodePoolPolicy with budgets for the pool, cannot be "
+        "used. Until it is fixed, no node of the pool is disrupted voluntarily; one in a budget stops "
+        "graceful repair, too. Provisioning goes on.",
+        "Fix the field that is named, or the NodePoolPolicy; tenure lint shows it with an example.",
         _WARNING,
     ),
     Reason.REPAIR_INVALID: ReasonInfo(
-        "A field of the pool's spec.repair cannot be used. A policy that cannot be used is ignored, "
-        "and the others count; a mistake in the block itself stops repair of the pool.",
-        "Fix the field that is named; tenure lint shows it with an example.",
+        "A field of the pool's spec.repair, or a NodePoolPolicy with a repair block for the pool, cannot be "
+        "used. A policy that cannot be used is ignored, and the others count; a mistake in the block "
+        "itself, or in the NodePoolPolicy, stops repair of the pool.",
+        "Fix the field that is named, or the NodePoolPolicy; tenure lint shows it with an example.",
         _WARNING,
     ),
     Reason.WINDOW_CURRENT: ReasonInfo(
@@ -748,6 +775,67 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.WINDOW_INVALID: ReasonInfo(
         "The window is invalid and counts as blocking.",
         "Correct the field that the message names; tenure lint shows an example.",
+        _WARNING,
+    ),
+    Reason.POOL_POLICY_CURRENT: ReasonInfo(
+        "The NodePoolPolicy is valid, and its status is up to date."
+    ),
+    Reason.POOL_POLICY_STATUS_CHANGED: ReasonInfo("The NodePoolPolicy's status is written."),
+    Reason.POOL_POLICY_INVALID: ReasonInfo(
+        "A field of the NodePoolPolicy cannot be used. A policy in its repair block that cannot be used "
+        "is ignored; any other mistake refuses the NodePoolPolicy. If it has budgets, no node of its pools "
+        "is disrupted by choice; if it has a repair block, none is repaired.",
+        "Correct the field that the message names; tenure lint shows an example.",
+        _WARNING,
+    ),
+    Reason.POOL_POLICY_TIED: ReasonInfo(
+        "Two NodePoolPolicies select a NodePool in the same way, so neither applies there. If one of them "
+        "has budgets, no node of the pool is disrupted by choice; if one has a repair block, none is "
+        "repaired.",
+        "Name the NodePool in spec.nodePools.names of the policy that is meant, and only there.",
+        _WARNING,
+    ),
+    Reason.BESIDE_KARPENTER: ReasonInfo(
+        "Tenure runs beside Karpenter, whose release is known: Karpenter launches, drains and "
+        "terminates, and Tenure decides when and whether it may disrupt."
+    ),
+    Reason.ONLY_LOOKS: ReasonInfo(
+        "Tenure runs beside Karpenter and only looks, because it is not known which Karpenter is in "
+        "charge, or that release is not supported. No lever is set; levers that are set stay.",
+        "Do what the message advises; --karpenter-version names a Karpenter that runs elsewhere.",
+        _WARNING,
+    ),
+    Reason.LEVER_OFF: ReasonInfo(
+        "No window and no protection covers the Node now: Karpenter may disrupt it."
+    ),
+    Reason.LEVER_SET: ReasonInfo(
+        "karpenter.sh/do-not-disrupt is set on the Node, with marks beside it that say by which "
+        "program, why and until when; or the marks are brought up to date."
+    ),
+    Reason.LEVER_ON: ReasonInfo(
+        "karpenter.sh/do-not-disrupt, set by Tenure, stops Karpenter's drift and consolidation of the "
+        "Node. It does not stop expiration and repair."
+    ),
+    Reason.LEVER_REMOVED: ReasonInfo(
+        "karpenter.sh/do-not-disrupt is removed with its marks: what it was set for is over."
+    ),
+    Reason.LEVER_WAITS: ReasonInfo(
+        "It is not known which Karpenter is in charge: no lever is set on the Node, and one that is "
+        "set stays.",
+        "See OnlyLooks on the NodePool.",
+    ),
+    Reason.LEVER_NOT_OURS: ReasonInfo(
+        "A user or another tool has set karpenter.sh/do-not-disrupt on the Node. It is not touched."
+    ),
+    Reason.LEVER_LEFT_TO_USER: ReasonInfo(
+        "A user has changed the value of karpenter.sh/do-not-disrupt that Tenure had set: the marks "
+        "are removed, and the value stays."
+    ),
+    Reason.LEVER_IMPOSSIBLE: ReasonInfo(
+        "The Node has a value of karpenter.sh/do-not-disrupt that Karpenter ignores, so Karpenter may "
+        "disrupt it although a window, or that value, says otherwise.",
+        'Remove the annotation from the Node, or set it to "true"; a duration belongs on the '
+        "NodeClaim.",
         _WARNING,
     ),
     Reason.OBJECT_UNREADABLE: ReasonInfo(

@@ -19,7 +19,7 @@ from tenure.kube.client.ratelimit import RateLimit
 from tenure.kube.client.servertime import DatedTransport, ServerTime
 from tenure.model.api.resource import NODES, PODS
 from tenure.model.settings import Settings
-from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.snapshot import EVERY_CLASS, Snapshot
 from tenure.ports.clock import Clock
 from tenure.ports.cloud import Cloud
 from tenure.ports.fence import OPEN, Fence
@@ -43,7 +43,7 @@ from tenure.runtime.indexcheck import IndexCheck
 from tenure.runtime.learn import Learner
 from tenure.runtime.loop import Loop
 from tenure.runtime.observe.store import ObservationStore
-from tenure.runtime.observe.view import View
+from tenure.runtime.observe.view import View, watched_with
 from tenure.runtime.report import Reporter
 from tenure.runtime.telemetry.events import EventRecorder
 from tenure.runtime.telemetry.metrics import Metrics
@@ -85,6 +85,7 @@ class Controller:
         self.view = view or self._new_view(client, cloud, report)
         self.cache = self.view.cache
         self._node_classes = frozenset(kind.group_kind for kind in cloud.node_classes)
+        self._ours = EVERY_CLASS if settings.beside_karpenter else self._node_classes
         self.observations = ObservationStore(
             self.waker.wake, repair_statements=cloud.repair_statements
         )
@@ -111,7 +112,7 @@ class Controller:
         self.loop = self._new_loop()
 
     def snapshot(self) -> Snapshot:
-        return Snapshot(self.cache.tables, self.observations.current(), ours=self._node_classes)
+        return Snapshot(self.cache.tables, self.observations.current(), ours=self._ours)
 
     async def run(self) -> None:
         """Until cancelled. Every task ends with it."""
@@ -123,15 +124,19 @@ class Controller:
                 tasks.create_task(self.events.run())
                 await self.view.until_synced()  # Nothing is evaluated before every kind is listed.
                 tasks.create_task(self.times.watch())
-                tasks.create_task(self.inventory.run_types())
-                tasks.create_task(self.inventory.run_garbage())
-                tasks.create_task(self.drifts.run())
-                tasks.create_task(self.notices.run())
-                tasks.create_task(self.consolidation.run())
+                if not self.settings.beside_karpenter:  # No cloud is ever asked there.
+                    self._ask_the_cloud(tasks)
                 await self.loop.run()
         finally:
             self.view.rest()
             await self.executor.close()
+
+    def _ask_the_cloud(self, tasks: asyncio.TaskGroup) -> None:
+        tasks.create_task(self.inventory.run_types())
+        tasks.create_task(self.inventory.run_garbage())
+        tasks.create_task(self.drifts.run())
+        tasks.create_task(self.notices.run())
+        tasks.create_task(self.consolidation.run())
 
     # Clock and executor are wired before the loop that they call.
 
@@ -223,6 +228,7 @@ class Controller:
             clock=self._clock,
             random=self._random,
             report=lambda _, error: report(error),
+            watched=watched_with(self.settings),
         )
 
     def _time_check(self, server_time: ServerTime, transport: Transport) -> TimeCheck:
@@ -269,6 +275,7 @@ class Controller:
             settings=self.settings,
             stopwatch=self.metrics.stopwatch,
             made=self.metrics.consolidation_planned,
+            sliced=self.metrics.plan_slice_duration.observe,
             failed=self.reporter.failed,
         )
 

@@ -51,7 +51,7 @@ def test_without_one_there_is_the_last(said: list[Said], expected: str) -> None:
 
 def test_a_node_of_a_scenario_that_is_gone_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     scenario = Path(__file__).parents[3] / "examples/scenarios/graceful-repair.yaml"
-    asked = ["explain", "node", "node-general-gl4t9", "--in", str(scenario), "--at", "25m"]
+    asked = ["explain", "node", "node-general-nf7w5", "--in", str(scenario), "--at", "25m"]
     assert run(asked) == 1
     said = capsys.readouterr().err
     assert "; its termination began with Replacing at 08:12:00" in said

@@ -9,7 +9,7 @@ import pytest
 from tenure.core.policy.readers import READERS
 from tenure.model.api import resource as r
 from tenure.model.snapshot.snapshot import Tables
-from tests.core.build import a_claim, a_node, a_pdb, a_pod, a_pool, a_window
+from tests.core.build import a_claim, a_node, a_pdb, a_pod, a_policy, a_pool, a_window
 from tests.faults import ERRORS, faulty
 
 OBJECTS = {
@@ -19,6 +19,7 @@ OBJECTS = {
     r.NODE_POOLS: a_pool(),
     r.POD_DISRUPTION_BUDGETS: a_pdb(),
     r.MAINTENANCE_WINDOWS: a_window(),
+    r.NODE_POOL_POLICIES: a_policy(),
 }
 
 

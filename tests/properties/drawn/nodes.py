@@ -68,6 +68,12 @@ INTERRUPTIONS: tuple[dict[str, str], ...] = (
     {names.INTERRUPTION: "soon"},
 )
 VETO_SINCE = since_key(names.DO_NOT_REPAIR)
+#: The marks of a lever.
+LEVER = {
+    names.DO_NOT_DISRUPT_BY: "tenure",
+    names.DO_NOT_DISRUPT_BECAUSE: "MaintenanceWindow office-hours",
+    names.DO_NOT_DISRUPT_UNTIL: "unknown",
+}
 #: Protections of Nodes and claims: not noted, noted, of another value, without one, unreadable.
 NODE_PROTECTIONS: tuple[dict[str, str], ...] = (
     {names.DO_NOT_DISRUPT: "true"},
@@ -79,6 +85,11 @@ NODE_PROTECTIONS: tuple[dict[str, str], ...] = (
     {names.DO_NOT_REPAIR: "true"},
     {names.DO_NOT_REPAIR: "two hours", names.DO_NOT_DISRUPT: "10m"},
     {names.DO_NOT_REPAIR: "10m", VETO_SINCE: "10m 2026-03-02T11:50:05Z"},
+    # Levers beside Karpenter: ours, past its end, edited by a user, without its value.
+    {names.DO_NOT_DISRUPT: "true", **LEVER},
+    {names.DO_NOT_DISRUPT: "true", **LEVER, names.DO_NOT_DISRUPT_UNTIL: "2026-03-02T11:00:00Z"},
+    {names.DO_NOT_DISRUPT: "5m", **LEVER},
+    LEVER,
 )
 #: Deadlines written on claims: some over, some near, and one that means nothing.
 STAMPS = ("2026-03-02T11:59:00Z", "2026-03-02T12:00:30Z", "2026-03-02T12:10:00Z", "soon")

@@ -1,4 +1,4 @@
-"""Random pools with their budgets and repair rules, and random maintenance windows."""
+"""Random pools with their budgets and repair rules, random policies for them, and maintenance windows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tenure.model.api import names
 from tenure.model.api.nodepool import NodePool
+from tenure.model.api.policy import NodePoolPolicy
 from tenure.model.api.window import ACTIONS, MaintenanceWindow
 from tests.properties.drawn.basics import FOREIGN, OURS, metas
 
@@ -71,7 +72,8 @@ def pools(draw: st.DrawFn, name: str) -> NodePool:
             "spec": {
                 "requirements": draw(st.sampled_from(REQUIREMENTS)),
                 "nodeClassRef": msgspec.to_builtins(draw(st.sampled_from([OURS] * 5 + [FOREIGN]))),
-                "expireAfter": "720h",
+                "expireAfter": draw(st.sampled_from(["720h", "720h", "Never"])),
+                **draw(st.sampled_from([{}, {"readinessTTL": "15m"}, {"readinessTTL": "8m"}])),
             }
         },
         "disruption": draw(st.sampled_from(DISRUPTIONS)),
@@ -85,6 +87,34 @@ def pools(draw: st.DrawFn, name: str) -> NodePool:
     status = {"disruptionStarts": starts} if "within" in str(spec["disruption"]) else {}
     pool = msgspec.convert({"spec": spec, "status": status}, NodePool)
     return msgspec.structs.replace(pool, metadata=draw(metas(name)))
+
+
+POLICY_NAMES = ((), (), ("usual",), ("usual", "special"))
+POLICIES: tuple[dict[str, Any], ...] = (
+    {"readinessTTL": "9m50s"},
+    {"readinessTTL": "soon"},
+    {"initializationTTL": "590s", "maxPodProtection": "9m"},
+    {"expireAfter": "11m"},
+    {"budgets": [{"nodes": "1"}, {"nodes": "1", "within": "10m"}]},
+    {"budgets": [{"nodes": "many"}]},
+    {"repair": {"defaultTolerationDuration": "590s", "maxUnhealthy": "100%"}},
+    {"repair": {"maxUnhealthy": "most"}},
+)
+POOLS_SELECTED: tuple[dict[str, Any], ...] = (
+    {},
+    {},
+    {"names": ["general"]},
+    {"names": ["another"]},
+    {"matchLabels": {"team": "a"}},
+    {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]},
+)
+
+
+@st.composite
+def policies(draw: st.DrawFn, name: str) -> NodePoolPolicy:
+    spec = draw(st.sampled_from(POLICIES)) | {"nodePools": draw(st.sampled_from(POOLS_SELECTED))}
+    policy = msgspec.convert({"spec": spec}, NodePoolPolicy)
+    return msgspec.structs.replace(policy, metadata=draw(metas(name)))
 
 
 #: Active for long, opening and closing within minutes, always, at one date, and unreadable.

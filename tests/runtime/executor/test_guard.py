@@ -189,7 +189,7 @@ REFUSED: list[Any] = [
     pytest.param(
         a_window_patch(""),
         [],
-        "only users write a window's spec",
+        "only users write the spec of a MaintenanceWindow",
         id="writing a window",
     ),
     pytest.param(

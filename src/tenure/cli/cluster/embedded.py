@@ -15,6 +15,7 @@ from tenure.cli.cluster.gone import Said, last_words
 from tenure.cli.view.timespans import parse_moment
 from tenure.core.decision import Subject
 from tenure.core.policy.readers import READERS
+from tenure.core.poolpolicy.govern import govern
 from tenure.model.snapshot.kinds import decode
 from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.runtime.observe.view import WATCHED
@@ -46,7 +47,7 @@ def played(
 
 def scene_of(world: World) -> EvaluatedCluster:
     """The store as it is, of which Tenure may hear a moment later."""
-    tables = Tables(READERS)
+    tables = Tables(READERS, govern=govern)
     for resource in (*WATCHED, *world.cloud.node_classes):
         for obj in world.store.list(resource):
             tables.put(resource, decode(resource, msgspec.json.encode(obj)))

@@ -50,6 +50,11 @@ def namespaces_of_tenure(leases: Sequence[Lease]) -> list[str]:
     return [lease.namespace for lease in leases if held_last_by_tenure(lease)]
 
 
+def renewed(lease: Lease, now: datetime) -> bool:
+    """Whether a replica has it."""
+    return bool(lease.spec.holder_identity) and _is_renewed(lease, now)
+
+
 def _is_renewed(lease: Lease, now: datetime) -> bool:
     """By what it says. A holder whose clock is wrong says by how much."""
     renewed = lease.spec.renew_time

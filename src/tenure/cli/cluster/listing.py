@@ -7,13 +7,14 @@ from typing import Final
 
 from tenure.cli.cluster.greeting import advice
 from tenure.core.policy.readers import READERS
+from tenure.core.poolpolicy.govern import govern
 from tenure.errors import Forbidden, NotFound, TenureError
 from tenure.kube.cache.cache import Cache
 from tenure.kube.cache.informer import in_words
 from tenure.kube.client.client import Client
 from tenure.model.api.resource import Resource
 from tenure.model.snapshot.kinds import decode_list
-from tenure.runtime.observe.view import FORBIDDING, HELPFUL
+from tenure.runtime.observe.view import FORBIDDING, HELPFUL, SELECTORS
 
 
 class CannotRead(TenureError):
@@ -32,10 +33,10 @@ class CannotRead(TenureError):
 
 async def everything(client: Client, kinds: tuple[Resource, ...], notes: list[str]) -> Cache:
     """``notes``: where it is said which kinds are done without."""
-    cache = Cache(readers=READERS)
+    cache = Cache(readers=READERS, govern=govern)
 
     async def fill(resource: Resource) -> None:
-        raw, version = await client.list_all(resource)
+        raw, version = await client.list_all(resource, label_selector=SELECTORS.get(resource, ""))
         cache.replace(resource, decode_list(resource, raw), version)
 
     answers = await asyncio.gather(*map(fill, kinds), return_exceptions=True)

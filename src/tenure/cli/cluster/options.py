@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 #: Settings that have a flag here: which cluster it is, and what decides what is done there.
 FLAGS: Final = ("kubeconfig", "context", "cluster-name", "provider", "provider-namespace")
-SWITCHES: Final = ("voluntary-disruption", "feature-gates")
+SWITCHES: Final = (
+    "voluntary-disruption",
+    "feature-gates",
+    "beside-karpenter",
+    "karpenter-version",
+    "karpenter-feature-gates",
+)
 _SETTINGS: Final = [
     *(setting for flag in (*FLAGS, *SWITCHES) for setting in TABLE if setting.flag == flag),
     *(setting for setting in TABLE if setting.providers),

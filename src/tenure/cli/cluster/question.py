@@ -15,8 +15,15 @@ from tenure.model.api.meta import format_time
 from tenure.model.api.resource import Resource
 from tenure.sim.scenario.read.kindnames import resource_called
 
-EXPLAINED: Final = (r.NODES, r.NODE_CLAIMS, r.PODS, r.NODE_POOLS, r.MAINTENANCE_WINDOWS)
-_WORDS: Final = "node, claim, pod, pool or window"
+EXPLAINED: Final = (
+    r.NODES,
+    r.NODE_CLAIMS,
+    r.PODS,
+    r.NODE_POOLS,
+    r.MAINTENANCE_WINDOWS,
+    r.NODE_POOL_POLICIES,
+)
+_WORDS: Final = "node, claim, pod, pool, window or policy"
 #: Workloads: what there is to say is said of their pods.
 _OWNERS: Final = frozenset(
     f"{word}{plural}"

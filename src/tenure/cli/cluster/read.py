@@ -35,7 +35,7 @@ from tenure.kube.client.client import Client
 from tenure.kube.client.credentials import credentials_for
 from tenure.kube.client.http import HttpTransport
 from tenure.model.api.meta import format_time
-from tenure.model.api.resource import EVENTS, NAMESPACES
+from tenure.model.api.resource import DEPLOYMENTS, EVENTS, NAMESPACES
 from tenure.model.api.workload import Event, Lease
 from tenure.model.settings import Settings
 from tenure.model.snapshot.kinds import decode
@@ -107,22 +107,26 @@ async def read(
     about: Question | None = None,
 ) -> ClusterReading:
     """``about``: the object in question; if it does not exist, its last event is added."""
-    embedded, server = await _greet(transport)
-    clock, which = clock_of(clock, server, settings, embedded=embedded)
+    served_by_up, server = await _greet(transport)
+    beside = settings.beside_karpenter
+    clock, which = clock_of(clock, server, settings, embedded=served_by_up)
+    embedded = served_by_up and not beside
     if embedded:
         provider = EmbeddedCloud()
     client, notes = Client(transport), list[str]()
-    cache = await everything(client, (*WATCHED, *provider.node_classes), notes)
+    kinds = (*WATCHED, DEPLOYMENTS) if beside else (*WATCHED, *provider.node_classes)
+    cache = await everything(client, kinds, notes)
     leases = await or_note(
         lambda: leases_in(client, settings), list[Lease](), "which replica acts", notes
     )
     settings = await _named(client, settings, notes)
-    seen = Seen(cache, provider, notes)
+    seen = Seen(cache, provider, notes, beside=beside)
     namespace = await _namespace(client, settings, provider, leases)
     reader = CloudReader(client, clock, settings, seen)
     async with provider.open(reader.surroundings(namespace)) as cloud:
-        # The instances of an embedded cluster are known to the process that serves it alone.
-        await reader.ask(cloud, about, drift=not embedded)
+        if not beside:
+            # The instances of an embedded cluster are known to the process that serves it alone.
+            await reader.ask(cloud, about, drift=not embedded)
     evaluated = _evaluated(seen, settings, clock.now())
     blocker = next(clock_blockers(leases, evaluated.at), None)
     last_word = await _last_word_on(about, evaluated, client, notes)
@@ -173,7 +177,8 @@ async def _namespace(
 def _evaluated(seen: Seen, settings: Settings, now: datetime) -> EvaluatedCluster:
     evaluator = Evaluator(deciders(settings), settings, PATIENCE, UNMOVED)
     foresee_refusals(seen.snapshot(), seen.observations, settings, now)
-    _consolidated(seen, settings, now)
+    if not settings.beside_karpenter:
+        _consolidated(seen, settings, now)
     evaluator.evaluate(seen.snapshot(), (), (), now)
     return EvaluatedCluster(
         at=now, snapshot=seen.snapshot(), evaluator=evaluator, settings=settings

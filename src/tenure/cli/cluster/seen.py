@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from tenure.errors import SpecError, TenureError
 from tenure.kube.cache.cache import Cache
-from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.snapshot import EVERY_CLASS, Snapshot
 from tenure.ports.provider import Provider
 from tenure.runtime.observe.store import ObservationStore
 
@@ -15,12 +15,16 @@ T = TypeVar("T")
 
 
 class Seen:
-    def __init__(self, cache: Cache, provider: Provider, notes: list[str]) -> None:
+    def __init__(
+        self, cache: Cache, provider: Provider, notes: list[str], *, beside: bool = False
+    ) -> None:
+        """``beside``: Tenure runs beside Karpenter, and looks at every node class."""
         self.observations = ObservationStore()
         #: What could not be read, a sentence each.
         self.notes = notes
         self._tables = cache.tables
-        self._ours = frozenset(kind.group_kind for kind in provider.node_classes)
+        served = frozenset(kind.group_kind for kind in provider.node_classes)
+        self._ours = EVERY_CLASS if beside else served
 
     def snapshot(self) -> Snapshot:
         return Snapshot(self._tables, self.observations.current(), ours=self._ours)

@@ -20,7 +20,7 @@ Examples:
     help="Whose node classes. [default: the one that ships with Tenure; TENURE_PROVIDER]",
 )
 def crds(provider: str) -> None:
-    """Print the CRDs of NodePool, NodeClaim, MaintenanceWindow and the provider's node classes."""
+    """Print the CRDs of NodePool, NodeClaim, MaintenanceWindow, NodePoolPolicy and the provider's node classes."""
     from tenure.providers.registry import DEFAULT, find  # loaded only when called
     from tenure.schema.structure.crd import CUSTOM_KINDS, dump
 

@@ -28,7 +28,7 @@ Examples:
   tenure explain node node-general-4nv74 --in SCENARIO --at 2026-01-05T08:05:00Z --json
 
 \b
-Kinds: node (no), claim (nodeclaim), pod (po), pool (nodepool, np), window (mw).
+Kinds: node (no), claim (nodeclaim), pod (po), pool (nodepool, np), window (mw), policy (npp).
 A cluster is only read: with list and get, no Lease, and nothing is written. What only the
 replica that acts can know (a launch that the cloud refused, an offering that was sold out)
 is in its log and in its events.
@@ -55,7 +55,7 @@ def explain(
     as_json: bool,
     **cluster: Any,
 ) -> int:
-    """Say why a node, claim, pod, pool or window is in its state.
+    """Say why a node, claim, pod, pool, window or policy is in its state.
 
     The cluster is looked at, or a scenario is played up to TIME; then the verdicts on the
     object are shown, the governing one first: the reason, what blocks it, what is being

@@ -31,6 +31,7 @@ SETTLED: Final = frozenset(
         Reason.INSTANCE_KNOWN,
         Reason.POOL_CURRENT,
         Reason.WINDOW_CURRENT,
+        Reason.POOL_POLICY_CURRENT,
         Reason.LEFT_ALONE,
     }
 )

@@ -11,9 +11,9 @@ import asyncio
 import time
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
-from datetime import datetime
+from datetime import datetime, timedelta
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from prometheus_client import ProcessCollector
@@ -34,7 +34,7 @@ from tenure.kube.lease.status import LeaseRole
 from tenure.kube.webhook.webhook import Webhook
 from tenure.model.api.resource import Resource
 from tenure.model.settings import Settings
-from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.snapshot import EVERY_CLASS, Snapshot
 from tenure.ports.fence import OPEN, Fence
 from tenure.ports.provider import Provider, Surroundings
 from tenure.providers.boundary import BoundedCloud
@@ -42,7 +42,8 @@ from tenure.runtime.clock.system import SystemClock
 from tenure.runtime.cloud.fenced import FencedCloud
 from tenure.runtime.controller import Controller
 from tenure.runtime.evaluate.evaluator import Evaluator
-from tenure.runtime.observe.view import View
+from tenure.runtime.observe.view import View, watched_with
+from tenure.runtime.release import release_levers
 from tenure.runtime.telemetry.journal import LoggedJournal
 from tenure.runtime.telemetry.linelimit import LineLimit
 from tenure.runtime.telemetry.logs import Complaints, Log, Sparing
@@ -51,6 +52,9 @@ from tenure.runtime.telemetry.metered import MeteredCloud, MeteredTransport, tim
 from tenure.runtime.telemetry.metrics import Metrics
 from tenure.runtime.telemetry.scrape import ClusterCollector
 from tenure.runtime.telemetry.serving import Serving
+
+#: Less than the 30 s that Kubernetes gives a pod to stop.
+RELEASE_MAX: Final = timedelta(seconds=20)
 
 
 class Replica:
@@ -98,6 +102,7 @@ class Replica:
             clock=self._clock,
             random=self._random,
             report=self._of_kind,
+            watched=watched_with(self._settings),
         )
 
     def _new_webhook(self, reached: Reached) -> Webhook | None:
@@ -138,6 +143,22 @@ class Replica:
         """Raises ``SpecError`` for what the provider cannot use, before any connection is made."""
         self._provider.open(self._surroundings(self._settings.cluster_name))
 
+    async def _release(self) -> None:
+        """Beside Karpenter with --release: the last thing that a leader does. Without the fence, which is closed
+        by now: nothing takes over before the Lease runs out, and each write is on the version that was read.
+        """
+        client = Client(
+            MeteredTransport(self._lease_transport, self._metrics), rate_limit=self._rate_limit
+        )
+        try:
+            async with asyncio.timeout(RELEASE_MAX.total_seconds()):
+                taken = await release_levers(client)
+        except (TimeoutError, TenureError) as error:
+            self._log.warning("levers may be left: tenure release takes them back", why=str(error))
+            return
+        left = [f"{one.kind} {one.name}: {one.problem}" for one in taken if one.problem]
+        self._log.info("levers taken back", count=len(taken) - len(left), left=left)
+
     async def _until(self, stop: asyncio.Event) -> None:
         ends = asyncio.create_task(stop.wait())
         works = [self._work(), self._watch(), self._loop_lag.run(), self._journal.run()]
@@ -147,9 +168,12 @@ class Replica:
         try:
             await asyncio.wait([ends, *tasks], return_when=asyncio.FIRST_COMPLETED)
         finally:
+            releases = self._settings.release and stop.is_set() and self.leading
             for task in (ends, *tasks):
                 task.cancel()
             ended = await asyncio.gather(*tasks, return_exceptions=True)
+            if releases:
+                await self._release()
             if self._elector is not None:
                 await self._elector.release()
         for error in ended:
@@ -166,7 +190,7 @@ class Replica:
 
     async def _work(self) -> None:
         version = await self._patiently(lambda: server_version(self._transport), "the API server")
-        if version.endswith(EMBEDDED):
+        if version.endswith(EMBEDDED) and not self._settings.beside_karpenter:
             raise _served_by_up(self._server)
         self._log.info("connected", kubernetes=version)
         cluster = self._settings.cluster_name or await self._patiently(
@@ -260,7 +284,8 @@ class Replica:
     def snapshot(self) -> Snapshot:
         if self._controller is not None:
             return self._controller.snapshot()
-        ours = frozenset(kind.group_kind for kind in self._provider.node_classes)
+        served = frozenset(kind.group_kind for kind in self._provider.node_classes)
+        ours = EVERY_CLASS if self._settings.beside_karpenter else served
         return Snapshot(self._view.cache.tables, ours=ours)
 
     @property

@@ -22,8 +22,8 @@ def new_webhook(
     log: Log,
     metrics: Metrics,
 ) -> Webhook | None:
-    """None where it is turned off. ``client`` has no fence: every replica serves, leader or not."""
-    if not settings.webhook_port:
+    """None where it is turned off, and beside Karpenter, whose kinds are not ours to refuse. ``client`` has no fence: every replica serves, leader or not."""
+    if not settings.webhook_port or settings.beside_karpenter:
         return None
 
     def count(reviewed: Review) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -36,7 +36,13 @@ from tenure.parse import yamltext
 from tenure.parse.files import read_text
 from tenure.parse.limits import SMALL
 from tenure.ports.provider import Provider
+from tenure.providers.absent import NO_PROVIDER
 from tenure.providers.registry import DEFAULT, find
+
+#: Ends the place of a setting that was not given.
+DEFAULTED: Final = "(its default)"
+#: Of all replicas that run beside Karpenter.
+BESIDE_LEASE: Final = "tenure-beside-karpenter"
 
 (_NODE_REPAIR,) = (setting for setting in TABLE if setting.field == "node_repair")
 
@@ -62,6 +68,8 @@ class Configured(msgspec.Struct, frozen=True, kw_only=True):
 
 def provider_of(settings: Settings) -> Provider:
     """Raises ``SpecError`` where it cannot be used."""
+    if settings.beside_karpenter:
+        return NO_PROVIDER
     provider = find(settings.provider or DEFAULT)
     for name in clashing(provider):
         expected = f"another provider: --{name}, an option of it, is a setting of Tenure"
@@ -86,7 +94,7 @@ def configured(
     places: dict[str, str] = {}
     for setting in TABLE:
         given = _given(setting, flags, environment, written)
-        places[setting.flag] = given.at if given else f"--{setting.flag} (its default)"
+        places[setting.flag] = given.at if given else f"--{setting.flag} {DEFAULTED}"
         try:
             values[setting.flag] = (
                 setting.form.value(given.text, given.at) if given else setting.default
@@ -99,6 +107,7 @@ def configured(
         if setting.providers and values.get(setting.flag)
     }
     if not problems:
+        problems += _beside_karpenter(values, places)
         problems += _contradictions(values, places)
         problems += _options_of_others(options, values["provider"], places)
     if problems:
@@ -224,6 +233,20 @@ def _contradictions(values: Mapping[str, Any], places: Mapping[str, str]) -> Ite
     for first, second in combinations(ports, 2):
         if values[first] == values[second] != 0:
             yield wrong(second, f"another port than --{first}")
+
+
+def _beside_karpenter(values: dict[str, Any], places: Mapping[str, str]) -> Iterator[SpecError]:
+    """Karpenter keeps its Lease, so Tenure has one of its own."""
+    name, place = values["leader-election-name"], places["leader-election-name"]
+    if not values["beside-karpenter"]:
+        for flag in ("karpenter-version", "karpenter-feature-gates", "release"):
+            if values[flag]:
+                expected = f"--beside-karpenter, without which --{flag} has no meaning"
+                yield SpecError(places[flag], _shown(flag, values), expected)
+    elif place.endswith(DEFAULTED):
+        values["leader-election-name"] = BESIDE_LEASE
+    elif name == Settings().lease_name:
+        yield SpecError(place, name, "another Lease: beside Karpenter this one is Karpenter's")
 
 
 def _options_of_others(

@@ -20,6 +20,7 @@ from tenure.ports.provider import Option
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _GATE: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9]*)\s*=\s*([A-Za-z0-9]+)\s*")
+_RELEASE: Final = re.compile(r"v?[0-9]{1,4}\.[0-9]{1,4}(\.[0-9A-Za-z.+_-]{1,64})?")
 _TRUTH: Final = {"true": True, "false": False}
 #: Kubernetes reads a gate by Go's ``strconv.ParseBool``.
 _GATE_TRUTH: Final = {**_TRUTH, "1": True, "t": True, "0": False, "f": False}
@@ -197,3 +198,24 @@ def gates() -> Form:
         read=read,
         show=lambda value: ",".join(f"{k}={str(v).lower()}" for k, v in value.items()),
     )
+
+
+def gates_text() -> Form:
+    """The same, kept as it is written: empty is not known."""
+    pairs = gates()
+
+    def read(value: str) -> str:
+        return pairs.show(pairs.read(value))
+
+    return msgspec.structs.replace(pairs, read=read, show=str)
+
+
+def release(example: str) -> Form:
+    """Of Karpenter: major and minor, and more where it is written."""
+
+    def read(value: str) -> str:
+        if _RELEASE.fullmatch(value) is None:
+            raise ValueError
+        return value
+
+    return Form(metavar="VERSION", expected="a release of Karpenter", example=example, read=read)

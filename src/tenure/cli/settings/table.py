@@ -23,13 +23,14 @@ _TICK: Final = timedelta(milliseconds=1)
 _SECOND: Final = timedelta(seconds=1)
 
 CLUSTER: Final = "The cluster"
+BESIDE: Final = "Beside Karpenter"
 LEASE: Final = "Which replica acts"
 PROVISIONING: Final = "Provisioning"
 LEAVING: Final = "Taking nodes away"
 CLOUD: Final = "The cloud"
 SEEN: Final = "What others see"
 RATES: Final = "Rates"
-SECTIONS: Final = (CLUSTER, LEASE, PROVISIONING, LEAVING, CLOUD, SEEN, RATES)
+SECTIONS: Final = (CLUSTER, BESIDE, LEASE, PROVISIONING, LEAVING, CLOUD, SEEN, RATES)
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,6 +162,38 @@ OWN: Final = (
         karpenters=True,
     ),
     Setting(
+        section=BESIDE,
+        field="beside_karpenter",
+        flag="beside-karpenter",
+        form=form.switch(),
+        reason="Run beside Karpenter, which stays in charge: set and remove levers that it honours, and "
+        "launch, drain and delete nothing. See docs/beside-karpenter.md.",
+    ),
+    Setting(
+        section=BESIDE,
+        field="karpenter_version",
+        flag="karpenter-version",
+        form=form.release("1.15"),
+        reason="The release of a Karpenter that runs outside the cluster.",
+        found_out="its Deployment says so",
+    ),
+    Setting(
+        section=BESIDE,
+        field="karpenter_feature_gates",
+        flag="karpenter-feature-gates",
+        form=form.gates_text(),
+        reason="The feature gates of a Karpenter that runs outside the cluster.",
+        found_out="its Deployment says so",
+    ),
+    Setting(
+        section=BESIDE,
+        field="release",
+        flag="release",
+        form=form.switch(),
+        reason="Take every lever back when the process is told to stop. By default they stay, so that a "
+        "restart opens no window; tenure release takes them back at any time.",
+    ),
+    Setting(
         section=LEASE,
         field="leader_election",
         flag="disable-leader-election",
@@ -174,7 +207,8 @@ OWN: Final = (
         field="lease_name",
         flag="leader-election-name",
         form=form.object_name("karpenter-leader-election"),
-        reason="The Lease. Karpenter's, so that Tenure and Karpenter never both act.",
+        reason="The Lease. Karpenter's, so that Tenure and Karpenter never both act; with "
+        "--beside-karpenter tenure-beside-karpenter, as both do.",
         karpenters=True,
         also=("lease-name",),
     ),

@@ -23,6 +23,7 @@ QUIET: Final = frozenset(
     {
         *(Reason.POOL_CURRENT, Reason.POOL_STATUS_CHANGED),
         *(Reason.WINDOW_CURRENT, Reason.WINDOW_STATUS_CHANGED),
+        *(Reason.POOL_POLICY_CURRENT, Reason.POOL_POLICY_STATUS_CHANGED),
         *(Reason.ADOPTING, Reason.LAUNCHING, Reason.LAUNCHED, Reason.NODE_NOT_FOUND),
         *(Reason.REGISTERING, Reason.REGISTERED, Reason.NODE_NOT_READY),
         *(Reason.EPHEMERAL_TAINTS_EXIST, Reason.INITIALIZING, Reason.INSTANCE_KNOWN),

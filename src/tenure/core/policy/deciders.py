@@ -10,6 +10,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from tenure.core.beside.levers import LeverDecider
+from tenure.core.beside.pools import KarpenterDecider
 from tenure.core.claim.decider import LifecycleDecider
 from tenure.core.claim.garbage import GarbageDecider
 from tenure.core.claim.node import NodeDecider
@@ -27,11 +29,13 @@ from tenure.core.drift.decider import DriftDecider
 from tenure.core.gates.remaining import PoolBudgets
 from tenure.core.notice.interruption import InterruptionDecider
 from tenure.core.notice.recommendation import RecommendationDecider
+from tenure.core.opening.decider import OpeningDecider
+from tenure.core.opening.naming import ReserveDecider
+from tenure.core.opening.naming import may_wait as reservation_may_wait
 from tenure.core.pool.status import PoolDecider, only_counts
+from tenure.core.poolpolicy.status import PoolPolicyDecider
 from tenure.core.protect.decider import ProtectionDecider
 from tenure.core.provision.decider import ProvisionDecider, is_arrival, may_wait
-from tenure.core.provision.nominations import ReserveDecider
-from tenure.core.provision.nominations import may_wait as reservation_may_wait
 from tenure.core.reboot.decider import RebootDecider
 from tenure.core.repair.decider import RepairDecider
 from tenure.core.terminate.deadlinestatus import DeadlineDecider
@@ -77,6 +81,9 @@ UNMOVED: Final = {
             Concern.GARBAGE,
             Concern.POOL,
             Concern.WINDOW,
+            Concern.POOL_POLICY,
+            Concern.LEVER,
+            Concern.KARPENTER,
         }
     )
 }
@@ -88,6 +95,8 @@ AWAIT_CREATIONS: Final = frozenset({Concern.DISRUPTION, Concern.PROVISIONING})
 
 def deciders(settings: Settings = USUAL, methods: Methods = METHODS) -> tuple[AnyDecider, ...]:
     """``methods``: the reasons to disrupt nodes; tests add their own."""
+    if settings.beside_karpenter:
+        return beside_karpenter(settings)
     return (
         UnreadableDecider(),
         TerminationDecider(),
@@ -110,8 +119,25 @@ def deciders(settings: Settings = USUAL, methods: Methods = METHODS) -> tuple[An
         GarbageDecider(),
         ProvisionDecider(settings.protection_clock),
         ReserveDecider(),
+        OpeningDecider(),
         PoolDecider(PoolBudgets()),
         WindowDecider(),
+        PoolPolicyDecider(),
+    )
+
+
+def beside_karpenter(settings: Settings) -> tuple[AnyDecider, ...]:
+    """Those that write nothing but what Tenure may write beside Karpenter (``safety.beside``).
+
+    All others write what is Karpenter's there: status and finalizers of claims and Nodes, status of pools,
+    pods. Repair, time-outs and expiration get deciders of their own, in ``core.beside``.
+    """
+    return (
+        UnreadableDecider(),  # Writes nothing.
+        ProtectionDecider(claims_only=True),  # Records from when on a duration on a claim counts.
+        WindowDecider(),  # The status of MaintenanceWindows, which are ours.
+        LeverDecider(settings),
+        KarpenterDecider(settings),  # Writes nothing.
     )
 
 

@@ -17,6 +17,7 @@ from tenure.core.health.health import unusable
 from tenure.core.health.readiness import boot_of, initialization_ttl
 from tenure.core.marks.deadline import deadline_of, grace_of, stamp_of
 from tenure.core.marks.reboot import is_issued, mark_of
+from tenure.core.poolpolicy.govern import govern
 from tenure.core.protect.protection import CREATION, protection_of, protection_on
 from tenure.core.terminate.pdb import blocked_since, refusal
 from tenure.model.api import resource as r
@@ -26,6 +27,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
+from tenure.model.api.policy import NodePoolPolicy
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.matching.requirements import Requirements, pod_alternatives
@@ -101,6 +103,11 @@ def _window(window: MaintenanceWindow) -> None:
     list(problems_of(window))
 
 
+def _pool_policy(policy: NodePoolPolicy) -> None:
+    list(problems_of(policy))
+    govern(NodePool(), (policy,))
+
+
 READERS: Final[Mapping[r.Resource, tuple[Reader, ...]]] = {
     r.PODS: (pod_requests, _ports, _placement, _instants, _pod_state),
     r.NODES: (_node_amounts, _node_state),
@@ -108,4 +115,5 @@ READERS: Final[Mapping[r.Resource, tuple[Reader, ...]]] = {
     r.NODE_POOLS: (_pool_problems, _pool_spec),
     r.POD_DISRUPTION_BUDGETS: (_budget,),
     r.MAINTENANCE_WINDOWS: (_window,),
+    r.NODE_POOL_POLICIES: (_pool_policy,),
 }

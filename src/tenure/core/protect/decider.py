@@ -67,12 +67,24 @@ class ProtectionView(msgspec.Struct, frozen=True):
 class ProtectionDecider:
     concern = Concern.PROTECTION
 
+    def __init__(self, *, claims_only: bool = False) -> None:
+        """``claims_only``: beside Karpenter, which goes by its own reading of pods and Nodes."""
+        self._claims_only = claims_only
+
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
-        yield from (_POD + key for key, pod in snapshot.pods.items() if _is_annotated(pod))
-        yield from (_NODE + key for key, node in snapshot.nodes.items() if _is_annotated(node))
+        if not self._claims_only:
+            yield from self._keys_of_pods_and_nodes(snapshot)
         yield from (_CLAIM + key for key, claim in snapshot.claims.items() if _is_annotated(claim))
 
+    def _keys_of_pods_and_nodes(self, snapshot: Snapshot) -> Iterable[str]:
+        yield from (_POD + key for key, pod in snapshot.pods.items() if _is_annotated(pod))
+        yield from (_NODE + key for key, node in snapshot.nodes.items() if _is_annotated(node))
+
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
+        if self._claims_only:
+            if change.resource == NODE_CLAIMS:
+                yield _CLAIM + change.key
+            return
         if change.resource == PODS:
             yield from (
                 _POD + change.key for version in change.versions() if _is_annotated(version)

@@ -14,6 +14,7 @@ _CONSEQUENCE: Final = {
     "NodeClaim": "it is neither disrupted, repaired, drained nor terminated before a deadline",
     "NodePool": "the pool launches nothing, and none of its nodes is disrupted or repaired",
     "MaintenanceWindow": "it blocks the actions that it names on the Nodes that it selects",
+    "NodePoolPolicy": "no node of the pools that it may select is disrupted by choice or repaired",
     "VolumeAttachment": "its Node waits for it before a deadline",
 }
 

@@ -37,6 +37,7 @@ __all__ = [
     "Windows",
     "closed_by",
     "windows_change_at",
+    "windows_concerning",
     "windows_for_commands",
     "windows_naming",
 ]
@@ -153,6 +154,11 @@ def _forbidden(phases: Phases) -> tuple[datetime | None, tuple[str, ...]] | None
     begins = [phase.changes_at for _, phase in allowing if phase.changes_at is not None]
     first = min(begins, default=None)
     return first, tuple(window.name for window, phase in allowing if phase.changes_at == first)
+
+
+def windows_concerning(windows: Windows, node: Node, actions: frozenset[str]) -> Windows:
+    """Those that name one of the actions and select the Node."""
+    return _concerned(windows, node, actions)
 
 
 def _ends_last(one: tuple[ParsedWindow, Phase]) -> tuple[datetime, str]:

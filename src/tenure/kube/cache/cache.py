@@ -24,6 +24,7 @@ import msgspec
 
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import Resource
+from tenure.model.snapshot.governed import Govern, as_written
 from tenure.model.snapshot.snapshot import Change, Tables
 
 #: How many deletions are remembered; an answer that comes later than that many is lost anyway.
@@ -38,8 +39,9 @@ class Cache:
         self,
         wake: Callable[[], None] = lambda: None,
         readers: Mapping[Resource, Sequence[Callable[[Any], object]]] = {},
+        govern: Govern | None = None,
     ) -> None:
-        self.tables = Tables(readers)
+        self.tables = Tables(readers, govern=govern)
         #: Called whenever there is something new to evaluate.
         self.wake = wake
         # By place and UID: an object that went and its namesake that came are two changes.
@@ -121,7 +123,7 @@ class Cache:
     def _put(self, resource: Resource, item: ApiObject, current: ApiObject | None) -> None:
         if current is not None and item.uid and current.uid not in ("", item.uid):
             self._drop(resource, current)  # Its namesake: the old one went, a new one came.
-        quiet = _looks_the_same(current, item)
+        quiet = current is not None and _looks_the_same(as_written(current), item)
         self._note(self.tables.put(resource, item, unchanged=quiet), quiet=quiet)
 
     def _drop(self, resource: Resource, current: ApiObject) -> None:
@@ -135,6 +137,11 @@ class Cache:
             del self._gone[next(iter(self._gone))]
 
     def _note(self, change: Change, *, quiet: bool = False) -> None:
+        self._note_one(change, quiet=quiet)
+        for follower in self.tables.take_followers():
+            self._note_one(follower)
+
+    def _note_one(self, change: Change, *, quiet: bool = False) -> None:
         side = change.new or change.old
         if side is None:
             return

@@ -70,8 +70,9 @@ class Informer:
         random: Random,
         report: Callable[[Resource, TenureError], None] = lambda *_: None,
         listed: Callable[[], None] = lambda: None,
+        label_selector: str = "",
     ) -> None:
-        """``listed`` is called after every list."""
+        """``listed`` is called after every list. ``label_selector``: of the objects that are kept."""
         self.resource = resource
         self._client = client
         self._sink = sink
@@ -79,6 +80,7 @@ class Informer:
         self._random = random
         self._report = report
         self._listed = listed
+        self._label_selector = label_selector
         self._version = ""
         self._lines = 0
         #: Health, which everything that takes away relies on.
@@ -125,7 +127,7 @@ class Informer:
     async def _list(self) -> None:
         items: list[ApiObject] = []
         version = ""
-        async for page in self._client.pages(self.resource):
+        async for page in self._client.pages(self.resource, label_selector=self._label_selector):
             # Each page for itself: the bytes of them all would be many times what we keep.
             items += decode_list(self.resource, page.items or ())
             version = page.metadata.resource_version
@@ -139,7 +141,9 @@ class Informer:
         self._listed()
 
     async def _follow(self) -> None:
-        stream = await self._client.watch(self.resource, self._version)
+        stream = await self._client.watch(
+            self.resource, self._version, label_selector=self._label_selector
+        )
         self.connected = True
         watchdog = None
         silent = False
@@ -162,7 +166,7 @@ class Informer:
 
         A page that is the whole list and the same as what we have is as good as a bookmark.
         """
-        page = await self._client.list_page(self.resource)
+        page = await self._client.list_page(self.resource, label_selector=self._label_selector)
         whole = not page.metadata.continue_
         if missed := self._missed(page, whole=whole):
             raise Unavailable(f"the watch of {self.resource} fell silent and missed {missed}")

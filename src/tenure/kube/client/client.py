@@ -163,16 +163,17 @@ class Client:
                 following.cancel()
         yield page
 
-    async def watch(self, resource: Resource, resource_version: str) -> Stream:
-        request = Request(
-            method="GET",
-            path=resource.path(),
-            query={
-                "watch": "true",
-                "resourceVersion": resource_version,
-                "allowWatchBookmarks": "true",
-            },
-        )
+    async def watch(
+        self, resource: Resource, resource_version: str, *, label_selector: str = ""
+    ) -> Stream:
+        query = {
+            "watch": "true",
+            "resourceVersion": resource_version,
+            "allowWatchBookmarks": "true",
+        }
+        if label_selector:
+            query["labelSelector"] = label_selector
+        request = Request(method="GET", path=resource.path(), query=query)
         if self._rate_limit is not None:
             await self._rate_limit.take()
         try:

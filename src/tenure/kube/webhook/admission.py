@@ -30,6 +30,7 @@ from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.nodepool import NodePool
+from tenure.model.api.policy import NodePoolPolicy
 from tenure.model.snapshot.kinds import Unreadable, decode
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.parse.jsontext import DECODE_ERRORS
@@ -191,7 +192,7 @@ def _news(
     watched: Collection[str],
 ) -> Iterator[Finding]:
     """What is worth a word; what a change brings about only where there is one."""
-    if isinstance(new, NodePool) and isinstance(old, NodePool) and _turns_forceful(new, old):
+    if _turns_forceful(new, old):
         yield by_force()
     readable = old is not None and not problems_in(old, kind, None)
     known = set(advice_for(old, now)) if old is not None and readable else set()
@@ -200,8 +201,11 @@ def _news(
             yield finding
 
 
-def _turns_forceful(new: NodePool, old: NodePool) -> bool:
+def _turns_forceful(new: ApiObject, old: ApiObject | None) -> bool:
     """The API server has written the mode that was left out, so only a new block tells."""
+    kinds = NodePool | NodePoolPolicy
+    if not isinstance(new, kinds) or not isinstance(old, kinds):
+        return False
     block = new.spec.repair
     return old.spec.repair is None and block is not None and block.termination_mode == "Forceful"
 

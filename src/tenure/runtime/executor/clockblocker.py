@@ -21,7 +21,7 @@ def depends_on_time(action: Action) -> bool:
         return bool(action.disrupts_for)
     if not isinstance(action, Patch):
         return takes_away(action)
-    if action.begins:
+    if action.begins or takes_away(action):
         return True
     annotations = action.body.get("metadata", {}).get("annotations") or {}
     return annotations.get(TERMINATION_TIMESTAMP) is not None

@@ -28,12 +28,20 @@ from tenure.model.api import names
 from tenure.model.api.meta import later, read_instant
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.api.resource import (
+    MAINTENANCE_WINDOWS,
+    NODE_CLAIMS,
+    NODE_POOL_POLICIES,
+    NODE_POOLS,
+    NODES,
+    PODS,
+)
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import first_unreadable
 from tenure.model.values.unreadable import UnreadableObject
 from tenure.safety import actions
+from tenure.safety.beside import beyond_levers
 from tenure.safety.departure import (
     BEGINS,
     PLANNED,
@@ -59,6 +67,8 @@ def veto(
     """Why this must not be done; None when it may."""
     if snapshot.unreadable() and (why := _unreadable(action, snapshot, now)):
         return f"{why}, so nothing is taken away from it"
+    if settings.beside_karpenter and (beyond := beyond_levers(action, snapshot, now)):
+        return beyond
     match action:
         case Patch() | Delete():
             return _write(action, snapshot, now, settings)
@@ -179,8 +189,9 @@ def _write(
         if pool is None or pool.uid != action.uid:
             return f"pool {action.name} is gone or another one"
         return actions.foreign_class(pool.node_class_ref, snapshot.ours)
-    if isinstance(action, Patch) and action.resource == MAINTENANCE_WINDOWS:
-        return None if action.subresource == "status" else "only users write a window's spec"
+    if isinstance(action, Patch) and action.resource in (MAINTENANCE_WINDOWS, NODE_POOL_POLICIES):
+        kind = action.resource.kind
+        return None if action.subresource == "status" else f"only users write the spec of a {kind}"
     if isinstance(action, Patch) and action.resource == PODS:
         return _write_pod(action, snapshot)
     verb = type(action).__name__.lower()

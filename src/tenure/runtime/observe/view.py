@@ -11,13 +11,16 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
+from tenure.core.beside.karpenter import SELECTOR
 from tenure.core.policy.readers import READERS
+from tenure.core.poolpolicy.govern import govern
 from tenure.errors import Forbidden, NotFound, TenureError
 from tenure.kube.cache.cache import Cache
 from tenure.kube.cache.informer import Informer, in_words
 from tenure.kube.client.client import Client
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
+from tenure.model.settings import Settings
 from tenure.ports.clock import Clock
 
 #: What deciders read. The provider's node classes come on top.
@@ -29,6 +32,7 @@ WATCHED: Final = (
     r.DAEMON_SETS,
     r.POD_DISRUPTION_BUDGETS,
     r.MAINTENANCE_WINDOWS,
+    r.NODE_POOL_POLICIES,
     r.PERSISTENT_VOLUMES,
     r.VOLUME_ATTACHMENTS,
     r.LIMIT_RANGES,
@@ -38,20 +42,44 @@ WATCHED: Final = (
     r.NAMESPACES,
 )
 
-#: What only makes an answer better. Where it cannot be listed, say because a role of an older
-#: release lacks the right, everything goes on without it.
-HELPFUL: Final = frozenset({r.LIMIT_RANGES, r.CSI_NODES})
+#: What deciders read beside Karpenter: no pods, of which there are most.
+WATCHED_BESIDE: Final = (
+    r.NODE_POOLS,
+    r.NODE_CLAIMS,
+    r.NODES,
+    r.MAINTENANCE_WINDOWS,
+    r.DEPLOYMENTS,
+)
+
+#: Of these kinds only some objects are of interest.
+SELECTORS: Final = {r.DEPLOYMENTS: SELECTOR}
+
+#: What only makes an answer better, or is not used by everyone. Where it cannot be listed, say because a role
+#: or a set of CRDs of an older release lacks it, everything goes on without it: without the kind there is
+#: no NodePoolPolicy, and NodePools say all there is to say.
+HELPFUL: Final = frozenset({r.LIMIT_RANGES, r.CSI_NODES, r.NODE_POOL_POLICIES})
 
 #: Where these cannot be listed, deciders are told, and what they might forbid does not start: a role
 #: or a set of CRDs of Karpenter has no maintenance windows, and launches and drains go on. Without
 #: volume claims or storage classes no node is launched for pods with volumes, for all others it is; without
-#: namespaces, none for pods whose affinity selects namespaces by their labels.
+#: namespaces, none for pods whose affinity selects namespaces by their labels; without Deployments it is not
+#: known which Karpenter is in charge, and no lever is set.
 FORBIDDING: Final = frozenset(
-    {r.MAINTENANCE_WINDOWS, r.PERSISTENT_VOLUME_CLAIMS, r.STORAGE_CLASSES, r.NAMESPACES}
+    {
+        r.MAINTENANCE_WINDOWS,
+        r.PERSISTENT_VOLUME_CLAIMS,
+        r.STORAGE_CLASSES,
+        r.NAMESPACES,
+        r.DEPLOYMENTS,
+    }
 )
 
 #: Where the API server refuses to list these, everything else goes on.
 DISPENSABLE: Final = HELPFUL | FORBIDDING
+
+
+def watched_with(settings: Settings) -> tuple[Resource, ...]:
+    return WATCHED_BESIDE if settings.beside_karpenter else WATCHED
 
 
 class View:
@@ -63,12 +91,13 @@ class View:
         clock: Clock,
         random: Random,
         report: Callable[[Resource, TenureError], None] = lambda *_: None,
+        watched: Sequence[Resource] = WATCHED,
     ) -> None:
         self._clock = clock
         self._listed = asyncio.Event()
         #: Kinds above that the API server does not let us list.
         self._refused: set[Resource] = set()
-        self.cache = Cache(readers=READERS)
+        self.cache = Cache(readers=READERS, govern=govern)
         self.informers = [
             Informer(
                 client,
@@ -78,8 +107,9 @@ class View:
                 random=random,
                 report=self._reported(report),
                 listed=self._look_whether_synced,
+                label_selector=SELECTORS.get(resource, ""),
             )
-            for resource in (*WATCHED, *node_classes)
+            for resource in (*watched, *node_classes)
         ]
         self.rest()
 

@@ -278,6 +278,13 @@ PLAN: Final = Named(
     "How long a plan of consolidation took, over all its slices beside the loop.",
     SHORT,
 )
+PLAN_SLICE: Final = Named(
+    "tenure_consolidation_plan_slice_duration_seconds",
+    _H,
+    (),
+    "How long a slice of a plan of consolidation kept everything else waiting; a plan has many.",
+    SHORT,
+)
 PLAN_SAVINGS: Final = Named(
     "tenure_consolidation_plan_savings",
     _G,
@@ -454,6 +461,20 @@ DRIFTED: Final = Named(
     ("nodepool", "reason"),
     "Claims with the condition Drifted, by its reason: NodePoolDrifted, RequirementsDrifted, "
     "InstanceTypeNotFound, or the provider's own.",
+)
+LEVERS: Final = Named(
+    "tenure_levers",
+    _G,
+    ("cause",),
+    "Beside Karpenter: Nodes on which Tenure has set karpenter.sh/do-not-disrupt, by cause: window or "
+    "protection. A Node with both counts twice.",
+)
+LEVERS_PAST_END: Final = Named(
+    "tenure_levers_past_end",
+    _G,
+    (),
+    "Beside Karpenter: Nodes with a lever of Tenure's whose tenure.dev/do-not-disrupt-until is over for "
+    "more than 5m.",
 )
 DRIFT_UNKNOWN: Final = Named(
     "tenure_nodeclaims_drift_unknown",

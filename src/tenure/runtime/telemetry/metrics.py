@@ -92,6 +92,7 @@ class Metrics:
         self.moves = self._counter(names.MOVES)
         self.scores = self._histogram(names.SCORES)
         self.plan_duration = self._histogram(names.PLAN)
+        self.plan_slice_duration = self._histogram(names.PLAN_SLICE)
         self.plan_savings = self._gauge(names.PLAN_SAVINGS)
         self.plan_moves = self._gauge(names.PLAN_MOVES)
         self.index_rebuilds = self._counter(names.INDEX_REBUILDS)

@@ -40,6 +40,7 @@ from tenure.packing.demand.problem import NODES
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.disruptionseries import disruption_rows
+from tenure.runtime.telemetry.leverseries import lever_rows
 from tenure.runtime.telemetry.metricnames import Kind, Named
 from tenure.runtime.telemetry.objectseries import Objects, object_families
 
@@ -127,6 +128,11 @@ class ClusterCollector(Collector):
             **dict(_us(replica)),
             **dict(_watching(replica)),
             **dict(_evaluating(replica)),
+            **dict(lever_rows(snapshot, _in_force(replica), replica.now())),
+        }
+        if self._settings.beside_karpenter:
+            return  # The rest is Karpenter's to tell, by the same names.
+        self._rows |= {
             **dict(_waiting(snapshot)),
             **dict(_pools(snapshot)),
             **dict(_drifts(snapshot)),

@@ -1,0 +1,9 @@
+"""Beside Karpenter: which levers that Karpenter honours are set on which Nodes, and until when.
+
+Karpenter launches, drains and terminates. Tenure decides when and whether Karpenter may disrupt, by
+annotations that can be taken back. Here is the lever of windows and protections (``levers``); repair,
+time-outs and expiration are further deciders of this room.
+
+May import: core, core.gates, core.protect, core.windows, model.
+Start reading: levers.py.
+"""

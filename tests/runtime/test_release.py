@@ -1,0 +1,152 @@
+"""Every lever is taken back, and nothing else is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+from tenure.cli.replica.released import Outcome, release_over
+from tenure.kube.client.client import Client
+from tenure.model.api import names
+from tenure.model.api import resource as r
+from tenure.ports.transport import Request, Response, Stream, Transport
+from tenure.runtime.release import Release, release_levers
+from tenure.sim.apiserver.api import Api
+from tenure.sim.apiserver.transport import InProcessTransport
+from tenure.sim.world import World
+from tests.core.beside.scenes import TRUE, marks
+
+NODES = {
+    "ours": {**TRUE, **marks()},
+    "edited": {names.DO_NOT_DISRUPT: "2h", **marks()},
+    "users": {**TRUE, "team": "web"},
+    "half": marks(),
+    "torn": {**TRUE, names.DO_NOT_DISRUPT_UNTIL: "unknown"},
+    "plain": {},
+}
+
+
+def a_world() -> World:
+    world = World()
+    for name, written in NODES.items():
+        metadata = {"name": name, "annotations": written}
+        world.apply({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+    return world
+
+
+def annotations_in(world: World) -> dict[str, Any]:
+    return {
+        node["metadata"]["name"]: node["metadata"].get("annotations") or {}
+        for node in world.store.list(r.NODES)
+    }
+
+
+def told(world: World, work: Callable[[], Awaitable[Any]]) -> Any:
+    found: list[Any] = []
+
+    async def story() -> None:
+        found.append(await work())
+
+    world.loop.run_until_complete(story())
+    return found[0]
+
+
+def test_our_levers_go_and_what_users_wrote_stays() -> None:
+    with a_world() as world:
+        client = Client(InProcessTransport(Api(world.store)))
+        taken = told(world, lambda: release_levers(client))
+        assert [(one.kind, one.name, one.problem) for one in taken] == [
+            ("Node", "edited", ""),
+            ("Node", "half", ""),
+            ("Node", "ours", ""),
+            ("Node", "torn", ""),
+        ]
+        assert taken[2].said == "MaintenanceWindow freeze, until unknown"
+        assert annotations_in(world) == {
+            "ours": {},
+            "edited": {names.DO_NOT_DISRUPT: "2h"},
+            "users": NODES["users"],
+            "half": {},
+            "torn": TRUE,
+            "plain": {},
+        }
+        assert told(world, lambda: release_levers(client)) == []
+
+
+def test_a_dry_run_changes_nothing() -> None:
+    with a_world() as world:
+        before = annotations_in(world)
+        client = Client(InProcessTransport(Api(world.store)))
+        assert len(told(world, lambda: release_levers(client, dry_run=True))) == 4
+        assert annotations_in(world) == before
+
+
+class _Meddling:
+    """Before the first write something else changes the Node."""
+
+    def __init__(self, world: World, transport: Transport, edit: dict[str, Any]) -> None:
+        self._world, self._transport, self._edit = world, transport, edit
+
+    async def request(self, request: Request) -> Response:
+        if request.method == "PATCH" and request.path.endswith("/ours") and self._edit:
+            edit, self._edit = self._edit, {}
+            self._world.store.patch(r.NODES, "", "ours", {"metadata": edit})
+        return await self._transport.request(request)
+
+    async def stream(self, request: Request) -> Stream | Response:
+        return await self._transport.stream(request)
+
+
+def test_a_node_that_changes_meanwhile_is_read_again() -> None:
+    for edit, left in (
+        ({"labels": {"a": "b"}}, {}),
+        ({"annotations": {names.DO_NOT_DISRUPT: "false"}}, {names.DO_NOT_DISRUPT: "false"}),
+        ({"annotations": {names.DO_NOT_DISRUPT_BY: None}}, None),
+    ):
+        with a_world() as world:
+            transport = _Meddling(world, InProcessTransport(Api(world.store)), edit)
+            taken = told(world, lambda: release_levers(Client(transport)))  # noqa: B023  # at once
+            assert all(not one.problem for one in taken)
+            found = annotations_in(world)["ours"]
+            if left is None:  # Its mark is gone: it is the user's.
+                assert found[names.DO_NOT_DISRUPT] == "true"
+            else:
+                assert found == left
+
+
+def _lease(world: World, renewed: timedelta) -> None:
+    world.apply(
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": "tenure-beside-karpenter", "namespace": "kube-system"},
+            "spec": {
+                "holderIdentity": "replica-1",
+                "leaseDurationSeconds": 15,
+                "renewTime": (world.now - renewed).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            },
+        }
+    )
+
+
+def test_nothing_is_released_while_a_replica_would_set_it_again() -> None:
+    with a_world() as world:
+        _lease(world, timedelta(seconds=5))
+        before, transport = annotations_in(world), InProcessTransport(Api(world.store))
+        found: Outcome = told(world, lambda: release_over(transport, world.now, dry_run=False))
+        assert "replica-1" in found.runs
+        assert (found.taken, annotations_in(world)) == ((), before)
+        dry: Outcome = told(world, lambda: release_over(transport, world.now, dry_run=True))
+        assert len(dry.taken) == 4
+
+
+def test_the_lease_of_a_replica_that_is_gone_does_not_count() -> None:
+    with a_world() as world:
+        _lease(world, timedelta(minutes=5))
+        transport = InProcessTransport(Api(world.store))
+        found: Outcome = told(world, lambda: release_over(transport, world.now, dry_run=False))
+        assert (found.runs, len(found.taken)) == ("", 4)
+        assert found.taken[0] == Release(
+            "Node", "edited", "MaintenanceWindow freeze, until unknown"
+        )

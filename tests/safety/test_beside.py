@@ -1,0 +1,195 @@
+"""Beside Karpenter the guard lets nothing pass but levers, whatever a decider asks for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from tenure.core.decision import (
+    Action,
+    Create,
+    Delete,
+    DeletePod,
+    Evict,
+    Ground,
+    Inspect,
+    Launch,
+    Patch,
+    Reboot,
+    Terminate,
+)
+from tenure.core.writes import patch, release, with_finalizer
+from tenure.model.api import names
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.snapshot.snapshot import EVERY_CLASS, Snapshot
+from tenure.model.snapshot.unreadable import stand_in
+from tenure.runtime.executor.guard import veto
+from tests.core.beside.scenes import SETTINGS, marks, node_with
+from tests.core.beside.test_levers import HOUR, ON, OPEN, protected_claim, window
+from tests.core.build import FOREIGN, NOW, a_claim, a_node, a_pod, a_pool
+from tests.runtime.test_sold_out import a_request
+from tests.snapshots import snapshot_with
+
+CLAIM = a_claim(ref=FOREIGN)
+GONE = dict.fromkeys(ON)
+
+
+def said(action: Action, *objects: Any, now: Any = NOW, **more: Any) -> str | None:
+    snapshot = snapshot_with(*(objects or (a_node(), CLAIM)), ours=EVERY_CLASS, **more)
+    return veto(action, snapshot, now, SETTINGS)
+
+
+def written(node: Any, annotations: dict[str, Any]) -> Patch:
+    return patch(node, {"annotations": annotations})
+
+
+def status(resource: Any, name: str) -> Patch:
+    return Patch(
+        resource=resource,
+        name=name,
+        uid=f"uid-{name}",
+        resource_version="7",
+        subresource="status",
+        body={"metadata": {"resourceVersion": "7", "uid": f"uid-{name}"}, "status": {"x": 1}},
+    )
+
+
+FORBIDDEN: dict[str, Action] = {
+    "launch": Launch(request=a_request(cpu=1)),
+    "terminate": Terminate(provider_id="cloud://a", claim_uid="uid-a"),
+    "reboot": Reboot(provider_id="cloud://a", claim_uid="uid-a", operation_id="1"),
+    "ask the cloud": Inspect(provider_id="cloud://a", claim_uid="uid-a"),
+    "evict": Evict(name="web", namespace="default", uid="uid-web"),
+    "force delete": DeletePod(
+        name="web", namespace="default", uid="uid-web", grace_period_seconds=1
+    ),
+    "delete a Node": Delete(resource=NODES, name="node-a", uid="uid-node-a"),
+    "delete a claim": Delete(
+        resource=NODE_CLAIMS,
+        name="a",
+        uid="uid-a",
+        resource_version="7",
+        ground=Ground.TIME_OUT,
+    ),
+    "create a claim": Create(resource=NODE_CLAIMS, name="b", body={"metadata": {"name": "b"}}),
+    "set a finalizer on a Node": patch(a_node(), {"finalizers": with_finalizer(a_node())}),
+    "set a finalizer on a claim": patch(CLAIM, {"finalizers": with_finalizer(CLAIM)}),
+    "remove a finalizer": release(CLAIM),
+    "taint": patch(a_node(), {"annotations": ON}, {"taints": []}),
+    "cordon": patch(a_node(), {}, {"unschedulable": True}),
+    "label a Node": patch(a_node(), {"annotations": ON, "labels": {"a": "b"}}),
+    "status of a claim": status(NODE_CLAIMS, "a"),
+    "status of a pool": status(NODE_POOLS, "general"),
+    "status of a Node": status(NODES, "node-a"),
+    "status of a pod": status(PODS, "web"),
+    "spec of a window": Patch(
+        resource=MAINTENANCE_WINDOWS,
+        name="freeze",
+        uid="uid-freeze",
+        resource_version="7",
+        body={"spec": {"actions": []}},
+    ),
+    "annotate a pool": patch(a_pool(), {"annotations": {names.LAUNCH_BREAKER: "x"}}),
+    "stamp a claim": patch(CLAIM, {"annotations": {names.TERMINATION_TIMESTAMP: "x"}}),
+    "mark a claim": patch(CLAIM, {"annotations": {names.REPLACED_BY: "b"}}),
+    "another annotation of a Node": patch(a_node(), {"annotations": {**ON, "a": "b"}}),
+    "no annotation": patch(a_node(), {"annotations": {}}),
+}
+
+
+@pytest.mark.parametrize("action", FORBIDDEN.values(), ids=FORBIDDEN.keys())
+def test_what_is_karpenters_is_refused(action: Action) -> None:
+    world = (a_node(), CLAIM, a_pod(), a_pool(ref=FOREIGN), OPEN)
+    assert "beside Karpenter" in (said(action, *world) or "")
+
+
+def test_every_type_of_action_is_tried() -> None:
+    tried = {type(action) for action in FORBIDDEN.values()}
+    assert tried == set(Action.__args__)
+
+
+def test_a_lever_is_set_where_nothing_stands() -> None:
+    assert said(written(a_node(), ON)) is None
+    assert said(written(node_with(marks()), ON), node_with(marks()), CLAIM) is None
+
+
+def test_the_status_of_a_window_and_the_start_of_a_duration_are_ours() -> None:
+    assert said(status(MAINTENANCE_WINDOWS, "freeze"), OPEN) is None
+    since = {f"{names.DO_NOT_DISRUPT}-since": "2h 2026-03-02T12:00:00Z"}
+    assert said(written(CLAIM, since)) is None
+
+
+def test_a_lever_needs_a_claim() -> None:
+    assert "belongs to no claim" in (said(written(a_node(), ON), a_node()) or "")
+
+
+@pytest.mark.parametrize("missing", marks())
+def test_a_lever_needs_all_of_its_marks(missing: str) -> None:
+    part = {key: value for key, value in ON.items() if key != missing}
+    assert "without a mark" in (said(written(a_node(), part)) or "")
+
+
+@pytest.mark.parametrize("value", ["true", "2h", "false", ""])
+def test_a_users_value_is_neither_written_nor_removed(value: str) -> None:
+    node = node_with({names.DO_NOT_DISRUPT: value})
+    for body in (ON, GONE):
+        assert "is a user's" in (said(written(node, body), node, CLAIM) or "")
+
+
+def test_a_value_that_was_edited_is_the_users() -> None:
+    node = node_with({**marks(), names.DO_NOT_DISRUPT: "2h"})
+    assert "is a user's" in (said(written(node, GONE), node, CLAIM) or "")
+    assert said(written(node, dict.fromkeys(marks())), node, CLAIM) is None
+
+
+def test_marks_are_not_written_by_themselves() -> None:
+    node = node_with(ON)
+    assert "together with the lever" in (said(written(node, marks()), node, CLAIM) or "")
+    for body in (dict.fromkeys(marks()), {names.DO_NOT_DISRUPT_BY: None}):
+        assert "together with the lever" in (said(written(node, body), node, CLAIM) or "")
+
+
+def test_a_lever_is_removed_with_its_marks() -> None:
+    node = node_with(ON)
+    assert said(written(node, GONE), node, CLAIM) is None
+    alone = {names.DO_NOT_DISRUPT: None}
+    assert "would stay" in (said(written(node, alone), node, CLAIM) or "")
+
+
+def test_no_lever_is_removed_while_a_window_forbids_a_disruption_that_it_stops() -> None:
+    node = node_with(ON)
+    for action in ("Drift", "Consolidation", "EmptyConsolidation", "NonEmptyConsolidation"):
+        one = window("one", action)
+        assert "although MaintenanceWindow one blocks" in (
+            said(written(node, GONE), node, CLAIM, one) or ""
+        )
+    assert said(written(node, GONE), node, CLAIM, OPEN, now=NOW + HOUR) is None
+    assert said(written(node, GONE), node, CLAIM, window("one", "Repair")) is None
+
+
+def test_no_lever_is_removed_while_windows_cannot_be_listed_or_the_claim_protects() -> None:
+    node = node_with(ON)
+    unlisted = said(written(node, GONE), node, CLAIM, unlisted={MAINTENANCE_WINDOWS: "403"})
+    assert "cannot be listed" in (unlisted or "")
+    for claim in (protected_claim("2h"), stand_in(a_claim(), "odd", field="spec")):
+        assert "NodeClaim is protected" in (said(written(node, GONE), node, claim) or "")
+    over = said(written(node, GONE), node, protected_claim("2h"), now=NOW + timedelta(hours=2))
+    assert over is None
+
+
+def test_a_patch_on_any_version_is_refused() -> None:
+    action = written(a_node(), ON)
+    body = {"metadata": {"annotations": ON, "uid": "uid-node-a"}}
+    assert "on a known version" in (said(msgspec.structs.replace(action, body=body)) or "")
+    gone = said(msgspec.structs.replace(action, uid="another"))
+    assert gone == "Node node-a is gone or another one"
+
+
+def test_every_node_class_is_looked_at_and_a_snapshot_does_not_confuse_them() -> None:
+    snapshot = snapshot_with(ours=EVERY_CLASS)
+    assert ("karpenter.k8s.aws", "EC2NodeClass") in snapshot.ours
+    assert frozenset() != EVERY_CLASS
+    assert isinstance(snapshot, Snapshot)
