@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import count, pairwise
 from typing import Any
 
@@ -11,12 +12,23 @@ import pytest
 from tenure.core.decision import Create, Patch, Terminate
 from tenure.errors import Unavailable
 from tenure.model.api.names import TERMINATION_TIMESTAMP
-from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.ports.outcome import Ended
 from tenure.ports.transport import Response
 from tenure.runtime.executor.clockblocker import depends_on_time
-from tests.builders import MINUTE, SECOND, a_cluster, a_deployment, a_pdb, a_pod, apart
+from tenure.sim.world import WorldOptions
+from tests.builders import (
+    MINUTE,
+    SECOND,
+    a_cluster,
+    a_deployment,
+    a_node_class,
+    a_pdb,
+    a_pod,
+    a_pool,
+    apart,
+)
 from tests.runtime.worlds import Bench, Tapped, acts, outcomes
 
 
@@ -367,3 +379,28 @@ def test_what_begins_a_disruption_depends_on_the_clock_because_it_could_not_end(
     committed = Patch(resource=NODE_CLAIMS, name="a", uid="a", resource_version="1", body={})
     assert not depends_on_time(committed)
     assert depends_on_time(msgspec.structs.replace(committed, begins=True))
+
+
+def test_what_was_done_is_not_sent_again_while_its_decider_waits_to_be_evaluated() -> None:
+    """Empty nodes go while pods get nodes of their own, whose claims take long to be created."""
+    pool = a_pool(disruption={"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]})
+    few = a_deployment("few", replicas=20, affinity=apart("few"))
+    many = a_deployment("many", replicas=0, affinity=apart("many"), cpu="3")
+    options = WorldOptions(settings=Settings(actions_max=6))
+    with Tapped(a_node_class(), pool, few, many, options=options) as story:
+        story.run(5 * MINUTE)
+        assert story.running("few") == 20
+        story.api_tap.slow = lambda verb, target: (
+            4.0 if verb == "POST" and "/nodeclaims/" in target else 0.2
+        )
+        for name, replicas in (("few", 0), ("many", 20)):
+            story.store.patch(DEPLOYMENTS, "default", name, {"spec": {"replicas": replicas}})
+        story.run(5 * MINUTE)
+        assert story.running("many") == 20
+        for verb in ("DELETE", "POST"):
+            sent = Counter(
+                c.what + c.body.get("metadata", {}).get("name", "")
+                for c in story.api_tap.of(verb, "/nodeclaims")
+            )
+            assert len(sent) >= 20
+            assert {what: times for what, times in sent.items() if times > 1} == {}

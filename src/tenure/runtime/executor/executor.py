@@ -8,7 +8,8 @@ The executor owns the in-flight set. In the order in which the rules bite:
 3. a target that failed waits, longer each time; the others do not wait at all. An action
    on a newer version than the one that failed may go at once;
 4. a deletion or eviction that was accepted is not repeated before the watch has shown it,
-   or, after a while, a read has;
+   or, after a while, a read has; what the cache shows as done, or knows in a newer version than the
+   action is for, is not sent at all: its decider has yet to be evaluated on that;
 5. as long as something is being created, the loop does not ask anew what else should be, and
    what has been created meanwhile is not created again;
 6. what an action depends on beside its object is read right before it: the Node, and of a
@@ -42,7 +43,7 @@ from tenure.core.decision import (
     takes_away,
 )
 from tenure.errors import AlreadyExists, ApiError, Conflict, NotFound, NotLeader, TenureError
-from tenure.kube.cache.cache import Cache, Place
+from tenure.kube.cache.cache import Cache, Place, number_of, version_of
 from tenure.model.api.meta import ApiObject, format_time
 from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
@@ -114,10 +115,12 @@ class Executor:
             return None  # Its decider has not been evaluated since.
         if target in self._in_flight:
             return None  # Its end wakes the loop.
+        if self._is_overtaken(action):
+            return None  # So does the change.
         if len(self._in_flight) >= self._settings.actions_max:
             if isinstance(action, Create):
                 self._postponed.add(target)
-            return None  # So does the end of any of them.
+            return None  # The end of any of them does, too.
         now = self._clock.monotonic()
         waits_until = self._back_off.wait_until(target, now, _attempt(action))
         if waits_until is None and isinstance(action, Evict | DeletePod | Delete):
@@ -265,6 +268,23 @@ class Executor:
         named = str(error) if isinstance(error, TenureError) else f"{type(error).__name__}: {error}"
         return _again(Outcome(Ended.FAILED, named, status), self._clock.now() + pause)
 
+    def _is_overtaken(self, action: Action) -> bool:
+        """Whether the API server would refuse it, by what the cache knows already."""
+        if not isinstance(action, Patch | Create | Delete | Evict):
+            return False
+        current = self._current(action)
+        if current is None:
+            return False  # The cache may not know it yet.
+        if isinstance(action, Create):
+            return True
+        if current.uid != action.uid:
+            return False  # The watch says next what became of it.
+        if isinstance(action, Delete | Evict) and current.deleting:
+            return True
+        if isinstance(action, Evict) or not action.resource_version:
+            return False
+        return version_of(current) > number_of(action.resource_version)
+
     # -- what was accepted and is not seen yet -----------------------------------------
 
     def _awaited_until(
@@ -295,7 +315,7 @@ class Executor:
         finally:
             self._in_flight.pop(target, None)
 
-    def _current(self, action: Evict | DeletePod | DeletePod | Delete) -> ApiObject | None:
+    def _current(self, action: Patch | Create | Evict | DeletePod | Delete) -> ApiObject | None:
         resource, key = place_of(action)
         current: ApiObject | None = self._cache.tables.table(resource).get(key)
         return current
@@ -338,7 +358,7 @@ def precondition_of(action: Action | None) -> Precondition | None:
     return action.precondition if isinstance(action, Patch | Delete | Reboot) else None
 
 
-def place_of(action: Patch | Delete | Evict | DeletePod) -> Place:
+def place_of(action: Patch | Create | Delete | Evict | DeletePod) -> Place:
     """Where the object of the action is kept."""
     resource = PODS if isinstance(action, Evict | DeletePod) else action.resource
     key = f"{action.namespace}/{action.name}" if action.namespace else action.name
