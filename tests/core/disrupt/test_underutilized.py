@@ -262,12 +262,12 @@ def test_no_pod_is_moved_onto_a_node_within_its_own_consolidate_after() -> None:
 # -- commands under way ----------------------------------------------------------------------
 
 
-def begun(by: str = "", **fields: Any) -> list[Any]:
-    """``a`` is being consolidated."""
+def begun(by: str = "", name: str = "a", **fields: Any) -> list[Any]:
+    """The node is being consolidated."""
     marks = {REPLACED_BY: by, DISRUPTION_REASON: "Underutilized"}
     said = condition("DisruptionReason", reason="Underutilized", at=ago(9))
-    found = there("a", annotations=marks, conditions=[said], **fields)
-    found[1] = node("a", taints=[DISRUPTED])
+    found = there(name, annotations=marks, conditions=[said], **fields)
+    found[1] = node(name, taints=[DISRUPTED])
     return found
 
 
@@ -285,6 +285,21 @@ def test_it_is_called_off_when_its_pods_have_no_room_any_more() -> None:
     found = on_claim(*begun(cpu="4"), *there("b", cpu="5"), moves=())
     assert found.reason is Reason.DISRUPTION_CANCELLED
     assert PodsHaveNoRoom() in found.facts
+
+
+def test_nodes_whose_pods_have_no_room_do_not_wait_for_each_other() -> None:
+    """Nothing is launched for pods of either, so each would wait for the other without end."""
+    stuck = [*begun(cpu="4"), *begun(name="c", cpu="4"), *there("b", cpu="5")]
+    for name in ("a", "c"):
+        found = on_claim(*stuck, moves=(), name=name)
+        assert found.reason is Reason.DISRUPTION_CANCELLED
+        assert PodsHaveNoRoom() in found.facts
+
+
+def test_no_other_node_waits_for_pods_that_stay_with_their_node() -> None:
+    stuck = begun(name="c", cpu="4")
+    found = on_claim(*begun("new"), *replacement("small"), *stuck, *there("b", cpu="6"), moves=())
+    assert isinstance(found.action, Delete)
 
 
 @pytest.mark.parametrize(("price", "goes"), [(60_000, True), (250_000, False)])

@@ -5,7 +5,8 @@ The same packing as for pending pods. Capacity is given out in this order:
 1. pods of a node that is being replaced, or drained after that, get what was launched for them;
 2. then pending pods, and pods of other terminating nodes: where those need new nodes they get them
    first, which takes seconds; pods whose launch breaker is open may be pending for an hour, and no
-   command waits for them, nor for a pod that has been pending for two minutes;
+   command waits for them, nor for a pod that has been pending for two minutes, nor for pods that stay
+   with a node that is consolidated where they fit nowhere else;
 3. what is left is for the node in question: existing nodes, those that were launched for it, and
    new ones.
 
@@ -271,10 +272,11 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         known = {pod.uid for pod in pods_of((*others_than(leaving, self.leaving), *leaving))}
         demands = [demand for demand in self.capacity.demands if demand.pod.uid not in known]
         first = [*left, *(demand.pod for demand in demands if demand.needs_capacity(now))]
-        # Pods whose launch breaker is open, or whose claim is never created, are pending for long: no
-        # command waits for them.
+        # Pods whose launch breaker is open, or whose claim is never created, are pending for long; for pods
+        # that stay with a node that is consolidated nothing is launched at all: no command waits for them.
         no_claim, _ = without_claims(self.history, settings, now)
         no_claim |= {one.pod.uid for one in demands if later(one.since, WAITED_FOR) <= now}
+        no_claim |= {one.pod.uid for one in self.capacity.demands if one.only_fitting}
         packing = Packing(placed={}, claims=(), unplaced={})
         if first:  # A packing reads every node, and mostly no pod is pending.
             packing = pack(
