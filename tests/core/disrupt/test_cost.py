@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tenure.core.decider import Progress
 from tenure.core.decision import Verdict
 from tenure.core.disrupt.facts.candidates import PodFitsNowhere
 from tenure.core.disrupt.pipeline import DisruptionDecider
@@ -122,6 +123,6 @@ def test_between_two_steps_of_a_pass_at_most_one_candidate_is_planned() -> None:
     decider = DisruptionDecider()
     view = decider.view(snapshot, "cluster")
     assert view is not None
-    *steps, last = decider.deciding(view, Settings(), NOW)
+    *steps, last = decider.deciding(view, Settings(), NOW, Progress())
     assert last == decider.decide(view, Settings(), NOW)
     assert len(steps) == len(last), "one step for each verdict"

@@ -17,6 +17,7 @@ from functools import partial
 
 import msgspec
 
+from tenure.core.decider import Progress
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.candidates import PoolCandidates, Unfinished, Wanted, candidates_in
 from tenure.core.disrupt.consolidation.eligible import settling_until
@@ -114,19 +115,18 @@ class DisruptionDecider:
         )
 
     def decide(self, view: DisruptionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        *_, found = self.deciding(view, settings, now)
+        *_, found = self.deciding(view, settings, now, Progress())
         assert found is not None, "the last step gives all"
         return found
 
     def deciding(
-        self, view: DisruptionView, settings: Settings, now: datetime
+        self, view: DisruptionView, settings: Settings, now: datetime, progress: Progress
     ) -> Iterator[Sequence[Verdict] | None]:
         """With very many candidates a pass takes long: a step is one of them, or one plan."""
-        found: list[Verdict] = []
-        for verdict in _Pass(view, self._methods, settings, now).verdicts():
-            found.append(verdict)
+        for verdict in _Pass(view, self._methods, settings, now, progress).verdicts():
+            progress.said.append(verdict)
             yield None
-        yield sorted(found, key=lambda verdict: verdict.subject)
+        yield sorted(progress.said, key=lambda verdict: verdict.subject)
 
 
 def may_wait(change: Change) -> bool:
@@ -145,7 +145,12 @@ _Waiting = tuple[Verdict, datetime | None]
 
 class _Pass:
     def __init__(
-        self, view: DisruptionView, methods: Methods, settings: Settings, now: datetime
+        self,
+        view: DisruptionView,
+        methods: Methods,
+        settings: Settings,
+        now: datetime,
+        progress: Progress,
     ) -> None:
         self._view, self._methods = view, methods
         self._settings, self._now = settings, now
@@ -156,6 +161,7 @@ class _Pass:
             now=now,
             reservations=Reservations(),
             started={},
+            progress=progress,
         )
 
     def verdicts(self) -> Iterator[Verdict]:
