@@ -122,9 +122,10 @@ class DisruptionDecider:
     def deciding(
         self, view: DisruptionView, settings: Settings, now: datetime, progress: Progress
     ) -> Iterator[Sequence[Verdict] | None]:
-        """With very many candidates a pass takes long: a step is one of them, or one plan."""
+        """With very many candidates a pass takes long: a step is the gates of one of them, or one plan."""
         for verdict in _Pass(view, self._methods, settings, now, progress).verdicts():
-            progress.said.append(verdict)
+            if verdict is not None:
+                progress.said.append(verdict)
             yield None
         yield sorted(progress.said, key=lambda verdict: verdict.subject)
 
@@ -164,7 +165,8 @@ class _Pass:
             progress=progress,
         )
 
-    def verdicts(self) -> Iterator[Verdict]:
+    def verdicts(self) -> Iterator[Verdict | None]:
+        """None: nothing is said yet, and it may be suspended."""
         due = [
             {reason: self._due(reason, pool) for reason, _ in pool.watches}
             for pool in self._view.pools
@@ -181,6 +183,9 @@ class _Pass:
         wanted = [one for one in wanted if not is_replaced(one.claim)]
         waiting: dict[str, list[_Waiting]] = {}
         for one, said in planner.verdicts(wanted):
+            if not said:
+                yield None
+                continue
             yield from said
             if one.method.traits.voluntary and _waits(said):
                 waits = (said[0], gating.next_chance(said[0]))
