@@ -170,4 +170,4 @@ def test_a_refusal_is_not_remembered_of_a_node_with_other_pods() -> None:
     assert list(decider.deciding(view, Settings(), NOW, progress))
     told = {one.subject.name: one.reason for one in progress.said}
     assert told["s1"] is Reason.REPLACING, "what is left of them fits"
-    assert told["s0"] is Reason.DISRUPTION_BLOCKED
+    assert told["s0"] is Reason.DISRUPTION_WAITS, "for that one"
