@@ -152,7 +152,9 @@ def a_pass(nodes: int) -> Meanwhile:
     cluster = SoldOut(nodes, time.process_time)
     rest_collector()
     cluster.drift()
-    turns, delays, deleted = [], [], ""
+    turns: list[float] = []
+    delays: list[float] = []
+    deleted = ""
     while not turns or cluster.evaluator.goes_on or cluster.refused() < nodes // POOLS:
         took, said = cluster.short_turn()
         turns.append(took)
@@ -265,9 +267,7 @@ def measure(nodes: int = NODES_ALL) -> Figures:
         title=f"{nodes // POOLS:,} of {nodes:,} nodes are candidates whose pods fit nowhere",
         relative=(
             Figure(what="plans in one turn", value=plans_in_a_turn(few), limit=PLANS_MAX),
-            Figure(
-                what="calls of one plan, per node", value=calls_of_a_plan(few), limit=CALLS_MAX
-            ),
+            Figure(what="calls of one plan, per node", value=calls_of_a_plan(few), limit=CALLS_MAX),
         ),
         absolute=(
             Figure(what="the pass in one go", value=one_go, unit="s"),

@@ -27,7 +27,10 @@ def about(pod: Pod, reason: Reason = Reason.LEFT_ALONE) -> Verdict:
     action = None
     if reason is Reason.REPLACING:
         action = Delete(
-            resource=PODS, name=pod.name, uid=pod.uid, resource_version=pod.metadata.resource_version
+            resource=PODS,
+            name=pod.name,
+            uid=pod.uid,
+            resource_version=pod.metadata.resource_version,
         )
     subject = Subject.of("Pod", pod)
     return Verdict(
