@@ -48,8 +48,8 @@ POOLS: Final = len(fleet.ZONES)
 PODS_PER_NODE: Final = 20
 #: Issue 14: while a plan is computed, the delay of a turn stays below this.
 DELAY_MAX: Final = 0.1
-#: Of functions, for each node: what a packing reads of it.
-CALLS_MAX: Final = 40
+#: Of functions, for each node: what a packing reads of it. With 200 nodes: with more, fewer.
+CALLS_MAX: Final = 200
 #: So many plans fit into one turn where each takes half a slice.
 PLANS_MAX: Final = 3
 #: So many claims are deleted meanwhile.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -26,6 +27,10 @@ from tenure.packing.index.levels import bits
 from tenure.packing.index.nodes import Nodes
 from tenure.packing.index.shapes import Shapes, free_of, keys_asked, that_differ
 from tenure.packing.offers.daemons import DaemonPod
+
+
+#: After so many questions about few nodes, one after the other, the others are taken for gone.
+ABOUT_FEW_MAX: Final = 64
 
 
 class Avoided:
@@ -58,6 +63,8 @@ class PodsOn:
     def __init__(self) -> None:
         self._avoided = Avoided()
         self._known: dict[str, tuple[tuple[Pod, ...], Counter[_Alike], bool]] = {}
+        #: Questions about few nodes, one after the other.
+        self._about_few = 0
 
     def count(self, node: ExistingNode) -> Counter[_Alike]:
         return self._counted(node)[1]
@@ -75,8 +82,11 @@ class PodsOn:
         return known
 
     def only(self, nodes: Collection[ExistingNode]) -> None:
-        """Forget others, once there are many."""
-        if len(self._known) > 2 * len(nodes) + NODES_A_STEP:
+        """Forget others, once there are many; not for a single question about a few nodes, or none."""
+        many = len(self._known) > 2 * len(nodes) + NODES_A_STEP
+        self._about_few = self._about_few + 1 if many else 0
+        if self._about_few > ABOUT_FEW_MAX:
+            self._about_few = 0
             names = {node.name for node in nodes}
             self._known = {name: one for name, one in self._known.items() if name in names}
 
