@@ -8,7 +8,7 @@ checks this for every decider.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -47,14 +47,34 @@ class Decider(Protocol[V]):
 AnyDecider = Decider[Any]
 
 
+class Progress:
+    """How far an evaluation in steps has come. It may be begun anew on another view before it has ended."""
+
+    def __init__(self) -> None:
+        #: Since it was begun the last time.
+        self.said: list[Verdict] = []
+        #: What was asked in vain, by what it was about, with the answer: nothing is done about it. Begun anew,
+        #: it is not asked again, so that the evaluation ends however often the cluster changes.
+        self.refused: dict[Hashable, Any] = {}
+        #: Whether an answer of before it was begun anew has counted.
+        self.remembers = False
+
+    def begin_anew(self) -> None:
+        self.said, self.remembers = [], False
+
+
 @runtime_checkable
 class InSteps(Protocol):
     """A decider that may take long over one key: it can be suspended between two steps."""
 
     def deciding(
-        self, view: Any, settings: Settings, now: datetime
+        self, view: Any, settings: Settings, now: datetime, progress: Progress
     ) -> Iterator[Sequence[Verdict] | None]:
-        """None for each step; the last gives what ``decide`` does."""
+        """None for each step; the last gives what ``decide`` does.
+
+        What was said until then is in ``progress``: a verdict that is there holds whatever comes after it, and
+        to act upon it before the others are there is as if the process had crashed between two writes.
+        """
         ...
 
 

@@ -322,7 +322,7 @@ def _in_the_way(one: PodClass, over: LeftOver | None, topology: Topology) -> Top
 def _avoided(problem: Problem) -> Avoided:
     """Whom running pods avoid over other keys than the hostname: by value, the first such pod."""
     found: Avoided = {}
-    for group, node, pod in avoided_by_running(problem.nodes):
+    for group, node, pod in avoided_by_running(problem.nodes, problem.derived):
         value = node.labels.get(group.key)
         if not group.on_hostname and value is not None:
             by_value = found.setdefault(group, {})

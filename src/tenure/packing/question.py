@@ -80,7 +80,7 @@ def _groups(problem: Problem, asked: Iterable[Asked]) -> Groups:
         groups.add(one.rules.groups())
         if problem.preferences:
             groups.add(groups_of(one.wishes))
-    groups.add(group for group, _, _ in avoided_by_running(problem.nodes))
+    groups.add(group for group, _, _ in avoided_by_running(problem.nodes, problem.derived))
     return groups
 
 

@@ -111,7 +111,7 @@ def _spread_pods(problem: Problem) -> list[tuple[Asked, list[Pod]]]:
 def _key(
     asked: Asked, pod: Pod, problem: Problem, nodes: Mapping[str, ExistingNode]
 ) -> tuple[object, ...]:
-    keys = {one.group.key for one in asked.rules.spreads}
+    keys = {one.group.key for one in asked.rules.spreads if not one.group.on_hostname}
     node = nodes.get(pod.spec.node_name)
     home = () if node is None else tuple(sorted(domains_of(node, keys).items()))
     return asked, home, limits_of(problem)

@@ -3,7 +3,8 @@
 The loop owns every await and decides nothing. It reads the clock once per turn and hands the same
 instant to everything it calls. A turn begins when something changed or when a verdict said that it
 may change. A long turn is done in slices: between two of them others run, such as the renewal of
-the Lease. Actions start at the end of a turn.
+the Lease. Actions start at the end of a turn. An evaluation that takes longer than a slice of its own goes on in the
+next turns, and no turn waits for it.
 """
 
 from __future__ import annotations
@@ -110,6 +111,8 @@ class Loop:
             # Translated anew in every turn; one is due as soon as the wall clock was set.
             wait = (recheck_at - self._clock.now()).total_seconds()
             wake_ups.append(self._clock.monotonic() + wait)
+        if self._evaluator.goes_on:
+            wake_ups.append(self._clock.monotonic())
         slice_.end()
         return min(wake_ups, default=None)
 

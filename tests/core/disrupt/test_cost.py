@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from tenure.core.decider import Progress
 from tenure.core.decision import Verdict
 from tenure.core.disrupt.facts.candidates import PodFitsNowhere
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.reasons import Reason
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
+from tenure.model.snapshot.snapshot import Snapshot
 from tenure.packing import pack as pack_module
 from tenure.packing.facts import LimitReached, NoNodeFits, NoOffering
 from tenure.providers.kwok.repairs import kwok_statements
@@ -22,6 +24,7 @@ from tests.core.build import (
     NOW,
     a_claim,
     a_class,
+    a_node,
     a_pending_pod,
     a_pod,
     a_pool,
@@ -40,6 +43,7 @@ SOLD_OUT = {
     for terms in ("spot", "on-demand")
 }
 LARGE = {"cpu": "3", "memory": "1Gi"}
+MEDIUM = {"cpu": "2", "memory": "1Gi"}
 
 
 def packings(ask: Callable[[], list[Verdict]]) -> tuple[int, list[Verdict]]:
@@ -122,6 +126,53 @@ def test_between_two_steps_of_a_pass_at_most_one_candidate_is_planned() -> None:
     decider = DisruptionDecider()
     view = decider.view(snapshot, "cluster")
     assert view is not None
-    *steps, last = decider.deciding(view, Settings(), NOW)
+    *steps, last = decider.deciding(view, Settings(), NOW, Progress())
     assert last == decider.decide(view, Settings(), NOW)
-    assert len(steps) == len(last), "one step for each verdict"
+    assert len(steps) == len(last) + 5, "one step for each verdict, and for the gates of each"
+
+
+def in_each_others_way(count: int, *without: str) -> Snapshot:
+    """Two pods on each unhealthy node, and one node with room for either of them: each node takes a packing."""
+    known = Observations(
+        repair_statements=kwok_statements(), instance_types=types(), dry_offerings=SOLD_OUT
+    )
+    pool = a_pool(disruption=ANY, repair=REPAIR)
+    others = [a_pod(f"q{i}", node=f"node-s{i}", requests=MEDIUM) for i in range(count)]
+    others = [pod for pod in others if pod.name not in without]
+    room = [a_claim("room"), a_node("room")]
+    return snapshot_with(a_class(), pool, *a_fleet(count), *others, *room, observations=known)
+
+
+def test_begun_anew_a_pass_plans_only_for_those_that_were_not_refused() -> None:
+    """So it ends, however often the cluster changes before."""
+    decider, progress = DisruptionDecider(), Progress()
+    view = decider.view(in_each_others_way(6), "cluster")
+    assert view is not None
+    whole, found = packings(lambda: list(decider.decide(view, Settings(), NOW)))
+    assert (whole, len(refused(found))) == (6, 6)
+    steps = decider.deciding(view, Settings(), NOW, progress)
+    while len(progress.refused) < 4:
+        next(steps)
+    progress.begin_anew()
+
+    def again() -> list[Verdict]:
+        *_, last = decider.deciding(view, Settings(), NOW, progress)
+        return list(last or ())
+
+    rest, found_again = packings(again)
+    assert (rest, progress.remembers) == (2, True)
+    assert found_again == found
+
+
+def test_a_refusal_is_not_remembered_of_a_node_with_other_pods() -> None:
+    decider, progress = DisruptionDecider(), Progress()
+    view = decider.view(in_each_others_way(3), "cluster")
+    assert view is not None
+    assert list(decider.deciding(view, Settings(), NOW, progress))
+    view = decider.view(in_each_others_way(3, "q1"), "cluster")
+    assert view is not None
+    progress.begin_anew()
+    assert list(decider.deciding(view, Settings(), NOW, progress))
+    told = {one.subject.name: one.reason for one in progress.said}
+    assert told["s1"] is Reason.REPLACING, "what is left of them fits"
+    assert told["s0"] is Reason.DISRUPTION_WAITS, "for that one"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -331,64 +331,3 @@ def test_each_repeat_of_a_failing_key_is_a_slice_of_its_own() -> None:
     setup.evaluator.resume(Snapshot(setup.tables), NOON, lambda: True)
     assert tries == ["a", "a"]
     assert list(setup.tables.unreadable) == [(PODS, "a")]
-
-
-class StepDecider(OneDecider):
-    """One that takes three steps over each key."""
-
-    def deciding(
-        self, view: Pod, settings: Settings, now: datetime
-    ) -> Iterator[Sequence[Verdict] | None]:
-        for step in range(3):
-            self.evaluated.append(f"{view.name}{step}")
-            yield None
-        yield [self._decide(view, now)]
-
-
-def stepping(*names: str, decide: Decide = lambda pod, now: said(pod)) -> Setup:
-    """With a turn that has begun."""
-    setup = Setup()
-    setup.decider = StepDecider(decide)
-    setup.evaluator = Evaluator((setup.decider,), Settings())
-    for name in names:
-        setup.put(name)
-    setup.evaluator.begin(Snapshot(setup.tables), (), (), NOON)
-    return setup
-
-
-def test_a_key_that_takes_long_is_suspended_between_two_steps() -> None:
-    setup = stepping("a", "b")
-    found = []
-    for _ in range(3):
-        found += setup.evaluator.resume(Snapshot(setup.tables), NOON, lambda: True)
-    assert setup.decider.evaluated == ["a0", "a1", "a2"]
-    assert (found, setup.evaluator.unfinished) == ([], 2)
-    (told,) = setup.evaluator.resume(Snapshot(setup.tables), NOON, lambda: True)
-    assert (told.subject.name, setup.evaluator.unfinished) == ("a", 1)
-    setup.evaluator.resume(Snapshot(setup.tables), NOON)
-    assert setup.decider.evaluated[3:] == ["b0", "b1", "b2"], "at once, where there is time"
-    assert setup.reasons() == [("a", Reason.LEFT_ALONE), ("b", Reason.LEFT_ALONE)]
-
-
-def test_a_key_that_was_suspended_when_its_turn_ended_is_evaluated_anew() -> None:
-    setup = stepping("a")
-    setup.evaluator.resume(Snapshot(setup.tables), NOON, lambda: True)
-    setup.evaluator.begin(Snapshot(setup.tables), (), (), NOON)
-    setup.evaluator.resume(Snapshot(setup.tables), NOON)
-    assert setup.decider.evaluated == ["a0", "a0", "a1", "a2"]
-
-
-def test_an_object_that_a_later_step_fails_on_is_set_aside() -> None:
-    def decide(pod: Pod, now: datetime) -> Verdict:
-        if pod.spec.scheduler_name:
-            raise KeyError(pod.name)
-        return said(pod)
-
-    setup = stepping(decide=decide)
-    metadata = ObjectMeta(name="a", uid="u-a", resource_version="1")
-    change = setup.tables.put(PODS, Pod(metadata=metadata, spec=PodSpec(scheduler_name="x")))
-    setup.evaluator.begin(Snapshot(setup.tables), [change], (), NOON)
-    for _ in range(16):
-        setup.evaluator.resume(Snapshot(setup.tables), NOON, lambda: True)
-    assert list(setup.tables.unreadable) == [(PODS, "a")]
-    assert not setup.evaluator.unfinished

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from datetime import datetime
 
 import msgspec
 
+from tenure.core.decider import Progress
 from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.facts.planning import LaunchedAsReplacement
 from tenure.core.disrupt.method import Methods
-from tenure.core.disrupt.simulate import Plan, Reservations, Simulation
+from tenure.core.disrupt.simulate import LeavingNode, Plan, Reservations, Simulation
 from tenure.core.gates.gatefacts import GateFacts, LaunchTime
 from tenure.core.reasons import Reason
 from tenure.model.settings import Settings
@@ -26,6 +27,22 @@ class Pass(msgspec.Struct, kw_only=True):
     reservations: Reservations
     #: By pool: how many commands were carried out in this pass.
     started: dict[str, int]
+    progress: Progress = msgspec.field(default_factory=Progress)
+
+    def refused(self, one: LeavingNode) -> Plan | None:
+        """Why there was no plan for the node, with these pods, before the pass was begun anew."""
+        plan: Plan | None = self.progress.refused.get(_asked(one))
+        self.progress.remembers |= plan is not None
+        return plan
+
+    def remember(self, one: LeavingNode, plan: Plan) -> None:
+        """A refusal that does not pass by itself."""
+        if plan.why is not None and not plan.passing:
+            self.progress.refused[_asked(one)] = plan
+
+
+def _asked(one: LeavingNode) -> Hashable:
+    return one.claim.uid, one.own, tuple(pod.uid for pod in one.pods)
 
 
 def launched(plan: Plan, claims: Sequence[str], reason: str) -> Iterator[Verdict]:

@@ -17,6 +17,7 @@ from functools import partial
 
 import msgspec
 
+from tenure.core.decider import Progress
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.candidates import PoolCandidates, Unfinished, Wanted, candidates_in
 from tenure.core.disrupt.consolidation.eligible import settling_until
@@ -114,19 +115,19 @@ class DisruptionDecider:
         )
 
     def decide(self, view: DisruptionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        *_, found = self.deciding(view, settings, now)
+        *_, found = self.deciding(view, settings, now, Progress())
         assert found is not None, "the last step gives all"
         return found
 
     def deciding(
-        self, view: DisruptionView, settings: Settings, now: datetime
+        self, view: DisruptionView, settings: Settings, now: datetime, progress: Progress
     ) -> Iterator[Sequence[Verdict] | None]:
-        """With very many candidates a pass takes long: a step is one of them, or one plan."""
-        found: list[Verdict] = []
-        for verdict in _Pass(view, self._methods, settings, now).verdicts():
-            found.append(verdict)
+        """With very many candidates a pass takes long: a step is the gates of one of them, or one plan."""
+        for verdict in _Pass(view, self._methods, settings, now, progress).verdicts():
+            if verdict is not None:
+                progress.said.append(verdict)
             yield None
-        yield sorted(found, key=lambda verdict: verdict.subject)
+        yield sorted(progress.said, key=lambda verdict: verdict.subject)
 
 
 def may_wait(change: Change) -> bool:
@@ -145,7 +146,12 @@ _Waiting = tuple[Verdict, datetime | None]
 
 class _Pass:
     def __init__(
-        self, view: DisruptionView, methods: Methods, settings: Settings, now: datetime
+        self,
+        view: DisruptionView,
+        methods: Methods,
+        settings: Settings,
+        now: datetime,
+        progress: Progress,
     ) -> None:
         self._view, self._methods = view, methods
         self._settings, self._now = settings, now
@@ -156,9 +162,11 @@ class _Pass:
             now=now,
             reservations=Reservations(),
             started={},
+            progress=progress,
         )
 
-    def verdicts(self) -> Iterator[Verdict]:
+    def verdicts(self) -> Iterator[Verdict | None]:
+        """None: nothing is said yet, and it may be suspended."""
         due = [
             {reason: self._due(reason, pool) for reason, _ in pool.watches}
             for pool in self._view.pools
@@ -175,6 +183,9 @@ class _Pass:
         wanted = [one for one in wanted if not is_replaced(one.claim)]
         waiting: dict[str, list[_Waiting]] = {}
         for one, said in planner.verdicts(wanted):
+            if not said:
+                yield None
+                continue
             yield from said
             if one.method.traits.voluntary and _waits(said):
                 waits = (said[0], gating.next_chance(said[0]))

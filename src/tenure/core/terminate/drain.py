@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Final
 
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.marks.deadline import Deadline, deadline_of
@@ -135,7 +136,7 @@ def drain_until(node: Node, deadline: Deadline | None, snapshot: Snapshot) -> Dr
     return DrainView(
         node=node,
         unreadable=in_the_way(claim, (node,), None, snapshot, pods=False),
-        pods=tuple(_pod_view(pods[name], snapshot) for name in sorted(pods)),
+        pods=tuple(_pod_views([pods[name] for name in sorted(pods)], snapshot)),
         deadline=deadline,
         cap=protection_cap(node, snapshot),
         attachments=tuple(_attachments(node, snapshot)),
@@ -145,11 +146,12 @@ def drain_until(node: Node, deadline: Deadline | None, snapshot: Snapshot) -> Dr
 def before_drain(node: Node, snapshot: Snapshot) -> DrainView:
     """What may block a drain that has not begun: no eviction was tried, no volume is detached yet."""
     pods = {**snapshot.pods_on(node.name), **snapshot.pods_nowhere()}
+    known = snapshot.once_of(POD_DISRUPTION_BUDGETS, _no_pdbs_known)
     return DrainView(
         node=node,
         unreadable=in_the_way(snapshot.claim_of(node), (node,), None, snapshot, pods=False),
         pods=tuple(
-            PodView(pods[name], pdbs=_pdbs_of(pods[name], snapshot)) for name in sorted(pods)
+            PodView(pods[name], pdbs=_pdbs_of(pods[name], known, snapshot)) for name in sorted(pods)
         ),
         cap=protection_cap(node, snapshot),
     )
@@ -162,24 +164,36 @@ def unfinished_pods(nodes: Iterable[Node], snapshot: Snapshot) -> Iterable[Pod]:
         yield from (pods[name] for name in sorted(pods) if not pods[name].finished)
 
 
-def _pod_view(pod: Pod, snapshot: Snapshot) -> PodView:
-    answer = snapshot.observations.evictions.get(pod.uid)
-    failed_at = snapshot.observations.failed_deletions.get(pod.uid)
-    return PodView(pod, answer, _pdbs_of(pod, snapshot), failed_at)
+def _pod_views(pods: Iterable[Pod], snapshot: Snapshot) -> Iterable[PodView]:
+    """All pods of a thousand candidates, in one view of disruption."""
+    evictions = snapshot.observations.evictions
+    failed = snapshot.observations.failed_deletions
+    known = snapshot.once_of(POD_DISRUPTION_BUDGETS, _no_pdbs_known)
+    for pod in pods:
+        uid = pod.uid
+        yield PodView(pod, evictions.get(uid), _pdbs_of(pod, known, snapshot), failed.get(uid))
 
 
-def _pdbs_of(pod: Pod, snapshot: Snapshot) -> Pdbs:
+def _pdbs_of(pod: Pod, known: _PdbsKnown, snapshot: Snapshot) -> Pdbs:
     """A thousand candidates may have the pods of a few workloads, which all have the same labels."""
-    known, key = snapshot.once(_no_pdbs_known), (pod.namespace, frozenset(pod.labels.items()))
+    key = pod.namespace, frozenset(pod.labels.items())
     found = known.get(key)
     if found is None:
+        if len(known) >= _PDBS_KNOWN_MAX:
+            known.clear()
         pdbs = (pdb for _, pdb in sorted(snapshot.pdbs_in(pod.namespace).items()))
         found = known[key] = tuple(b for b in pdbs if matches(b.spec.selector, pod.labels))
     return found
 
 
-def _no_pdbs_known(_: Snapshot) -> dict[tuple[str, frozenset[tuple[str, str]]], Pdbs]:
-    """By namespace and labels; filled as they are asked for, until any object changes."""
+#: By namespace and labels.
+_PdbsKnown = dict[tuple[str, frozenset[tuple[str, str]]], Pdbs]
+#: Labels of pods differ with each rollout.
+_PDBS_KNOWN_MAX: Final = 10_000
+
+
+def _no_pdbs_known(_: object) -> _PdbsKnown:
+    """Filled as they are asked for, until a PDB changes."""
     return {}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -26,6 +27,10 @@ from tenure.packing.index.levels import bits
 from tenure.packing.index.nodes import Nodes
 from tenure.packing.index.shapes import Shapes, free_of, keys_asked, that_differ
 from tenure.packing.offers.daemons import DaemonPod
+
+
+#: After so many questions about few nodes, one after the other, the others are taken for gone.
+ABOUT_FEW_MAX: Final = 64
 
 
 class Avoided:
@@ -53,22 +58,35 @@ _Alike = tuple[str, frozenset[tuple[str, str]], bool, tuple[Group, ...]]
 
 
 class PodsOn:
-    """How many pods of each kind run on a node, counted once as long as the node is the same object."""
+    """How many pods of each kind run on a node, counted once as long as its pods are the same object."""
 
     def __init__(self) -> None:
         self._avoided = Avoided()
-        self._known: dict[str, tuple[ExistingNode, Counter[_Alike]]] = {}
+        self._known: dict[str, tuple[tuple[Pod, ...], Counter[_Alike], bool]] = {}
+        #: Questions about few nodes, one after the other.
+        self._about_few = 0
 
     def count(self, node: ExistingNode) -> Counter[_Alike]:
+        return self._counted(node)[1]
+
+    def avoids(self, node: ExistingNode) -> bool:
+        """Whether a pod there avoids others."""
+        return self._counted(node)[2]
+
+    def _counted(self, node: ExistingNode) -> tuple[tuple[Pod, ...], Counter[_Alike], bool]:
         known = self._known.get(node.name)
-        if known is None or known[0] is not node:
+        if known is None or known[0] is not node.pods:
             counted = Counter(map(self.kind, node.pods))
-            known = self._known[node.name] = node, counted
-        return known[1]
+            avoids = any(far for *_, far in counted)
+            known = self._known[node.name] = node.pods, counted, avoids
+        return known
 
     def only(self, nodes: Collection[ExistingNode]) -> None:
-        """Forget others, once there are many."""
-        if len(self._known) > 2 * len(nodes) + NODES_A_STEP:
+        """Forget others, once there are many; not for a single question about a few nodes, or none."""
+        many = len(self._known) > 2 * len(nodes) + NODES_A_STEP
+        self._about_few = self._about_few + 1 if many else 0
+        if self._about_few > ABOUT_FEW_MAX:
+            self._about_few = 0
             names = {node.name for node in nodes}
             self._known = {name: one for name, one in self._known.items() if name in names}
 
@@ -78,10 +96,23 @@ class PodsOn:
         return pod.namespace, labels, pod.active, far
 
 
-def avoided_by_running(nodes: Iterable[ExistingNode]) -> Iterator[tuple[Group, ExistingNode, Pod]]:
+def pods_on_in(derived: Derived) -> PodsOn:
+    """What is known of the pods on nodes, where anything is kept."""
+    if derived is NOTHING_KEPT:
+        return PodsOn()
+    known: PodsOn = derived.lasting.setdefault(PodsOn, PodsOn())
+    return known
+
+
+def avoided_by_running(
+    nodes: Iterable[ExistingNode], derived: Derived = NOTHING_KEPT
+) -> Iterator[tuple[Group, ExistingNode, Pod]]:
     """Whom running pods avoid."""
     avoided = Avoided()
+    known = None if derived is NOTHING_KEPT else pods_on_in(derived)
     for node in nodes:
+        if known is not None and not known.avoids(node):
+            continue
         for pod in node.pods:
             if pod.spec.affinity is not None:  # Nearly all have none.
                 for group in avoided.by(pod, frozenset(pod.labels.items())):
@@ -157,9 +188,9 @@ def reading_nodes(
         if not len(found.values) % NODES_A_STEP:
             yield
     yield
-    pods_on = PodsOn() if derived is NOTHING_KEPT else derived.lasting.setdefault(PodsOn, PodsOn())
+    pods_on = pods_on_in(derived)
     pods_on.only(ordered)
-    leaving = _moving(pods) if moving and ordered and groups else frozenset()
+    leaving = _moving(pods) if moving and ordered and groups else {}
     reader = _Reader(found, groups, leaving, pods_on)
     read = 0
     for number, node in enumerate(open_):
@@ -188,7 +219,7 @@ class _Reader:
     """Counts the pods that run on nodes."""
 
     def __init__(
-        self, nodes: Nodes, groups: Groups, moving: frozenset[str], pods_on: PodsOn
+        self, nodes: Nodes, groups: Groups, moving: Mapping[str, set[str]], pods_on: PodsOn
     ) -> None:
         self._nodes, self._groups, self._moving = nodes, groups, moving
         self._pods_on = pods_on
@@ -201,19 +232,18 @@ class _Reader:
         domains.add_node(values, shape)
         if not self._groups:
             return
-        moving = [pod for pod in node.pods if pod.uid in self._moving] if self._moving else []
-        stay = Counter[_Alike]()
-        if moving:
-            stay.update(self._pods_on.count(node))
-            stay.subtract(Counter(map(self._pods_on.kind, moving)))
-        for kind, count in self._pods_on.count(node).items():
+        there = self._moving.get(node.name)
+        moving = [pod for pod in node.pods if pod.uid in there] if there else []
+        kinds = self._pods_on.count(node)
+        leave = Counter(map(self._pods_on.kind, moving)) if moving else {}
+        for kind, count in kinds.items():
             namespace, labels, active, far = kind
             member_of = self._groups.of(namespace, labels)
             if not member_of and not far:
                 continue
             if number >= 0:
                 bins.note_pod(number, member_of, far, count, active=active)
-            elif active and (not moving or stay[kind]):
+            elif active and count > leave.get(kind, 0):
                 bins.note_elsewhere(member_of)
             if values:
                 domains.add(member_of, far, values, shape, count, active=active)
@@ -242,12 +272,11 @@ def domains_of(node: ExistingNode, keys: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _moving(pods: Sorted) -> frozenset[str]:
-    """Pods that are on a node already and count there as long as they have not moved."""
-    return frozenset(
-        pod.uid
-        for one in pods.classes
-        if one.member_of or one.rules.far
-        for pod in one.pods
-        if pod.spec.node_name
-    )
+def _moving(pods: Sorted) -> dict[str, set[str]]:
+    """By the node that they are on already: pods that count there as long as they have not moved."""
+    found: dict[str, set[str]] = {}
+    for one in pods.classes:
+        for pod in one.pods if one.member_of or one.rules.far else ():
+            if pod.spec.node_name:
+                found.setdefault(pod.spec.node_name, set()).add(pod.uid)
+    return found

@@ -58,6 +58,19 @@ class Deferrals:
             self._until.pop(work, None)
             self._prolonged.discard(work)
 
+    def ended(self, work: Work, now: datetime, *, again: bool) -> bool:
+        """An evaluation that went on for several turns has ended: changes wait from now on.
+
+        ``again``: it is to be repeated after that. Whether it will be: not of a concern without patience.
+        """
+        patience = self._patience[work[0]]
+        if patience is None:
+            return False
+        at = self._next_at[work] = now + patience.gaps * self._gap
+        if again or work in self._until:
+            self._until[work] = at
+        return True
+
     def take_ready(self, now: datetime) -> list[Work]:
         ready = [work for work, until in self._until.items() if until <= now]
         for work in ready:

@@ -3,6 +3,9 @@
 ``dirtykeys`` finds the keys, ``onekey`` evaluates one of them, ``results`` has the last result of
 each, ``deferral`` puts a burst of changes off, ``verdicts`` has what is in force. Here is the
 order: what is left out, what is repeated, and where to stop for a moment.
+
+A key that takes long is suspended and goes on in the next turns, after all other keys (``suspended``): no
+other key waits for its end.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from tenure.runtime.evaluate.dirtykeys import Dirty, DirtyKeys
 from tenure.runtime.evaluate.isolation import Isolation
 from tenure.runtime.evaluate.onekey import KeyEvaluation
 from tenure.runtime.evaluate.results import Results, Work
-from tenure.runtime.evaluate.verdicts import VerdictsInForce
+from tenure.runtime.evaluate.suspended import SLICE, OnItsWay
+from tenure.runtime.evaluate.verdicts import VerdictsInForce, verdict_id
 
 #: So many rounds a turn makes because objects were set aside; the rest waits for the next turn.
 ROUNDS_MAX: Final = 4
@@ -72,6 +76,8 @@ class Evaluator:
         self._leave_out: Collection[Concern] = ()
         #: By decider, the keys that were left out of a turn.
         self._left_out: Dirty = [{} for _ in self._deciders]
+        #: Keys that are to be evaluated again in the next turn.
+        self._again: dict[Work, None] = {}
         self._rounds = 0
         self._started = False
         #: Whether the next turn evaluates every key, even where the view is the same.
@@ -103,7 +109,7 @@ class Evaluator:
         The verdicts of a concern that is left out stay; its keys wait for a turn with it.
         """
         self._leave_out, self._rounds = leave_out, 1
-        self._one_key.begin()
+        self._one_key.suspended.begin_turn()
         self._retries.extend(self._isolation.asides.due(snapshot, now))
         aside = self._isolation.take_changes()
         dirty = self._find(snapshot, [*changes, *aside], observed, now)
@@ -111,9 +117,10 @@ class Evaluator:
         due = [
             work for work in self.results.take_due(now) if not self._deferrals.is_prolonged(work)
         ]
-        for position, key in (*ready, *due):
+        again, self._again = self._again, {}
+        for position, key in (*due, *again):
             dirty[position].setdefault(key)
-        self._queue(dirty)
+        self._queue(dirty, ready, now)
 
     def resume(
         self, snapshot: Snapshot, now: datetime, enough: Callable[[], bool] = lambda: False
@@ -141,6 +148,11 @@ class Evaluator:
         return len(self._pending) + len(self._retries)
 
     @property
+    def goes_on(self) -> bool:
+        """Whether a key is suspended, or to be evaluated again at once: the next turn is due."""
+        return bool(self._one_key.suspended or self._again)
+
+    @property
     def starts_over(self) -> bool:
         """Whether the clock was set during this turn: its verdicts do not count."""
         return self._everything
@@ -160,7 +172,11 @@ class Evaluator:
         return self.verdicts.about(kind, name, namespace)
 
     def actionable(self) -> list[Verdict]:
-        return self.verdicts.actionable()
+        """Verdicts that ask for an action, the urgent ones first; none that a suspended key said in an
+        earlier turn."""
+        held = self._one_key.held_back()
+        found = self.verdicts.actionable()
+        return [one for one in found if verdict_id(one) not in held] if held else found
 
     def failing(self) -> list[Verdict]:
         """The verdicts on keys that fail as a whole, and on deciders that cannot list theirs."""
@@ -187,28 +203,67 @@ class Evaluator:
         if self._started and not self._everything:
             return self._dirty.found(snapshot, changes, observed, now)
         self._started, self._everything = True, False
+        self._one_key.suspended.forget()
         return self._dirty.everything(snapshot, now)
 
-    def _queue(self, dirty: Dirty) -> None:
+    def _queue(self, dirty: Dirty, ready: Iterable[Work] = (), now: datetime | None = None) -> None:
+        """``ready``: keys that changes concern which have waited; ``now``: where a turn begins."""
+        self._touch(dirty, ready, now)
         for position, keys in enumerate(dirty):
             due = self._left_out[position] | keys
             left_out = self._deciders[position].concern in self._leave_out
             self._left_out[position] = due if left_out else {}
             if not left_out:
                 self._pending.extend((position, key) for key in due)
+        if now is not None:  # After all others.
+            self._pending.extend(self._one_key.suspended.works())
+
+    def _touch(self, dirty: Dirty, ready: Iterable[Work], now: datetime | None) -> None:
+        """Keys that are suspended are not begun, unless it is time to begin them anew."""
+        suspended = self._one_key.suspended
+        for work in ready:
+            if work in suspended:
+                suspended.touch(work, may_wait=True)
+            else:
+                dirty[work[0]].setdefault(work[1])
+        for position, key in suspended.works():
+            if key in dirty[position]:
+                suspended.touch((position, key))
+                del dirty[position][key]
+            # What is created meanwhile cannot be seen by it.
+            left_out = self._deciders[position].concern in self._leave_out
+            if left_out or (now is not None and suspended.is_too_old((position, key), now)):
+                suspended.cut((position, key))
+                dirty[position][key] = None
 
     def _evaluate_next(
         self, snapshot: Snapshot, now: datetime, enough: Callable[[], bool]
     ) -> list[Verdict]:
         work = self._pending.popleft()
-        began = self._stopwatch()
-        changed = self._one_key.evaluate(work, snapshot, now, force=self._force, enough=enough)
-        self._deferrals.evaluated(work, now, at_rest=self.results.get(work) is None)
+        began, going_on = self._stopwatch(), self._one_key.suspended.get(work)
+
+        def is_over() -> bool:
+            return self._stopwatch() - began >= SLICE or enough()
+
+        changed = self._one_key.evaluate(work, snapshot, now, force=self._force, enough=is_over)
+        if going_on is None:
+            self._deferrals.evaluated(work, now, at_rest=self.results.get(work) is None)
         if changed is None:
             self._pending.appendleft(work)  # Repeated in a slice of its own.
+        elif work not in self._one_key.suspended:
+            self._ended(work, going_on, now)
         if took := self._stopwatch() - began:
             self._evaluated(self._deciders[work[0]].concern, work[1], took)
         return changed or []
+
+    def _ended(self, work: Work, one: OnItsWay | None, now: datetime) -> None:
+        """``one``: it was suspended."""
+        again = self._one_key.is_unfinished(work)
+        if one is None and not again:
+            return
+        waits = self._deferrals.ended(work, now, again=again)
+        if again and (not waits or (one is not None and one.touched)):
+            self._again[work] = None
 
     def _retry(self, place: Place, snapshot: Snapshot, now: datetime) -> None:
         changes = list(self._isolation.asides.try_again(place, snapshot, now))

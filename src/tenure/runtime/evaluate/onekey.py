@@ -3,11 +3,13 @@
 A decider that fails is a fault of ours. The object that it fails on is set aside (``isolation``), and
 the key is evaluated without it. A key that fails all the same gets a verdict that says so, and is
 tried again when its view changes or after a while.
+
+A decider in steps may be suspended between two of them (``suspended``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
@@ -22,7 +24,8 @@ from tenure.runtime.evaluate.facts import EvaluationFails
 from tenure.runtime.evaluate.failures import failed_verdicts
 from tenure.runtime.evaluate.isolation import Isolation
 from tenure.runtime.evaluate.results import Result, Results, Work
-from tenure.runtime.evaluate.verdicts import VerdictsInForce
+from tenure.runtime.evaluate.suspended import UNFINISHED, OnItsWay, Suspended
+from tenure.runtime.evaluate.verdicts import VerdictId, VerdictsInForce, verdict_id
 
 #: A recheck that is not in the future would make the loop spin: it is deferred by this much.
 SPIN_PAUSE: Final = timedelta(seconds=1)
@@ -31,11 +34,6 @@ SPIN_PAUSE: Final = timedelta(seconds=1)
 _BROKEN: Final = object()
 
 Evaluated = tuple[Any, tuple[Verdict, ...]]
-Steps = Iterator[Sequence[Verdict] | None]
-
-
-class _Suspended(Exception):  # no error: it goes on in the next slice
-    pass
 
 
 class KeyEvaluation:
@@ -54,12 +52,9 @@ class KeyEvaluation:
         self._isolation = isolation
         self._verdicts = verdicts
         self._failing: dict[Work, Verdict] = {}
-        #: The key that is suspended: its view, and the steps that are left.
-        self._suspended: tuple[Work, Any, Steps] | None = None
-
-    def begin(self) -> None:
-        """A turn begins: what the last one left suspended is evaluated anew."""
-        self._suspended = None
+        self.suspended = Suspended()
+        #: Keys whose verdicts in force are not all of one view.
+        self._unfinished: set[Work] = set()
 
     def failing(self) -> list[Verdict]:
         """The verdicts on keys that fail as a whole."""
@@ -74,22 +69,23 @@ class KeyEvaluation:
         force: bool,
         enough: Callable[[], bool] = lambda: False,
     ) -> list[Verdict] | None:
-        """The verdicts that are new or different; None: repeat it, an object was set aside, or it is enough
-        for now and the rest is to be done in another slice.
+        """The verdicts that are new or different; None: repeat it, an object was set aside.
 
-        ``force``: evaluate even where the view is unchanged.
+        ``force``: evaluate even where the view is unchanged. ``enough``: asked after each step of a decider in
+        steps; then it is suspended, and the next call goes on with it.
         """
         try:
             evaluated = self._evaluated(work, snapshot, now, force=force, enough=enough)
-        except _Suspended:
-            return None
+            if work in self.suspended:
+                return self._said(work, snapshot)
         except Exception as error:  # noqa: BLE001  # one bad object must not stop the others
-            self._suspended = None
+            self.suspended.cut(work)
             if self._isolation.failed(work, error, snapshot, now):
                 return None
             evaluated = self._broken(work, error, snapshot, now)
         self._isolation.ended(work, partial(self._evaluate_again, work), now)
         self._failing.pop(work, None)
+        self.suspended.ended(work)
         return self._kept(work, evaluated, now) if evaluated is not None else []
 
     def _evaluated(
@@ -102,9 +98,8 @@ class KeyEvaluation:
         enough: Callable[[], bool],
     ) -> Evaluated | None:
         """The key's view and verdicts; None where the last result still holds."""
-        if self._suspended is not None and self._suspended[0] == work:
-            _, view, steps = self._suspended
-            return view, fail_closed(self._stepped(work, view, steps, enough), snapshot)
+        if (on_its_way := self.suspended.get(work)) is not None:
+            return self._stepped(work, on_its_way, snapshot, enough)
         position, key = work
         decider, old = self._deciders[position], self._results.get(work)
         view = decider.view(snapshot, key)
@@ -114,22 +109,51 @@ class KeyEvaluation:
             # Most keys have nothing to decide, before and now.
             return None if old is None else (None, ())
         if isinstance(decider, InSteps):
-            steps = decider.deciding(view, self._settings, now)
-            return view, fail_closed(self._stepped(work, view, steps, enough), snapshot)
+            progress = self.suspended.progress_of(work)
+            steps = decider.deciding(view, self._settings, now, progress)
+            begun = self.suspended.begun(work, view, steps, progress, now)
+            # A view of the whole cluster may take as long as is enough.
+            return None if enough() else self._stepped(work, begun, snapshot, enough)
         return view, fail_closed(tuple(decider.decide(view, self._settings, now)), snapshot)
 
     def _stepped(
-        self, work: Work, view: Any, steps: Steps, enough: Callable[[], bool]
-    ) -> tuple[Verdict, ...]:
-        """What the last step gives. Meanwhile the cluster may change: the next turn sees that."""
-        self._suspended = work, view, steps
-        for found in steps:
-            if found is not None:
-                self._suspended = None
-                return tuple(found)
-            if enough():
-                raise _Suspended
-        raise AssertionError("the last step gives the verdicts")
+        self, work: Work, one: OnItsWay, snapshot: Snapshot, enough: Callable[[], bool]
+    ) -> Evaluated | None:
+        """None where it is suspended."""
+        found = one.step(enough)
+        if found is None:
+            return None
+        self.suspended.ended(work)
+        if not (one.stale or one.progress.remembers):
+            return one.view, fail_closed(found, snapshot)
+        # An older view has a part in it: the key is to be evaluated once more.
+        self.suspended.note_said(work, one.take_said())
+        return UNFINISHED, fail_closed(found, snapshot)
+
+    def _said(self, work: Work, snapshot: Snapshot) -> list[Verdict]:
+        """What a key that is suspended has said since it was suspended the last time is in force."""
+        one = self.suspended.get(work)
+        assert one is not None
+        new, old = fail_closed(one.take_said(), snapshot), self._results.get(work)
+        # Of a subject on which it has said nothing yet, the last verdict stays.
+        verdicts = (*(old.verdicts if old is not None else ()), *new)
+        self._results.keep(work, Result(UNFINISHED, verdicts, None))
+        self._unfinished.add(work)
+        self.suspended.note_said(work, new)
+        return self._verdicts.replace((), new)
+
+    def is_unfinished(self, work: Work) -> bool:
+        """Whether its verdicts in force are not all of one view."""
+        return work in self._unfinished
+
+    def held_back(self) -> set[VerdictId]:
+        """Verdicts that are not acted upon: of an evaluation that has not ended, and not said in this turn."""
+        held: set[VerdictId] = set()
+        for work in self._unfinished:
+            result, said = self._results.get(work), self.suspended.said(work)
+            verdicts = result.verdicts if result is not None else ()
+            held |= {verdict_id(one) for one in verdicts if one.action is not None} - said
+        return held
 
     def _evaluate_again(self, work: Work, snapshot: Snapshot, now: datetime) -> object:
         """Raises if it still fails."""
@@ -145,6 +169,9 @@ class KeyEvaluation:
 
     def _kept(self, work: Work, evaluated: Evaluated, now: datetime) -> list[Verdict]:
         old, (view, verdicts) = self._results.get(work), evaluated
+        self._unfinished.discard(work)
+        if view is UNFINISHED:
+            self._unfinished.add(work)
         if view is _BROKEN:
             self._failing[work] = verdicts[0]
             if old is not None and old.view is _BROKEN and not old.is_due(now):

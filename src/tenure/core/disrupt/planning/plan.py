@@ -82,7 +82,7 @@ class Planner:
         self._kept_back: dict[tuple[str, ...], tuple[Fact | None, bool]] = {}
 
     def verdicts(self, wanted: Iterable[Wanted]) -> Said:
-        """On each candidate, the most urgent first.
+        """On each candidate, the most urgent first; nothing where it is said later.
 
         A gate that blocks before anything is started still does so afterwards.
         """
@@ -92,6 +92,7 @@ class Planner:
                 yield one, self._all_blocked(one, found[1])
             else:
                 self._free[one.claim.name] = (one, found)
+                yield one, ()
         before = self._gating.started()
         for one, found in list(self._free.values()):
             if one.claim.name not in self._free:

@@ -102,12 +102,25 @@ class Together:
             return next((one for one in found if one.why is not None), found[0])
         if not self.method.traits.needs_replacement:
             return Plan()
-        return simulation.plan(
+        alone = self._is_alone
+        if alone and (refused := shared.refused(self.leaving[0])) is not None:
+            return refused
+        plan = simulation.plan(
             self.leaving,
             *common,
             reservations=shared.reservations,
             avoid=self.method.avoids(simulation, shared.now),
         )
+        if alone:
+            shared.remember(self.leaving[0], plan)
+        return plan
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether nothing follows from a refusal: a group that is committed in part is rolled back, and of
+        consolidation another plan is made."""
+        grouped = self._begun or len(self.ways[0].candidate.group) > 1
+        return len(self.leaving) == 1 and not grouped and not self.method.traits.consolidates
 
     def others(self, one: Wanted) -> tuple[Fact, ...]:
         """Which claims are replaced together with this one."""
