@@ -66,14 +66,14 @@ def _written_over(original: Any, world: World) -> Any:
         verdict = original(view, cover, value)
         if cover is None:
             return verdict
-        action = set_lever(view.node, Lever(cover.because, cover.until))
+        action = set_lever(view.node, Lever(view.kind, cover.because, cover.until))
         return msgspec.structs.replace(verdict, action=action)
 
     return changed
 
 
 def _covered_until_it_is_on(original: Any, world: World) -> Any:
-    return lambda causes, now: None if is_on(causes.node) else original(causes, now)
+    return lambda causes, now: None if is_on(causes.node, causes.kind) else original(causes, now)
 
 
 def _not_tolerated(original: Any, world: World) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tenure.core.beside.kinds import REPAIR
 from tenure.core.decision import (
     Action,
     Create,
@@ -178,6 +179,31 @@ def test_no_lever_is_removed_while_windows_cannot_be_listed_or_the_claim_protect
         assert "NodeClaim is protected" in (said(written(node, GONE), node, claim) or "")
     over = said(written(node, GONE), node, protected_claim("2h"), now=NOW + timedelta(hours=2))
     assert over is None
+
+
+REPAIR_ON = {
+    names.DO_NOT_REPAIR: "true",
+    **marks("MaintenanceWindow no-repair", kind=REPAIR),
+}
+
+
+def test_the_second_lever_has_the_same_rules() -> None:
+    assert said(written(a_node(), REPAIR_ON)) is None
+    part = {key: value for key, value in REPAIR_ON.items() if key != names.DO_NOT_REPAIR_BY}
+    assert "without a mark" in (said(written(a_node(), part)) or "")
+    users = node_with({names.DO_NOT_REPAIR: "true", **marks()})
+    assert "is a user's" in (said(written(users, REPAIR_ON), users, CLAIM) or "")
+    node, gone = node_with(REPAIR_ON), dict.fromkeys(REPAIR_ON)
+    assert said(written(node, gone), node, CLAIM, window("one", "Drift")) is None
+    forbids = said(written(node, gone), node, CLAIM, window("one", "Repair"))
+    assert "although MaintenanceWindow one blocks" in (forbids or "")
+    claim = a_claim(annotations={names.DO_NOT_REPAIR: "true"})
+    assert "NodeClaim is protected" in (said(written(node, gone), node, claim) or "")
+
+
+def test_one_patch_writes_one_lever() -> None:
+    mixed = {**ON, **REPAIR_ON}
+    assert "one lever" in (said(written(a_node(), mixed)) or "")
 
 
 def test_a_patch_on_any_version_is_refused() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from tenure.core.beside.kinds import DISRUPTION, REPAIR, LeverKind
 from tenure.core.facts import AT, Fact, some
 from tenure.model.api.meta import FOR_EVER, format_time
-from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_DISRUPT_BY
 
 _ONLY_LOOKS: Final = "so Tenure only looks: no lever is set, and those that are set stay"
 
@@ -101,6 +101,7 @@ class LeverBlocks(Fact, frozen=True, kw_only=True):
     beyond: tuple[str, ...] = ()
     #: ``window`` and ``protection``, for metrics.
     causes: tuple[str, ...] = ()
+    kind: LeverKind = DISRUPTION
 
     def __str__(self) -> str:
         end = (
@@ -110,7 +111,7 @@ class LeverBlocks(Fact, frozen=True, kw_only=True):
         )
         more = f"; this blocks {' and '.join(self.beyond)}, too" if self.beyond else ""
         return (
-            f'{DO_NOT_DISRUPT}: "true" blocks voluntary disruption of Node {self.node} by Karpenter'
+            f'{self.kind.annotation}: "true" blocks {self.kind.what} of Node {self.node} by Karpenter'
             f"{end}: {self.because}{more}"
         )
 
@@ -119,22 +120,48 @@ class LeverNotNeeded(Fact, frozen=True):
     node: str
     #: When a window or a protection may begin.
     looks_at: datetime | None = None
+    kind: LeverKind = DISRUPTION
 
     def __str__(self) -> str:
         at = f" before {format_time(self.looks_at)}" if self.looks_at is not None else ""
         return (
-            f"no MaintenanceWindow and no protection blocks disruption of Node {self.node}{at}; "
-            "Karpenter may disrupt it"
+            f"no MaintenanceWindow and no protection blocks {self.kind.what} of Node {self.node}{at}; "
+            f"Karpenter may {self.kind.verb} it"
         )
+
+
+class LeverNoEffect(Fact, frozen=True):
+    """The Karpenter in charge does not honour the annotation."""
+
+    node: str
+    kind: LeverKind
+    release: str
+    #: It knows the annotation, and runs with ``--legacy-node-repair``.
+    legacy: bool = False
+
+    def __str__(self) -> str:
+        why = f"Karpenter {self.release} does not know {self.kind.annotation}"
+        if self.legacy:
+            why = f"Karpenter runs with --legacy-node-repair, which ignores {self.kind.annotation}"
+        return f"{why}, so the lever on Node {self.node} has no effect there"
+
+    def remedy(self) -> str:
+        if self.legacy:
+            return "Remove --legacy-node-repair from Karpenter, or switch its NodeRepair gate off."
+        since = ".".join(map(str, self.kind.since))
+        return f"Upgrade Karpenter to {since}, or switch its NodeRepair gate off."
 
 
 class UsersProtection(Fact, frozen=True):
     node: str
+    kind: LeverKind = DISRUPTION
 
     def __str__(self) -> str:
+        by_choice = " voluntarily" if self.kind == DISRUPTION else ""
         return (
-            f'a user or another tool has set {DO_NOT_DISRUPT}: "true" on Node {self.node}: Karpenter '
-            "does not disrupt it voluntarily, and Tenure does not touch the annotation"
+            f'a user or another tool has set {self.kind.annotation}: "true" on Node {self.node}: '
+            f"Karpenter does not {self.kind.verb} it{by_choice}, and Tenure does not touch the "
+            "annotation"
         )
 
 
@@ -146,11 +173,12 @@ class ValueInTheWay(Fact, frozen=True, kw_only=True):
     claim: str = ""
     #: What the lever would be for; empty: nothing but that value.
     because: str = ""
+    kind: LeverKind = DISRUPTION
 
     def __str__(self) -> str:
         wanted = f"; so {self.because} has no effect there" if self.because else ""
         return (
-            f'Karpenter ignores {DO_NOT_DISRUPT}: "{self.value}" on Node {self.node}, because on Nodes '
+            f'Karpenter ignores {self.kind.annotation}: "{self.value}" on Node {self.node}, because on Nodes '
             f'it reads "true" alone; Tenure does not edit what a user wrote{wanted}'
         )
 
@@ -165,11 +193,12 @@ class ValueInTheWay(Fact, frozen=True, kw_only=True):
 class MarkDropped(Fact, frozen=True):
     node: str
     value: str
+    kind: LeverKind = DISRUPTION
 
     def __str__(self) -> str:
         return (
-            f'{DO_NOT_DISRUPT}: "{self.value}" of Node {self.node} is a user\'s, because that value or '
-            f"{DO_NOT_DISRUPT_BY} was changed; removing the marks of Tenure beside it"
+            f'{self.kind.annotation}: "{self.value}" of Node {self.node} is a user\'s, because that '
+            f"value or {self.kind.by} was changed; removing the marks of Tenure beside it"
         )
 
 
@@ -196,9 +225,14 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
         causes=("window",),
     ),
     LeverBlocks(node="node-1", because="MaintenanceWindow freeze", causes=("window",)),
+    LeverBlocks(node="node-1", because="MaintenanceWindow freeze", until=AT, kind=REPAIR),
+    LeverNoEffect("node-1", REPAIR, "1.14"),
+    LeverNoEffect("node-1", REPAIR, "1.15", legacy=True),
     LeverNotNeeded("node-1", AT),
+    LeverNotNeeded("node-1", AT, REPAIR),
     LeverNotNeeded("node-1"),
     UsersProtection("node-1"),
+    UsersProtection("node-1", REPAIR),
     ValueInTheWay(node="node-1", value="2h", claim="general-4nv74"),
     ValueInTheWay(node="node-1", value="2h", because="MaintenanceWindow office-hours"),
     MarkDropped("node-1", "false"),
