@@ -209,7 +209,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="a user's value counts as ours",
-        point="tenure.core.beside.levers:is_marked",
+        point="tenure.core.beside.onenode:is_marked",
         breaks=always(True),
         scene=scenes.freeze_beside_karpenter,
         world=scenes.BesideKarpenter,
@@ -218,7 +218,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="a user's value is written over",
-        point="tenure.core.beside.levers:_users_own",
+        point="tenure.core.beside.onenode:_users_own",
         breaks=_written_over,
         scene=scenes.freeze_beside_karpenter,
         world=scenes.BesideKarpenter,

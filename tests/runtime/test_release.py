@@ -156,7 +156,10 @@ def test_the_lease_of_a_replica_that_is_gone_does_not_count() -> None:
         _lease(world, timedelta(minutes=5))
         transport = InProcessTransport(Api(world.store))
         found: Outcome = told(world, lambda: release_over(transport, world.now, dry_run=False))
-        assert (found.runs, len(found.taken)) == ("", 4)
+        assert (found.runs, len(found.taken)) == ("", 6)
         assert found.taken[0] == Release(
-            "Node", "edited", "MaintenanceWindow freeze, until unknown"
+            "Node",
+            "both",
+            "karpenter.sh/do-not-disrupt: MaintenanceWindow freeze, until unknown; "
+            "karpenter.sh/do-not-repair: MaintenanceWindow freeze, until unknown",
         )

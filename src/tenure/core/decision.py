@@ -61,6 +61,7 @@ class Concern(StrEnum):
     # Beside Karpenter (``core.beside``).
     LEVER = "lever"
     REPAIR_LEVER = "repairlever"
+    STARTS = "starts"
     KARPENTER = "karpenter"
 
 

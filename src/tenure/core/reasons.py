@@ -182,6 +182,9 @@ class Reason(StrEnum):
     LEVER_NOT_OURS = "LeverNotOurs"
     LEVER_LEFT_TO_USER = "LeverLeftToUser"
     LEVER_IMPOSSIBLE = "LeverImpossible"
+    BUDGETS_AS_LEVERS = "BudgetsAsLevers"
+    STARTS_CURRENT = "StartsCurrent"
+    STARTS_RECORDED = "StartsRecorded"
 
     # Objects that cannot be read or evaluated.
     OBJECT_UNREADABLE = "ObjectUnreadable"
@@ -838,6 +841,17 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         'Remove the annotation from the Node, or set it to "true"; a duration belongs on the '
         "NodeClaim.",
         _WARNING,
+    ),
+    Reason.BUDGETS_AS_LEVERS: ReasonInfo(
+        "Budgets of the pool that Karpenter does not know, of a NodePoolPolicy, are kept by levers: only as "
+        "many Nodes are left without one as the budgets let be disrupted now."
+    ),
+    Reason.STARTS_CURRENT: ReasonInfo(
+        "Beside Karpenter: the NodePoolPolicy remembers the departures that budgets with within count."
+    ),
+    Reason.STARTS_RECORDED: ReasonInfo(
+        "Beside Karpenter: departures of nodes are recorded in the status of the NodePoolPolicy, for "
+        "budgets with within, or are over."
     ),
     Reason.OBJECT_UNREADABLE: ReasonInfo(
         "The object cannot be decoded. Nothing is written to it, and nothing is taken away from it "

@@ -43,7 +43,7 @@ from tenure.runtime.indexcheck import IndexCheck
 from tenure.runtime.learn import Learner
 from tenure.runtime.loop import Loop
 from tenure.runtime.observe.store import ObservationStore
-from tenure.runtime.observe.view import View, watched_with
+from tenure.runtime.observe.view import View, govern_with, watched_with
 from tenure.runtime.report import Reporter
 from tenure.runtime.telemetry.events import EventRecorder
 from tenure.runtime.telemetry.metrics import Metrics
@@ -229,6 +229,7 @@ class Controller:
             random=self._random,
             report=lambda _, error: report(error),
             watched=watched_with(self.settings),
+            governed_by=govern_with(self.settings),
         )
 
     def _time_check(self, server_time: ServerTime, transport: Transport) -> TimeCheck:

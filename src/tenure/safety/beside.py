@@ -2,11 +2,11 @@
 
 A list of what is allowed, not of what is forbidden: a new action is refused until it is here.
 
-- the status of a MaintenanceWindow;
+- the status of a MaintenanceWindow or a NodePoolPolicy;
 - on a NodeClaim, when a duration of ``do-not-disrupt`` or ``do-not-repair`` was first seen;
 - on a Node, a lever (``karpenter.sh/do-not-disrupt`` or ``do-not-repair``) with its marks, where no user's
-  value stands there. It is removed with its marks only, and not while a window or the claim forbids what
-  it stops.
+  value stands there. It is removed with its marks only, and not while a window, the claim or a budget of a
+  policy forbids what it stops.
 """
 
 from __future__ import annotations
@@ -18,9 +18,15 @@ from typing import Any, Final
 from tenure.core.decision import Action, Patch
 from tenure.model.api import names
 from tenure.model.api.node import Node
-from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODES
+from tenure.model.api.resource import (
+    MAINTENANCE_WINDOWS,
+    NODE_CLAIMS,
+    NODE_POOL_POLICIES,
+    NODES,
+)
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.safety.budgets import open_beyond_budgets
 from tenure.safety.times import asked_for
 from tenure.safety.windows import closed_window, unlisted_windows
 
@@ -35,6 +41,8 @@ _LEVERS: Final = {
         (names.DO_NOT_REPAIR_BY, names.DO_NOT_REPAIR_BECAUSE, names.DO_NOT_REPAIR_UNTIL),
     ),
 }
+#: Kinds that users write, and whose status is ours.
+_USERS: Final = (MAINTENANCE_WINDOWS, NODE_POOL_POLICIES)
 _SINCE: Final = frozenset({f"{names.DO_NOT_DISRUPT}-since", f"{names.DO_NOT_REPAIR}-since"})
 _VERSIONED: Final = frozenset({"annotations", "resourceVersion", "uid"})
 
@@ -43,7 +51,7 @@ def beyond_levers(action: Action, snapshot: Snapshot, now: datetime) -> str | No
     """Why Tenure must not do this beside Karpenter; None when it may."""
     if not isinstance(action, Patch):
         return f"beside Karpenter Tenure only sets annotations: no {type(action).__name__}"
-    if action.resource == MAINTENANCE_WINDOWS and action.subresource == "status":
+    if action.resource in _USERS and action.subresource == "status":
         return None
     written = _annotations(action)
     if written is None:
@@ -125,8 +133,14 @@ def _removes(
         if why := closed_window(node, reason, snapshot, now):
             return f"{although} {why}"
     claim = snapshot.claim_of(node)
-    if claim is not None and (is_unreadable(claim) or asked_for(claim, lever, now)):
+    if claim is None:
+        return None
+    if is_unreadable(claim) or asked_for(claim, lever, now):
         return f"{although} its NodeClaim is protected"
+    voluntary = reasons if lever == names.DO_NOT_DISRUPT else ()
+    for reason in voluntary:
+        if why := open_beyond_budgets(claim, node, reason, snapshot, now):
+            return f"{although} too many Nodes would be open: {why}"
     return None
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from tenure.core.beside.kinds import DISRUPTION, REPAIR, LeverKind
-from tenure.core.facts import AT, Fact, some
+from tenure.core.facts import AT, Fact, counted, some
 from tenure.model.api.meta import FOR_EVER, format_time
 
 _ONLY_LOOKS: Final = "so Tenure only looks: no lever is set, and those that are set stay"
@@ -99,7 +99,7 @@ class LeverBlocks(Fact, frozen=True, kw_only=True):
     until: datetime = FOR_EVER
     #: Disruptions that it blocks although no cause names them.
     beyond: tuple[str, ...] = ()
-    #: ``window`` and ``protection``, for metrics.
+    #: ``window``, ``protection`` and ``budget``, for metrics.
     causes: tuple[str, ...] = ()
     kind: LeverKind = DISRUPTION
 
@@ -202,6 +202,70 @@ class MarkDropped(Fact, frozen=True):
         )
 
 
+class BudgetHolds(Fact, frozen=True, kw_only=True):
+    """Budgets that Karpenter does not know leave other Nodes of the pool open, or none."""
+
+    node: str
+    pool: str
+    #: The object that has the budgets.
+    source: str
+    #: When a budget that allows nothing ends; ``FOR_EVER``: the place of another Node has to become free.
+    until: datetime = FOR_EVER
+
+    def __str__(self) -> str:
+        if self.until != FOR_EVER:
+            return (
+                f"budgets of {self.source} let no Node of NodePool {self.pool} like {self.node} be "
+                f"disrupted before {format_time(self.until)}"
+            )
+        return (
+            f"budgets of {self.source} leave no place for Node {self.node} of NodePool {self.pool} "
+            "among those that Karpenter may disrupt now"
+        )
+
+
+class LeftOpen(Fact, frozen=True, kw_only=True):
+    node: str
+    pool: str
+    source: str
+
+    def __str__(self) -> str:
+        return (
+            f"Node {self.node} is among the Nodes of NodePool {self.pool} that Karpenter may disrupt "
+            f"now by the budgets of {self.source}"
+        )
+
+
+class BudgetsAsLevers(Fact, frozen=True, kw_only=True):
+    """How a pool is held to budgets that Karpenter does not know."""
+
+    pool: str
+    source: str
+    nodes: int
+    open: int
+    leaving: int = 0
+
+    def __str__(self) -> str:
+        leave = f", {self.leaving} leave already" if self.leaving else ""
+        return (
+            f"budgets of {self.source} leave {self.open} of {counted(self.nodes, 'Node')} of NodePool "
+            f"{self.pool} open to disruption by Karpenter{leave}"
+        )
+
+
+class DeparturesKept(Fact, frozen=True):
+    number: int
+    most: int
+
+    def __str__(self) -> str:
+        said = f"{counted(self.number, 'departure')} remembered in status.disruptionStarts"
+        if self.number < self.most:
+            return said
+        return (
+            f"{said}, which is full: budgets with within let no node go until one of them is over"
+        )
+
+
 class NodeLeaves(Fact, frozen=True):
     node: str
 
@@ -236,5 +300,12 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ValueInTheWay(node="node-1", value="2h", claim="general-4nv74"),
     ValueInTheWay(node="node-1", value="2h", because="MaintenanceWindow office-hours"),
     MarkDropped("node-1", "false"),
+    BudgetHolds(node="node-1", pool="general", source="NodePoolPolicy slow"),
+    BudgetHolds(node="node-1", pool="general", source="NodePoolPolicy slow", until=AT),
+    LeftOpen(node="node-1", pool="general", source="NodePoolPolicy slow"),
+    BudgetsAsLevers(pool="general", source="NodePoolPolicy slow", nodes=50, open=4, leaving=1),
+    BudgetsAsLevers(pool="general", source="NodePool general", nodes=1, open=0),
+    DeparturesKept(1, 2000),
+    DeparturesKept(2000, 2000),
     NodeLeaves("node-1"),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from tenure.core.beside.departures import StartsDecider
 from tenure.core.beside.kinds import LEVERS
 from tenure.core.beside.levers import LeverDecider
 from tenure.core.beside.pools import KarpenterDecider
@@ -85,6 +86,7 @@ UNMOVED: Final = {
             Concern.POOL_POLICY,
             Concern.LEVER,
             Concern.REPAIR_LEVER,
+            Concern.STARTS,
             Concern.KARPENTER,
         }
     )
@@ -138,6 +140,8 @@ def beside_karpenter(settings: Settings) -> tuple[AnyDecider, ...]:
         UnreadableDecider(),  # Writes nothing.
         ProtectionDecider(claims_only=True),  # Records from when on a duration on a claim counts.
         WindowDecider(),  # The status of MaintenanceWindows, which are ours.
+        PoolPolicyDecider(),  # The status of NodePoolPolicies, which are ours.
+        StartsDecider(),  # The same: departures, for budgets with within.
         *(LeverDecider(settings, kind) for kind in LEVERS),
         KarpenterDecider(settings),  # Writes nothing.
     )
