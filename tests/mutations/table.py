@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
+from tenure.core.beside.limits import Choice
 from tenure.core.beside.mark import Lever, is_on, set_lever
 from tenure.core.decision import DeletePod
 from tenure.core.drift.facts import UnmetRequirement
@@ -74,6 +75,11 @@ def _written_over(original: Any, world: World) -> Any:
 
 def _covered_until_it_is_on(original: Any, world: World) -> Any:
     return lambda causes, now: None if is_on(causes.node, causes.kind) else original(causes, now)
+
+
+def _all_open(original: Any, world: World) -> Any:
+    """Once they are covered: what was open before is no write of Tenure's."""
+    return lambda limits, nodes: Choice(frozenset(one.name for one in nodes))
 
 
 def _not_tolerated(original: Any, world: World) -> Any:
@@ -232,6 +238,15 @@ MUTATIONS: Final = (
         scene=scenes.freeze_beside_karpenter,
         world=scenes.BesideKarpenter,
         guard="would be removed although MaintenanceWindow freeze blocks",
+    ),
+    Mutation(
+        name="levers go beyond the budgets of a policy",
+        point="tenure.core.beside.poolnodes:choose",
+        breaks=_all_open,
+        scene=scenes.policy_beside_karpenter,
+        world=scenes.BesideKarpenter,
+        guard="too many Nodes would be open",
+        checker="open beyond budgets",
     ),
     Mutation(
         name="budget ignored",

@@ -30,8 +30,10 @@ def rows(*objects: ApiObject, after: timedelta = timedelta()) -> dict[str, dict[
 def test_levers_are_counted_by_cause() -> None:
     found = rows(node_with(ON), a_claim(), OPEN)
     assert found[names.LEVERS.name] == {
+        "do-not-disrupt budget": 0,
         "do-not-disrupt protection": 0,
         "do-not-disrupt window": 1,
+        "do-not-repair budget": 0,
         "do-not-repair protection": 0,
         "do-not-repair window": 0,
     }

@@ -32,7 +32,8 @@ from tenure.model.api.nodeclaim import NodeClaim
 #: Causes that follow each other so many times are not followed further: a month of days.
 _STEPS_MAX: Final = 32
 
-WINDOW, PROTECTION = "window", "protection"
+#: Causes, for metrics.
+WINDOW, PROTECTION, BUDGET = "window", "protection", "budget"
 
 
 class Causes(msgspec.Struct, frozen=True, kw_only=True):

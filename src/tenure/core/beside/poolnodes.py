@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Final
 
 import msgspec
 
-from tenure.core.beside.cover import Cover, cover_of
+from tenure.core.beside.cover import BUDGET, Cover, cover_of
 from tenure.core.beside.facts import BudgetHolds, BudgetsAsLevers, LeftOpen
 from tenure.core.beside.limits import Choice, PoolNode, choose, limits_of, source_of
 from tenure.core.beside.mark import ON, is_marked, is_on
@@ -27,8 +26,7 @@ from tenure.core.reasons import Reason
 from tenure.core.verdicts import no_later, say
 from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.nodepool import DisruptionStart, NodePool
-
-BUDGET: Final = "budget"
+from tenure.model.values.problem import Problem
 
 
 class PoolLeverView(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,14 +40,14 @@ class PoolLeverView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pool_verdicts(view: PoolLeverView, now: datetime) -> Iterator[Verdict]:
-    pool, source = view.pool, source_of(view.pool)
+    pool, source, broken = view.pool, source_of(view.pool), broken_budget(view.pool)
     limits = limits_of(pool, view.fleet, view.departures, now)
     covers = {one.node.name: cover_of(one.causes, now) for one in view.nodes}
     choice = choose(limits, tuple(_pool_nodes(view, covers)))
     yield no_later(_of_pool(view, choice, source), limits.changes_at)
     for one in view.nodes:
         name = one.node.name
-        cover = covers[name] or _held(pool, one, _until(one, choice), source)
+        cover = covers[name] or _held(one, _until(one, choice), pool.name, source, broken)
         is_open = LeftOpen(node=name, pool=pool.name, source=source)
         verdict = lever_verdict(one, cover, now, open_by=is_open if limits.places else None)
         yield no_later(verdict, limits.changes_at)
@@ -84,12 +82,13 @@ def _until(view: LeverView, choice: Choice) -> datetime | None:
     return FOR_EVER if begun else choice.held.get(view.node.name)
 
 
-def _held(pool: NodePool, view: LeverView, until: datetime | None, source: str) -> Cover | None:
+def _held(
+    view: LeverView, until: datetime | None, pool: str, source: str, broken: Problem | None
+) -> Cover | None:
     if until is None:
         return None
-    name, broken = view.node.name, broken_budget(pool)
-    holds = BudgetHolds(node=name, pool=pool.name, source=source, until=until)
-    facts = (holds,) if broken is None else (holds, BudgetUnreadable(pool.name, broken))
+    holds = BudgetHolds(node=view.node.name, pool=pool, source=source, until=until)
+    facts = (holds,) if broken is None else (holds, BudgetUnreadable(pool, broken))
     return Cover(because=f"budgets of {source}", facts=facts, until=until, causes=(BUDGET,))
 
 

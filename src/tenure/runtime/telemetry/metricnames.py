@@ -467,7 +467,7 @@ LEVERS: Final = Named(
     _G,
     ("lever", "cause"),
     "Beside Karpenter: Nodes on which Tenure has set a lever, do-not-disrupt or do-not-repair, by cause: "
-    "window or protection. A Node with both counts twice.",
+    "window, protection or budget. A Node with two of them counts twice.",
 )
 LEVERS_PAST_END: Final = Named(
     "tenure_levers_past_end",
