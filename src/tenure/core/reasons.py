@@ -804,7 +804,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.ONLY_LOOKS: ReasonInfo(
         "Tenure runs beside Karpenter and only looks, because it is not known which Karpenter is in "
-        "charge, or that release is not supported. No lever is set; levers that are set stay.",
+        "charge, that release is not supported, or its CRDs do not serve v1. No lever is set; levers that are set stay.",
         "Do what the message advises; --karpenter-version names a Karpenter that runs elsewhere.",
         _WARNING,
     ),

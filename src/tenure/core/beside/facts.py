@@ -74,6 +74,37 @@ class KarpenterUnsupported(Fact, frozen=True):
         return "Upgrade Tenure or Karpenter."
 
 
+class CrdNotServed(Fact, frozen=True):
+    crd: str
+    version: str
+    served: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        served = f"serves {', '.join(self.served)}" if self.served else "serves no version"
+        return f"CustomResourceDefinition {self.crd} {served} and not {self.version}, {_ONLY_LOOKS}"
+
+    def remedy(self) -> str:
+        return "Apply the CRDs of a release of Karpenter that is supported."
+
+
+class CrdsUnread(Fact, frozen=True):
+    problem: str
+
+    def __str__(self) -> str:
+        return f"the CRDs of Karpenter cannot be read ({self.problem}), so its release alone counts"
+
+    def remedy(self) -> str:
+        return "Grant get of customresourcedefinitions, for the two names of Karpenter's kinds."
+
+
+class CrdIsOurs(Fact, frozen=True):
+    def __str__(self) -> str:
+        return (
+            "the CRD of NodePool is Tenure's: fields that Karpenter does not know are stored in NodePools, "
+            "and Tenure reads them"
+        )
+
+
 class KarpenterInCharge(Fact, frozen=True):
     release: str
     #: None: not known.
@@ -279,6 +310,10 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     KarpenterUnreadable("kube-system/karpenter", "registry.example.com/karpenter:team-build"),
     SeveralKarpenters((("kube-system/karpenter", "1.6"), ("old/karpenter", "1.15"))),
     KarpenterUnsupported("1.16", "1.6", "1.15"),
+    CrdNotServed("nodepools.karpenter.sh", "v1", ("v1beta1",)),
+    CrdNotServed("nodepools.karpenter.sh", "v1"),
+    CrdsUnread("403 Forbidden"),
+    CrdIsOurs(),
     KarpenterInCharge("1.15", (("NodeRepair", True),)),
     KarpenterInCharge("1.15", None),
     LeverBlocks(

@@ -1,4 +1,4 @@
-"""Which Karpenter is in charge: its release and feature gates, read off its Deployment.
+"""Which Karpenter is in charge: its release and feature gates, read off its Deployment, and its CRDs.
 
 In this order: the settings ``--karpenter-version`` and ``--karpenter-feature-gates``, for a Karpenter that
 runs outside the cluster; the tag of the image; the label ``app.kubernetes.io/version``. Where that leaves
@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.beside.crds import Crds, crds_of
 from tenure.core.beside.facts import (
     DeploymentsUnlisted,
     KarpenterNotFound,
@@ -27,6 +28,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 
+_PLAIN: Final = Crds()
 NAME_LABEL: Final = "app.kubernetes.io/name"
 VERSION_LABEL: Final = "app.kubernetes.io/version"
 NAME: Final = "karpenter"
@@ -66,6 +68,7 @@ class Karpenter(msgspec.Struct, frozen=True, kw_only=True):
     release: Release | None = None
     gates: Gates | None = None
     legacy_repair: bool = False
+    crds: Crds = Crds()
     #: Why Tenure only looks; None: the levers are known to work.
     problem: Fact | None = None
 
@@ -79,7 +82,14 @@ def shown_release(release: Release) -> str:
 
 
 def karpenter_of(snapshot: Snapshot, settings: Settings) -> Karpenter:
-    """What the settings say, and for the rest what runs in the cluster."""
+    """What the settings say, and for the rest what runs in the cluster, with the CRDs that are installed."""
+    crds, known = crds_of(snapshot), _running_with(snapshot, settings)
+    if crds == _PLAIN:
+        return known  # Nearly always.
+    return msgspec.structs.replace(known, crds=crds, problem=known.problem or crds.problem)
+
+
+def _running_with(snapshot: Snapshot, settings: Settings) -> Karpenter:
     found = snapshot.once_of(DEPLOYMENTS, _running)
     gates = parse_gates(settings.karpenter_feature_gates)
     if settings.karpenter_version:

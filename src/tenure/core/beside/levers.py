@@ -29,6 +29,7 @@ from tenure.model.api.names import CONSOLIDATABLE_CONDITION, DRIFTED_CONDITION
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import (
+    CRDS,
     DEPLOYMENTS,
     MAINTENANCE_WINDOWS,
     NODE_CLAIMS,
@@ -65,7 +66,7 @@ class LeverDecider:
             for claim in change.versions():
                 assert isinstance(claim, NodeClaim)
                 yield from snapshot.nodes_with_provider(claim.provider_id)
-        elif change.resource == DEPLOYMENTS or _alters_windows(change):
+        elif change.resource in (DEPLOYMENTS, CRDS) or _alters_windows(change):
             yield from self.keys(snapshot)
         if self._by_pool:
             yield from _pools_touched(change, snapshot)
