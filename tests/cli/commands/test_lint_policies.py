@@ -115,7 +115,7 @@ def test_beside_karpenter_fields_that_its_crd_drops_are_named(
 ) -> None:
     pool = a_pool(
         repair={"defaultTolerationDuration": "10m", "terminationMode": "Graceful"},
-        disruption={"budgets": [{"nodes": "1", "within": "1h", "timeZone": "UTC"}]},
+        disruption={"budgets": [{"nodes": "1", "within": "1h"}]},
     )
     found = linted(tmp_path, capsys, pool, flags=["--beside-karpenter"])
     dropped = {field for code, _, field in found if code == "DroppedField"}
