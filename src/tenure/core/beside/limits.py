@@ -7,7 +7,7 @@
 3. So many Nodes have a place. First those that Karpenter could disrupt next; of these, those that are open
    already, then the oldest. A Node that Karpenter takes has used its place, and a new one becomes free when
    the Node is gone.
-4. A place is given only once the Node that had it is seen to be covered: there is no moment with too many.
+4. A place is given only once the Node that had it is seen to be covered: no order of writes opens too many.
 5. A Node that is not initialized is covered, and has no place: it would be open as soon as it is.
 """
 
