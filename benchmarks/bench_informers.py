@@ -68,14 +68,14 @@ class _Created(msgspec.Struct, frozen=True):
 
 def measure(nodes: int = NODES) -> Figures:
     with control_plane(controllers=(), scheduler=False, kwok=False) as plane:
-        asyncio.run(_with_client(plane, lambda client: _fill(client, nodes)))
+        asyncio.run(with_client(plane, lambda client: _fill(client, nodes)))
         with tempfile.TemporaryDirectory() as folder:
             return _measured(plane, Path(folder) / "log", nodes)
 
 
 def _measured(plane: ControlPlane, log: Path, nodes: int) -> Figures:
     starts = [_start(plane, log) for _ in range(STARTS - 1)]
-    with _Replica(plane.kubeconfig, log) as replica:
+    with Replica(plane.kubeconfig, log) as replica:
         starts.append(replica.until_said("every kind is listed")["seconds"])
         synced = statistics.median(starts)
         replica.until_said("leading")
@@ -83,7 +83,7 @@ def _measured(plane: ControlPlane, log: Path, nodes: int) -> Figures:
         replica.until_quiet()
         idle = replica.cores_during(lambda: time.sleep(LOOK))
         _say(f"idle: {idle:.3f} of a core")
-        busy = replica.cores_during(lambda: asyncio.run(_with_client(plane, _change_pods)))
+        busy = replica.cores_during(lambda: asyncio.run(with_client(plane, _change_pods)))
         _say(f"at {CHANGES_PER_SECOND} changes per second: {busy:.3f} of a core")
         memory, peak = replica.memory, replica.memory_peak
     pods = nodes * PODS_PER_NODE
@@ -109,7 +109,7 @@ def _measured(plane: ControlPlane, log: Path, nodes: int) -> Figures:
 
 def _start(plane: ControlPlane, log: Path) -> float:
     """A replica that starts and goes: the API server has just been filled, and is not at rest."""
-    with _Replica(plane.kubeconfig, log) as replica:
+    with Replica(plane.kubeconfig, log) as replica:
         seconds: float = replica.until_said("every kind is listed")["seconds"]
     log.unlink()
     return seconds
@@ -118,7 +118,7 @@ def _start(plane: ControlPlane, log: Path) -> float:
 # -- the cluster -----------------------------------------------------------------------
 
 
-async def _with_client(plane: ControlPlane, work: Callable[[Client], Awaitable[T]]) -> T:
+async def with_client(plane: ControlPlane, work: Callable[[Client], Awaitable[T]]) -> T:
     access = load_access(plane.kubeconfig)
     async with HttpTransport(access, credentials_for(access, SystemClock())) as transport:
         return await work(Client(transport))
@@ -128,7 +128,7 @@ async def _fill(client: Client, nodes: int) -> None:
     began, pods = time.monotonic(), nodes * PODS_PER_NODE
     for crd in generate(SERVED_KINDS):
         await client.create(_CRDS, crd)
-    await _until_served(client)
+    await until_served(client)
     for obj in fleet.setting():
         resource = {kind.kind: kind for kind in (KWOK_NODE_CLASSES, r.NODE_POOLS)}[obj["kind"]]
         await client.create(resource, obj)
@@ -136,16 +136,16 @@ async def _fill(client: Client, nodes: int) -> None:
         r.NAMESPACES,
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": fleet.NAMESPACE}},
     )
-    await _side_by_side(range(nodes), lambda number: _put_node(client, number))
+    await side_by_side(range(nodes), lambda number: put_node(client, number))
     _say(f"{nodes:,} nodes and claims after {time.monotonic() - began:.0f} s")
-    await _side_by_side(
+    await side_by_side(
         range(pods),
         lambda number: client.create(r.PODS, fleet.bound_pod(number, nodes), fleet.NAMESPACE),
     )
     _say(f"{pods:,} pods after {time.monotonic() - began:.0f} s")
 
 
-async def _until_served(client: Client) -> None:
+async def until_served(client: Client) -> None:
     while True:
         try:
             for kind in (r.NODE_CLAIMS, r.NODE_POOLS, r.MAINTENANCE_WINDOWS, KWOK_NODE_CLASSES):
@@ -156,7 +156,7 @@ async def _until_served(client: Client) -> None:
             return
 
 
-async def _put_node(client: Client, number: int) -> None:
+async def put_node(client: Client, number: int) -> None:
     answer = await client.create(r.NODE_CLAIMS, fleet.claim(number))
     uid = msgspec.json.decode(answer, type=_Created).metadata.uid
     await client.create(r.NODES, fleet.node(number, uid))
@@ -164,7 +164,7 @@ async def _put_node(client: Client, number: int) -> None:
     await client.patch(r.NODE_CLAIMS, fleet.claim_name(number), status, subresource="status")
 
 
-async def _side_by_side(numbers: Iterable[int], put: Callable[[int], Awaitable[Any]]) -> None:
+async def side_by_side(numbers: Iterable[int], put: Callable[[int], Awaitable[Any]]) -> None:
     left = iter(numbers)
 
     async def writer() -> None:
@@ -185,7 +185,7 @@ async def _change_pods(client: Client) -> None:
         status = {"status": {"phase": "Running"}}
         await client.patch(r.PODS, name, status, namespace=fleet.NAMESPACE, subresource="status")
 
-    await _side_by_side(range(total), start)
+    await side_by_side(range(total), start)
     late = time.monotonic() - began - LOOK
     if late > LOOK / 10:
         _say(f"the API server was {late:.0f} s late: fewer than {CHANGES_PER_SECOND} per second")
@@ -194,20 +194,21 @@ async def _change_pods(client: Client) -> None:
 # -- the process -----------------------------------------------------------------------
 
 
-class _Replica:
+class Replica:
     """``tenure run``, looked at from outside."""
 
-    def __init__(self, kubeconfig: Path, log: Path) -> None:
+    def __init__(self, kubeconfig: Path, log: Path, *more: str) -> None:
+        """``more``: flags."""
         self._log = log
         flags = (
             f"--kubeconfig={kubeconfig}", f"--cluster-name={fleet.CLUSTER}",
             "--metrics-port=0", "--health-probe-port=0", "--journal-port=0", "--log-format=json",
         )  # fmt: skip
         with log.open("wb") as output:
-            command = [*_PROGRAM, *flags]
+            command = [*_PROGRAM, *flags, *more]
             self._process = subprocess.Popen(command, stdout=output, stderr=output)  # noqa: S603  # our own program
 
-    def __enter__(self) -> _Replica:
+    def __enter__(self) -> Replica:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -231,11 +232,11 @@ class _Replica:
             pass
 
     def cores_during(self, work: Callable[[], object]) -> float:
-        cpu, began = self._cpu(), time.monotonic()
+        cpu, began = self.cpu(), time.monotonic()
         work()
-        return (self._cpu() - cpu) / (time.monotonic() - began)
+        return (self.cpu() - cpu) / (time.monotonic() - began)
 
-    def _cpu(self) -> float:
+    def cpu(self) -> float:
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 

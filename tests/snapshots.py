@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tenure.core.poolpolicy.govern import govern
+from tenure.core.poolpolicy.govern import govern, govern_beside
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclass import NodeClass
 from tenure.model.api.resource import Resource
 from tenure.model.snapshot.kinds import TYPES
 from tenure.model.snapshot.observations import Observations
-from tenure.model.snapshot.snapshot import Snapshot, Tables
+from tenure.model.snapshot.snapshot import EVERY_CLASS, Snapshot, Tables
 from tenure.model.snapshot.unreadable import type_of
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 
@@ -25,9 +25,9 @@ RESOURCE_OF: Final[dict[type[ApiObject], Resource]] = {
 }
 
 
-def governed_tables() -> Tables:
-    """As the informers fill them: policies are put into pools and claims."""
-    return Tables(govern=govern)
+def governed_tables(*, beside: bool = False) -> Tables:
+    """As the informers fill them: policies are put into pools and claims. ``beside``: Karpenter."""
+    return Tables(govern=govern_beside if beside else govern)
 
 
 def snapshot_with(
@@ -37,7 +37,7 @@ def snapshot_with(
     unlisted: Mapping[Resource, str] = MappingProxyType({}),
 ) -> Snapshot:
     """``unlisted``: kinds that the API server does not list, and why."""
-    tables = governed_tables()
+    tables = governed_tables(beside=ours is EVERY_CLASS)
     for resource, why in unlisted.items():
         tables.list_failed(resource, why)
     for item in items:

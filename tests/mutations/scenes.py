@@ -7,6 +7,7 @@ from typing import Any
 
 from tenure.core.decider import AnyDecider
 from tenure.core.policy.deciders import deciders
+from tenure.model.api.meta import format_time
 from tenure.model.api.names import (
     DISRUPTION_REASON,
     DO_NOT_DISRUPT,
@@ -60,6 +61,35 @@ def freeze_beside_karpenter(world: World) -> bool:
     world.run(HOUR)
     kept = all(_annotations(world, name) == value for name, value in values.items())
     return on and kept and not _annotations(world, "node-0000")
+
+
+def policy_beside_karpenter(world: World) -> bool:
+    """A NodePoolPolicy lets one of three nodes go at once; the freeze is over after an hour."""
+    budgets = {"budgets": [{"nodes": "1"}]}
+    world.apply(a_node_class())
+    world.apply(a_pool())
+    world.apply(
+        {
+            "apiVersion": "tenure.dev/v1alpha1",
+            "kind": "NodePoolPolicy",
+            "metadata": {"name": "slow"},
+            "spec": budgets,
+        }
+    )
+    ready = [{"type": "Ready", "status": "True", "lastTransitionTime": format_time(world.now)}]
+    done = [
+        {**ready[0], "type": type_, "reason": type_, "message": ""}
+        for type_ in ("Launched", "Registered", "Initialized")
+    ]
+    for number in range(3):
+        claim, node = f"claim-{number:04}", f"node-{number:04}"
+        world.store.patch(
+            NODE_CLAIMS, "", claim, {"status": {"conditions": done}}, subresource="status"
+        )
+        world.store.patch(NODES, "", node, {"status": {"conditions": ready}}, subresource="status")
+    world.crash()  # So that it starts with what is broken.
+    world.run(3 * HOUR)
+    return sum(DO_NOT_DISRUPT in _annotations(world, f"node-{n:04}") for n in range(3)) >= 2
 
 
 def _annotations(world: World, node: str) -> dict[str, str]:

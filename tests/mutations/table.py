@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
+from tenure.core.beside.limits import Choice
 from tenure.core.beside.mark import Lever, is_on, set_lever
 from tenure.core.decision import DeletePod
 from tenure.core.drift.facts import UnmetRequirement
@@ -66,14 +67,19 @@ def _written_over(original: Any, world: World) -> Any:
         verdict = original(view, cover, value)
         if cover is None:
             return verdict
-        action = set_lever(view.node, Lever(cover.because, cover.until))
+        action = set_lever(view.node, Lever(view.kind, cover.because, cover.until))
         return msgspec.structs.replace(verdict, action=action)
 
     return changed
 
 
 def _covered_until_it_is_on(original: Any, world: World) -> Any:
-    return lambda causes, now: None if is_on(causes.node) else original(causes, now)
+    return lambda causes, now: None if is_on(causes.node, causes.kind) else original(causes, now)
+
+
+def _all_open(original: Any, world: World) -> Any:
+    """Once they are covered: what was open before is no write of Tenure's."""
+    return lambda limits, nodes: Choice(frozenset(one.name for one in nodes))
 
 
 def _not_tolerated(original: Any, world: World) -> Any:
@@ -209,7 +215,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="a user's value counts as ours",
-        point="tenure.core.beside.levers:is_marked",
+        point="tenure.core.beside.onenode:is_marked",
         breaks=always(True),
         scene=scenes.freeze_beside_karpenter,
         world=scenes.BesideKarpenter,
@@ -218,7 +224,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="a user's value is written over",
-        point="tenure.core.beside.levers:_users_own",
+        point="tenure.core.beside.onenode:_users_own",
         breaks=_written_over,
         scene=scenes.freeze_beside_karpenter,
         world=scenes.BesideKarpenter,
@@ -232,6 +238,15 @@ MUTATIONS: Final = (
         scene=scenes.freeze_beside_karpenter,
         world=scenes.BesideKarpenter,
         guard="would be removed although MaintenanceWindow freeze blocks",
+    ),
+    Mutation(
+        name="levers go beyond the budgets of a policy",
+        point="tenure.core.beside.poolnodes:choose",
+        breaks=_all_open,
+        scene=scenes.policy_beside_karpenter,
+        world=scenes.BesideKarpenter,
+        guard="too many Nodes would be open",
+        checker="open beyond budgets",
     ),
     Mutation(
         name="budget ignored",

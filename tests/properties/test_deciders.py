@@ -78,7 +78,7 @@ def test_evaluating_only_what_changed_equals_evaluating_everything(
     settings: Settings, before: Cluster, after: Cluster, later: timedelta
 ) -> None:
     ours = EVERY_CLASS if settings.beside_karpenter else snapshot_of(before).ours
-    tables = governed_tables()
+    tables = governed_tables(beside=settings.beside_karpenter)
     evaluator = Evaluator(deciders(settings), settings, unmoved=UNMOVED)
     first = [tables.put(RESOURCE_OF[type(item)], item) for item in before.objects]
     evaluator.evaluate(Snapshot(tables, before.observations, ours=ours), first, (), NOW)
@@ -212,6 +212,9 @@ def test_the_random_clusters_reach_every_verdict_on_levers() -> None:
         Reason.LEVER_NOT_OURS,
         Reason.LEVER_LEFT_TO_USER,
         Reason.LEVER_IMPOSSIBLE,
+        Reason.BUDGETS_AS_LEVERS,
+        Reason.STARTS_CURRENT,
+        Reason.STARTS_RECORDED,
     }
 
     def found(cluster: Cluster) -> set[Reason]:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from tenure.cli.replica.released import Outcome, release_over
+from tenure.core.beside.kinds import REPAIR
 from tenure.kube.client.client import Client
 from tenure.model.api import names
 from tenure.model.api import resource as r
@@ -17,6 +18,7 @@ from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.world import World
 from tests.core.beside.scenes import TRUE, marks
 
+REPAIR_LEVER = {names.DO_NOT_REPAIR: "true", **marks(kind=REPAIR)}
 NODES = {
     "ours": {**TRUE, **marks()},
     "edited": {names.DO_NOT_DISRUPT: "2h", **marks()},
@@ -24,6 +26,8 @@ NODES = {
     "half": marks(),
     "torn": {**TRUE, names.DO_NOT_DISRUPT_UNTIL: "unknown"},
     "plain": {},
+    "both": {**TRUE, **marks(), **REPAIR_LEVER},
+    "veto": {**REPAIR_LEVER, names.DO_NOT_DISRUPT: "2h"},
 }
 
 
@@ -57,12 +61,16 @@ def test_our_levers_go_and_what_users_wrote_stays() -> None:
         client = Client(InProcessTransport(Api(world.store)))
         taken = told(world, lambda: release_levers(client))
         assert [(one.kind, one.name, one.problem) for one in taken] == [
+            ("Node", "both", ""),
             ("Node", "edited", ""),
             ("Node", "half", ""),
             ("Node", "ours", ""),
             ("Node", "torn", ""),
+            ("Node", "veto", ""),
         ]
-        assert taken[2].said == "MaintenanceWindow freeze, until unknown"
+        said = "karpenter.sh/do-not-{}: MaintenanceWindow freeze, until unknown".format
+        assert taken[0].said == f"{said('disrupt')}; {said('repair')}"
+        assert taken[3].said == said("disrupt")
         assert annotations_in(world) == {
             "ours": {},
             "edited": {names.DO_NOT_DISRUPT: "2h"},
@@ -70,6 +78,8 @@ def test_our_levers_go_and_what_users_wrote_stays() -> None:
             "half": {},
             "torn": TRUE,
             "plain": {},
+            "both": {},
+            "veto": {names.DO_NOT_DISRUPT: "2h"},
         }
         assert told(world, lambda: release_levers(client)) == []
 
@@ -78,7 +88,7 @@ def test_a_dry_run_changes_nothing() -> None:
     with a_world() as world:
         before = annotations_in(world)
         client = Client(InProcessTransport(Api(world.store)))
-        assert len(told(world, lambda: release_levers(client, dry_run=True))) == 4
+        assert len(told(world, lambda: release_levers(client, dry_run=True))) == 6
         assert annotations_in(world) == before
 
 
@@ -138,7 +148,7 @@ def test_nothing_is_released_while_a_replica_would_set_it_again() -> None:
         assert "replica-1" in found.runs
         assert (found.taken, annotations_in(world)) == ((), before)
         dry: Outcome = told(world, lambda: release_over(transport, world.now, dry_run=True))
-        assert len(dry.taken) == 4
+        assert len(dry.taken) == 6
 
 
 def test_the_lease_of_a_replica_that_is_gone_does_not_count() -> None:
@@ -146,7 +156,10 @@ def test_the_lease_of_a_replica_that_is_gone_does_not_count() -> None:
         _lease(world, timedelta(minutes=5))
         transport = InProcessTransport(Api(world.store))
         found: Outcome = told(world, lambda: release_over(transport, world.now, dry_run=False))
-        assert (found.runs, len(found.taken)) == ("", 4)
+        assert (found.runs, len(found.taken)) == ("", 6)
         assert found.taken[0] == Release(
-            "Node", "edited", "MaintenanceWindow freeze, until unknown"
+            "Node",
+            "both",
+            "karpenter.sh/do-not-disrupt: MaintenanceWindow freeze, until unknown; "
+            "karpenter.sh/do-not-repair: MaintenanceWindow freeze, until unknown",
         )

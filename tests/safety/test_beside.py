@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tenure.core.beside.kinds import REPAIR
 from tenure.core.decision import (
     Action,
     Create,
@@ -29,7 +30,7 @@ from tenure.model.snapshot.unreadable import stand_in
 from tenure.runtime.executor.guard import veto
 from tests.core.beside.scenes import SETTINGS, marks, node_with
 from tests.core.beside.test_levers import HOUR, ON, OPEN, protected_claim, window
-from tests.core.build import FOREIGN, NOW, a_claim, a_node, a_pod, a_pool
+from tests.core.build import DISRUPTED, FOREIGN, NOW, a_claim, a_node, a_pod, a_policy, a_pool
 from tests.runtime.test_sold_out import a_request
 from tests.snapshots import snapshot_with
 
@@ -180,6 +181,31 @@ def test_no_lever_is_removed_while_windows_cannot_be_listed_or_the_claim_protect
     assert over is None
 
 
+REPAIR_ON = {
+    names.DO_NOT_REPAIR: "true",
+    **marks("MaintenanceWindow no-repair", kind=REPAIR),
+}
+
+
+def test_the_second_lever_has_the_same_rules() -> None:
+    assert said(written(a_node(), REPAIR_ON)) is None
+    part = {key: value for key, value in REPAIR_ON.items() if key != names.DO_NOT_REPAIR_BY}
+    assert "without a mark" in (said(written(a_node(), part)) or "")
+    users = node_with({names.DO_NOT_REPAIR: "true", **marks()})
+    assert "is a user's" in (said(written(users, REPAIR_ON), users, CLAIM) or "")
+    node, gone = node_with(REPAIR_ON), dict.fromkeys(REPAIR_ON)
+    assert said(written(node, gone), node, CLAIM, window("one", "Drift")) is None
+    forbids = said(written(node, gone), node, CLAIM, window("one", "Repair"))
+    assert "although MaintenanceWindow one blocks" in (forbids or "")
+    claim = a_claim(annotations={names.DO_NOT_REPAIR: "true"})
+    assert "NodeClaim is protected" in (said(written(node, gone), node, claim) or "")
+
+
+def test_one_patch_writes_one_lever() -> None:
+    mixed = {**ON, **REPAIR_ON}
+    assert "one lever" in (said(written(a_node(), mixed)) or "")
+
+
 def test_a_patch_on_any_version_is_refused() -> None:
     action = written(a_node(), ON)
     body = {"metadata": {"annotations": ON, "uid": "uid-node-a"}}
@@ -193,3 +219,52 @@ def test_every_node_class_is_looked_at_and_a_snapshot_does_not_confuse_them() ->
     assert ("karpenter.k8s.aws", "EC2NodeClass") in snapshot.ours
     assert frozenset() != EVERY_CLASS
     assert isinstance(snapshot, Snapshot)
+
+
+# -- budgets of policies --------------------------------------------------------------
+
+
+def opening(*objects: Any, **more: Any) -> str | None:
+    """Whether ``node-b``, which has the lever, may be opened."""
+    node = a_node("node-b", claim="b", annotations=ON)
+    return said(written(node, GONE), a_claim("b"), node, a_pool(), *objects, **more)
+
+
+def slow(**budget: Any) -> Any:
+    return a_policy("slow", budgets=[budget])
+
+
+def test_no_lever_is_removed_beyond_the_budgets_of_a_policy() -> None:
+    other = a_claim("a"), a_node()
+    assert opening(*other, slow(nodes="2")) is None
+    assert "too many Nodes would be open" in (opening(*other, slow(nodes="1")) or "")
+    assert opening(*other, slow(nodes="1", reasons=["Expired"])) is None
+    assert opening(*other, slow(nodes="100%")) is None
+    covered = a_claim("a"), node_with(ON)
+    assert opening(*covered, slow(nodes="1")) is None
+    assert "would be open" in (opening(*covered, slow(nodes="0")) or "")
+    leaving = a_claim("a"), node_with(ON, taints=(DISRUPTED,))
+    assert "would be open" in (opening(*leaving, slow(nodes="1")) or "")
+
+
+def test_budgets_that_karpenter_keeps_are_not_the_guards() -> None:
+    own = a_pool(disruption={"budgets": [{"nodes": "0"}]})
+    node = a_node("node-b", claim="b", annotations=ON)
+    assert said(written(node, GONE), a_claim("b"), node, own) is None
+    assert said(written(node, GONE), a_claim("b"), node, own, slow(nodes="1")) is None
+
+
+def test_an_open_node_counts_as_a_start() -> None:
+    fast = slow(nodes="1", within="1h")
+    assert opening(a_claim("a"), node_with(ON), fast) is None
+    assert "would be open" in (opening(a_claim("a"), a_node(), fast) or "")
+    two = slow(nodes="2", within="1h")
+    assert opening(a_claim("a"), a_node(), two) is None
+
+
+def test_a_pool_that_cannot_be_read_keeps_its_levers_where_there_are_policies() -> None:
+    node = a_node("node-b", claim="b", annotations=ON)
+    lost = stand_in(a_pool(), "spec is no object", field="spec")
+    action = written(node, GONE)
+    assert said(action, a_claim("b"), node, lost) is None
+    assert "cannot be read" in (said(action, a_claim("b"), node, lost, slow(nodes="5")) or "")

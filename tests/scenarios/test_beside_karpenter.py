@@ -59,9 +59,20 @@ def freeze(begins: timedelta, ends: timedelta, name: str = "freeze") -> Mapping[
     }
 
 
-def beside(*manifests: Mapping[str, Any], karpenter: bool = True) -> Story:
-    """Some nodes that the full Tenure has launched, ten minutes after the start."""
-    story = Story(*a_cluster(a_deployment(replicas=12)))
+def beside(*manifests: Mapping[str, Any], karpenter: bool = True, spread: bool = False) -> Story:
+    """A node that the full Tenure has launched, ten minutes after the start; ``spread``: four of them."""
+    apart = {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "topologyKey": "kubernetes.io/hostname",
+                    "labelSelector": {"matchLabels": {"app": "web"}},
+                }
+            ]
+        }
+    }
+    web = a_deployment(replicas=4, affinity=apart) if spread else a_deployment(replicas=12)
+    story = Story(*a_cluster(web))
     story.run(9 * MINUTE)
     for manifest in (*manifests, *([KARPENTER] if karpenter else [])):
         story.apply(manifest)

@@ -37,7 +37,7 @@ def typed(up: Up, command: str) -> subprocess.CompletedProcess[str]:
 
 
 def the_line_of_the_page() -> str:
-    found = re.search(r"^kubectl annotate node .*$", PAGE.read_text(), re.M)
+    found = re.search(r"^for one in repair disrupt; do kubectl .*$", PAGE.read_text(), re.M)
     assert found is not None
     return found[0]
 

@@ -21,7 +21,7 @@ import msgspec
 from tenure.core.facts import Fact, sentence
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import ApiObject
-from tenure.model.api.names import DO_NOT_DISRUPT
+from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
 from tenure.model.api.resource import Resource
 from tenure.model.cloud.instance import LaunchRequest
 
@@ -60,6 +60,8 @@ class Concern(StrEnum):
     POOL_POLICY = "poolpolicy"
     # Beside Karpenter (``core.beside``).
     LEVER = "lever"
+    REPAIR_LEVER = "repairlever"
+    STARTS = "starts"
     KARPENTER = "karpenter"
 
 
@@ -324,8 +326,8 @@ def takes_away(action: Action) -> bool:
 
 
 def unprotects(action: Action) -> bool:
-    """Whether it removes the annotation that keeps Karpenter from disrupting a Node."""
+    """Whether it removes an annotation that keeps Karpenter from disrupting or repairing a Node."""
     if not isinstance(action, Patch):
         return False
     annotations = action.body.get("metadata", {}).get("annotations") or {}
-    return DO_NOT_DISRUPT in annotations and annotations[DO_NOT_DISRUPT] is None
+    return any(annotations.get(key, "") is None for key in (DO_NOT_DISRUPT, DO_NOT_REPAIR))

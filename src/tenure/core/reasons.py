@@ -182,6 +182,9 @@ class Reason(StrEnum):
     LEVER_NOT_OURS = "LeverNotOurs"
     LEVER_LEFT_TO_USER = "LeverLeftToUser"
     LEVER_IMPOSSIBLE = "LeverImpossible"
+    BUDGETS_AS_LEVERS = "BudgetsAsLevers"
+    STARTS_CURRENT = "StartsCurrent"
+    STARTS_RECORDED = "StartsRecorded"
 
     # Objects that cannot be read or evaluated.
     OBJECT_UNREADABLE = "ObjectUnreadable"
@@ -801,23 +804,23 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.ONLY_LOOKS: ReasonInfo(
         "Tenure runs beside Karpenter and only looks, because it is not known which Karpenter is in "
-        "charge, or that release is not supported. No lever is set; levers that are set stay.",
+        "charge, that release is not supported, or its CRDs do not serve v1. No lever is set; levers that are set stay.",
         "Do what the message advises; --karpenter-version names a Karpenter that runs elsewhere.",
         _WARNING,
     ),
     Reason.LEVER_OFF: ReasonInfo(
-        "No window and no protection covers the Node now: Karpenter may disrupt it."
+        "No window and no protection covers the Node now: Karpenter may disrupt it, or repair it."
     ),
     Reason.LEVER_SET: ReasonInfo(
-        "karpenter.sh/do-not-disrupt is set on the Node, with marks beside it that say by which "
-        "program, why and until when; or the marks are brought up to date."
+        "karpenter.sh/do-not-disrupt or karpenter.sh/do-not-repair is set on the Node, with marks beside "
+        "it that say by which program, why and until when; or the marks are brought up to date."
     ),
     Reason.LEVER_ON: ReasonInfo(
         "karpenter.sh/do-not-disrupt, set by Tenure, stops Karpenter's drift and consolidation of the "
-        "Node. It does not stop expiration and repair."
+        "Node; karpenter.sh/do-not-repair stops its repair. Neither stops expiration."
     ),
     Reason.LEVER_REMOVED: ReasonInfo(
-        "karpenter.sh/do-not-disrupt is removed with its marks: what it was set for is over."
+        "The annotation is removed with its marks: what it was set for is over."
     ),
     Reason.LEVER_WAITS: ReasonInfo(
         "It is not known which Karpenter is in charge: no lever is set on the Node, and one that is "
@@ -825,18 +828,30 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "See OnlyLooks on the NodePool.",
     ),
     Reason.LEVER_NOT_OURS: ReasonInfo(
-        "A user or another tool has set karpenter.sh/do-not-disrupt on the Node. It is not touched."
+        "A user or another tool has set karpenter.sh/do-not-disrupt or karpenter.sh/do-not-repair on the "
+        "Node. It is not touched."
     ),
     Reason.LEVER_LEFT_TO_USER: ReasonInfo(
-        "A user has changed the value of karpenter.sh/do-not-disrupt that Tenure had set: the marks "
-        "are removed, and the value stays."
+        "A user has changed the value of an annotation that Tenure had set: the marks are removed, and "
+        "the value stays."
     ),
     Reason.LEVER_IMPOSSIBLE: ReasonInfo(
-        "The Node has a value of karpenter.sh/do-not-disrupt that Karpenter ignores, so Karpenter may "
-        "disrupt it although a window, or that value, says otherwise.",
+        "The Node has a value of karpenter.sh/do-not-disrupt or karpenter.sh/do-not-repair that Karpenter "
+        "ignores, so Karpenter may go ahead although a window, or that value, says otherwise.",
         'Remove the annotation from the Node, or set it to "true"; a duration belongs on the '
         "NodeClaim.",
         _WARNING,
+    ),
+    Reason.BUDGETS_AS_LEVERS: ReasonInfo(
+        "Budgets of the pool that Karpenter does not know, of a NodePoolPolicy, are kept by levers: only as "
+        "many Nodes are left without one as the budgets let be disrupted now."
+    ),
+    Reason.STARTS_CURRENT: ReasonInfo(
+        "Beside Karpenter: the NodePoolPolicy remembers the departures that budgets with within count."
+    ),
+    Reason.STARTS_RECORDED: ReasonInfo(
+        "Beside Karpenter: departures of nodes are recorded in the status of the NodePoolPolicy, for "
+        "budgets with within, or are over."
     ),
     Reason.OBJECT_UNREADABLE: ReasonInfo(
         "The object cannot be decoded. Nothing is written to it, and nothing is taken away from it "

@@ -42,8 +42,9 @@ from tenure.runtime.executor.instances import Instances
 from tenure.runtime.indexcheck import IndexCheck
 from tenure.runtime.learn import Learner
 from tenure.runtime.loop import Loop
+from tenure.runtime.observe.crds import read_crds, watch_crds
 from tenure.runtime.observe.store import ObservationStore
-from tenure.runtime.observe.view import View, watched_with
+from tenure.runtime.observe.view import View, govern_with, watched_with
 from tenure.runtime.report import Reporter
 from tenure.runtime.telemetry.events import EventRecorder
 from tenure.runtime.telemetry.metrics import Metrics
@@ -80,7 +81,7 @@ class Controller:
         self._clock = self._watched(clock, server_time)
         self.waker = Waker(self._clock, settings.turn_gap)
         self.heartbeat = Heartbeat(self._clock, self.waker)
-        client = Client(transport, rate_limit=rate_limit)
+        client = self._client = Client(transport, rate_limit=rate_limit)
         self._runs_view = view is None
         self.view = view or self._new_view(client, cloud, report)
         self.cache = self.view.cache
@@ -124,7 +125,10 @@ class Controller:
                 tasks.create_task(self.events.run())
                 await self.view.until_synced()  # Nothing is evaluated before every kind is listed.
                 tasks.create_task(self.times.watch())
-                if not self.settings.beside_karpenter:  # No cloud is ever asked there.
+                if self.settings.beside_karpenter:  # No cloud is ever asked there.
+                    await read_crds(self._client, self.cache)
+                    tasks.create_task(watch_crds(self._client, self.cache))
+                else:
                     self._ask_the_cloud(tasks)
                 await self.loop.run()
         finally:
@@ -229,6 +233,7 @@ class Controller:
             random=self._random,
             report=lambda _, error: report(error),
             watched=watched_with(self.settings),
+            governed_by=govern_with(self.settings),
         )
 
     def _time_check(self, server_time: ServerTime, transport: Transport) -> TimeCheck:

@@ -12,19 +12,14 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.beside.mark import is_marked, is_torn, take_back
+from tenure.core.beside.mark import left_on, take_back
 from tenure.core.decision import Patch
 from tenure.core.protect.protection import since_key
 from tenure.core.writes import patch
 from tenure.errors import Conflict, NotFound, TenureError
 from tenure.kube.client.client import Client
 from tenure.model.api.meta import ObjectMeta
-from tenure.model.api.names import (
-    DO_NOT_DISRUPT,
-    DO_NOT_DISRUPT_BECAUSE,
-    DO_NOT_DISRUPT_UNTIL,
-    DO_NOT_REPAIR,
-)
+from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS, NODES, Resource
@@ -86,13 +81,13 @@ def _thing(resource: Resource, raw: bytes) -> Node | NodeClaim:
 
 def _is_ours(thing: Node | NodeClaim) -> bool:
     if isinstance(thing, Node):
-        return is_marked(thing) or is_torn(thing)
+        return bool(left_on(thing))
     return any(key in thing.annotations for key in _SINCE)
 
 
 def _patch(thing: Node | NodeClaim) -> Patch:
     if isinstance(thing, Node):
-        return take_back(thing)
+        return take_back(thing, *left_on(thing))
     return patch(thing, {"annotations": {key: None for key in _SINCE if key in thing.annotations}})
 
 
@@ -117,9 +112,12 @@ async def _taken(client: Client, thing: Node | NodeClaim) -> Release:
 def _told(thing: Node | NodeClaim) -> Release:
     if isinstance(thing, NodeClaim):
         return Release(NODE_CLAIMS.kind, thing.name, "the instant that a duration counts from")
-    because = thing.annotations.get(DO_NOT_DISRUPT_BECAUSE, "")
-    until = thing.annotations.get(DO_NOT_DISRUPT_UNTIL, "")
-    return Release(NODES.kind, thing.name, f"{because}, until {until}")
+    said = (
+        f"{kind.annotation}: {thing.annotations.get(kind.because, '')}, "
+        f"until {thing.annotations.get(kind.until, '')}"
+        for kind in left_on(thing)
+    )
+    return Release(NODES.kind, thing.name, "; ".join(said))
 
 
 def _resource(thing: Node | NodeClaim) -> Resource:

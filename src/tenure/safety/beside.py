@@ -2,10 +2,11 @@
 
 A list of what is allowed, not of what is forbidden: a new action is refused until it is here.
 
-- the status of a MaintenanceWindow;
+- the status of a MaintenanceWindow or a NodePoolPolicy;
 - on a NodeClaim, when a duration of ``do-not-disrupt`` or ``do-not-repair`` was first seen;
-- on a Node, the lever (``karpenter.sh/do-not-disrupt``) with its marks, where no user's value stands
-  there. It is removed with its marks only, and not while a window or the claim forbids the disruption.
+- on a Node, a lever (``karpenter.sh/do-not-disrupt`` or ``do-not-repair``) with its marks, where no user's
+  value stands there. It is removed with its marks only, and not while a window, the claim or a budget of a
+  policy forbids what it stops.
 """
 
 from __future__ import annotations
@@ -17,17 +18,31 @@ from typing import Any, Final
 from tenure.core.decision import Action, Patch
 from tenure.model.api import names
 from tenure.model.api.node import Node
-from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODES
+from tenure.model.api.resource import (
+    MAINTENANCE_WINDOWS,
+    NODE_CLAIMS,
+    NODE_POOL_POLICIES,
+    NODES,
+)
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.safety.budgets import open_beyond_budgets
 from tenure.safety.times import asked_for
 from tenure.safety.windows import closed_window, unlisted_windows
 
-#: Reasons of Karpenter's that the lever stops.
-_STOPPED: Final = ("Drifted", "Empty", "Underutilized")
-_MARKS: Final = frozenset(
-    {names.DO_NOT_DISRUPT_BY, names.DO_NOT_DISRUPT_BECAUSE, names.DO_NOT_DISRUPT_UNTIL}
-)
+#: By lever: the reasons of Karpenter's that it stops, and its marks, the first of which makes it ours.
+_LEVERS: Final = {
+    names.DO_NOT_DISRUPT: (
+        ("Drifted", "Empty", "Underutilized"),
+        (names.DO_NOT_DISRUPT_BY, names.DO_NOT_DISRUPT_BECAUSE, names.DO_NOT_DISRUPT_UNTIL),
+    ),
+    names.DO_NOT_REPAIR: (
+        ("Unhealthy",),
+        (names.DO_NOT_REPAIR_BY, names.DO_NOT_REPAIR_BECAUSE, names.DO_NOT_REPAIR_UNTIL),
+    ),
+}
+#: Kinds that users write, and whose status is ours.
+_USERS: Final = (MAINTENANCE_WINDOWS, NODE_POOL_POLICIES)
 _SINCE: Final = frozenset({f"{names.DO_NOT_DISRUPT}-since", f"{names.DO_NOT_REPAIR}-since"})
 _VERSIONED: Final = frozenset({"annotations", "resourceVersion", "uid"})
 
@@ -36,7 +51,7 @@ def beyond_levers(action: Action, snapshot: Snapshot, now: datetime) -> str | No
     """Why Tenure must not do this beside Karpenter; None when it may."""
     if not isinstance(action, Patch):
         return f"beside Karpenter Tenure only sets annotations: no {type(action).__name__}"
-    if action.resource == MAINTENANCE_WINDOWS and action.subresource == "status":
+    if action.resource in _USERS and action.subresource == "status":
         return None
     written = _annotations(action)
     if written is None:
@@ -73,49 +88,65 @@ def _on_node(
     node = snapshot.nodes.get(action.name)
     if node is None or node.uid != action.uid:
         return f"Node {action.name} is gone or another one"
-    if set(written) - _MARKS - {names.DO_NOT_DISRUPT}:
-        return f"beside Karpenter nothing of Node {node.name} is ours but the lever and its marks"
-    if names.DO_NOT_DISRUPT not in written:
-        return _drops_marks(node, written)
-    value = node.annotations.get(names.DO_NOT_DISRUPT)
-    ours = node.annotations.get(names.DO_NOT_DISRUPT_BY) == names.SET_BY_TENURE
-    if value is not None and not (ours and value == "true"):
-        return (
-            f'{names.DO_NOT_DISRUPT}: "{value}" of Node {node.name} is a user\'s: not ours to write'
-        )
-    if written[names.DO_NOT_DISRUPT] is None:
-        return _removes(node, written, snapshot, now)
-    return _sets(node, written)
+    for lever, (_, marks) in _LEVERS.items():
+        if set(written) <= {lever, *marks}:
+            return _on_lever(node, lever, written, snapshot, now)
+    return f"beside Karpenter nothing of Node {node.name} is ours but one lever and its marks"
 
 
-def _sets(node: Node, written: Mapping[str, Any]) -> str | None:
-    marked = written.get(names.DO_NOT_DISRUPT_BY) == names.SET_BY_TENURE
-    whole = all(isinstance(written.get(key), str) and written[key] for key in _MARKS)
-    if marked and whole and written[names.DO_NOT_DISRUPT] == "true":
+def _on_lever(
+    node: Node, lever: str, written: Mapping[str, Any], snapshot: Snapshot, now: datetime
+) -> str | None:
+    if lever not in written:
+        return _drops_marks(node, lever, written)
+    value = node.annotations.get(lever)
+    if value is not None and not (_is_ours(node, lever) and value == "true"):
+        return f'{lever}: "{value}" of Node {node.name} is a user\'s: not ours to write'
+    if written[lever] is None:
+        return _removes(node, lever, written, snapshot, now)
+    return _sets(node, lever, written)
+
+
+def _is_ours(node: Node, lever: str) -> bool:
+    return node.annotations.get(_LEVERS[lever][1][0]) == names.SET_BY_TENURE
+
+
+def _sets(node: Node, lever: str, written: Mapping[str, Any]) -> str | None:
+    marks = _LEVERS[lever][1]
+    marked = written.get(marks[0]) == names.SET_BY_TENURE
+    whole = all(isinstance(written.get(key), str) and written[key] for key in marks)
+    if marked and whole and written[lever] == "true":
         return None
     return f"the lever of Node {node.name} would stand without a mark that says it is ours"
 
 
 def _removes(
-    node: Node, written: Mapping[str, Any], snapshot: Snapshot, now: datetime
+    node: Node, lever: str, written: Mapping[str, Any], snapshot: Snapshot, now: datetime
 ) -> str | None:
-    if any(written.get(key, "") is not None for key in _MARKS):
+    reasons, marks = _LEVERS[lever]
+    although = f"the lever of Node {node.name} would be removed although"
+    if any(written.get(key, "") is not None for key in marks):
         return f"a mark of ours would stay on Node {node.name} without the lever"
     if why := unlisted_windows(snapshot):
-        return f"the lever of Node {node.name} would be removed although {why}"
-    for reason in _STOPPED:
+        return f"{although} {why}"
+    for reason in reasons:
         if why := closed_window(node, reason, snapshot, now):
-            return f"the lever of Node {node.name} would be removed although {why}"
+            return f"{although} {why}"
     claim = snapshot.claim_of(node)
-    if claim is not None and (is_unreadable(claim) or asked_for(claim, names.DO_NOT_DISRUPT, now)):
-        return f"the lever of Node {node.name} would be removed although its NodeClaim is protected"
+    if claim is None:
+        return None
+    if is_unreadable(claim) or asked_for(claim, lever, now):
+        return f"{although} its NodeClaim is protected"
+    voluntary = reasons if lever == names.DO_NOT_DISRUPT else ()
+    for reason in voluntary:
+        if why := open_beyond_budgets(claim, node, reason, snapshot, now):
+            return f"{although} too many Nodes would be open: {why}"
     return None
 
 
-def _drops_marks(node: Node, written: Mapping[str, Any]) -> str | None:
+def _drops_marks(node: Node, lever: str, written: Mapping[str, Any]) -> str | None:
     """Without the annotation itself, marks are only dropped, and only where no lever of ours is."""
-    ours = node.annotations.get(names.DO_NOT_DISRUPT_BY) == names.SET_BY_TENURE
-    on = ours and node.annotations.get(names.DO_NOT_DISRUPT) == "true"
+    on = _is_ours(node, lever) and node.annotations.get(lever) == "true"
     if not on and all(value is None for value in written.values()):
         return None
     return f"marks of Node {node.name} are written and removed together with the lever alone"

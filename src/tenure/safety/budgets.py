@@ -21,7 +21,8 @@ from tenure.errors import SpecError
 from tenure.model.api import names
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.nodepool import Budget, NodePool
+from tenure.model.api.nodepool import DEFAULT_BUDGETS, Budget, NodePool
+from tenure.model.snapshot.governed import as_written, ruling_of
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.safety.reasons import is_repair
@@ -32,6 +33,8 @@ from tenure.schema.semantics.disruption import budget_problems
 
 class _Counted(msgspec.Struct, frozen=True):
     node: Node
+    #: The UID of its claim.
+    claim: str
     #: Taken from the budget.
     taken: bool
 
@@ -50,10 +53,66 @@ def beyond_budgets(
     pool = snapshot.pools.get(claim.pool_name)
     if pool is None or not claim.initialized:
         return None
+    return _beyond_any(pool, claim, node, reason, snapshot, now, planned=planned, group=group)
+
+
+def open_beyond_budgets(
+    claim: NodeClaim, node: Node, reason: str, snapshot: Snapshot, now: datetime
+) -> str | None:
+    """Beside Karpenter: would one more Node without the lever be beyond the budgets of policies, and those
+    that Karpenter does not know? A Node without it counts as if it were on its way."""
+    pool = snapshot.pools.get(claim.pool_name)
+    if pool is None or not claim.initialized:
+        return None  # Karpenter does not disrupt it before it is.
+    if is_unreadable(pool):
+        return f"NodePool {pool.name} cannot be read" if snapshot.pool_policies else None
+    block = msgspec.structs.replace(pool.spec.disruption, budgets=_limiting(pool))
+    limited = msgspec.structs.replace(
+        pool, spec=msgspec.structs.replace(pool.spec, disruption=block)
+    )
+    ahead = frozenset(_open_claims(pool, snapshot)) - {claim.uid} if block.budgets else frozenset()
+    return _beyond_any(
+        limited, claim, node, reason, snapshot, now, planned=True, group=ahead, ahead=ahead
+    )
+
+
+def _limiting(pool: NodePool) -> tuple[Budget, ...]:
+    """The budgets that Karpenter does not keep: those of policies, and those that use what it does not know."""
+    own, ruling = as_written(pool).spec.disruption.budgets, ruling_of(pool)
+    found = [b for b in own if b.within or b.per or b.selector is not None or b.time_zone]
+    if ruling is not None and ruling.budgets is not None:
+        found += ruling.budgets[0 if own == DEFAULT_BUDGETS else len(own) :]
+    return tuple(one for one in found if one.nodes != "100%" or one.within is not None)
+
+
+def _open_claims(pool: NodePool, snapshot: Snapshot) -> Iterator[str]:
+    for claim in snapshot.claims_of_pool(pool.name).values():
+        for node in snapshot.nodes_with_provider(claim.provider_id).values():
+            if node.annotations.get(names.DO_NOT_DISRUPT) != "true" and not _leaves(claim, node):
+                yield claim.uid
+
+
+def _leaves(claim: NodeClaim, node: Node) -> bool:
+    return claim.deleting or node.deleting or node.has_taint(names.DISRUPTED_TAINT)
+
+
+def _beyond_any(
+    pool: NodePool,
+    claim: NodeClaim,
+    node: Node,
+    reason: str,
+    snapshot: Snapshot,
+    now: datetime,
+    *,
+    planned: bool,
+    group: frozenset[str],
+    ahead: frozenset[str] = frozenset(),
+) -> str | None:
+    """``ahead``: UIDs of claims that may start at any moment, for budgets that count starts."""
     fleet = list(_fleet(pool, reason, snapshot, planned=planned, group=group))
     for index, budget in enumerate(pool.spec.disruption.budgets):
         try:
-            said = _beyond(budget, index, node, reason, fleet, now, claim, pool)
+            said = _beyond(budget, index, node, reason, fleet, now, claim, pool, ahead)
         except (SpecError, OverflowError, ValueError) as error:
             said = f"a budget that cannot be read allows nothing: {error}"
         if said:
@@ -70,6 +129,7 @@ def _beyond(
     now: datetime,
     claim: NodeClaim,
     pool: NodePool,
+    ahead: frozenset[str],
 ) -> str:
     for problem in budget_problems(budget, f"spec.disruption.budgets[{index}]"):
         return f"a budget that cannot be read allows nothing: {problem}"
@@ -84,6 +144,7 @@ def _beyond(
     limit = _share(budget.nodes, len(group))
     if budget.within is not None:
         started = names.REPLACED_BY in claim.annotations
+        limit -= sum(one.claim in ahead for one in group)
         return "" if started else too_fast(budget, limit, claim, node, pool, now)
     others = sorted(one.node.name for one in group if one.taken and one.node.name != node.name)
     if len(others) + 1 <= limit:
@@ -121,7 +182,9 @@ def _fleet(
             if claim.initialized or claim.rebooting or _may_be_up(claim, node):
                 taken = claim.uid in group or _is_taken(claim, node, reason, planned=planned)
                 known = found.get(node.name)
-                found[node.name] = _Counted(node, taken or (known is not None and known.taken))
+                found[node.name] = _Counted(
+                    node, claim.uid, taken or (known is not None and known.taken)
+                )
     yield from found.values()
 
 

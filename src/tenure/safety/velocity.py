@@ -15,6 +15,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import STARTS_MAX, Budget, DisruptionStart, NodePool
 from tenure.model.matching.requirement import Requirement
+from tenure.model.snapshot.governed import starts_of
 from tenure.model.values.duration import parse_duration
 
 #: A start is committed so soon after it is recorded, and counts for so much longer.
@@ -27,7 +28,7 @@ def too_fast(
     budget: Budget, limit: int, claim: NodeClaim, node: Node, pool: NodePool, now: datetime
 ) -> str:
     span = parse_duration(budget.within or "").timedelta
-    starts = pool.status.disruption_starts
+    starts = starts_of(pool)
     if len(starts) >= STARTS_MAX:
         return f"its record of starts is full ({len(starts)})"
     others: list[datetime] = []
@@ -63,7 +64,7 @@ def unrecorded(claim: NodeClaim, pool: NodePool | None, now: datetime) -> str | 
 
 def _unused(claim: NodeClaim, pool: NodePool, now: datetime) -> list[datetime]:
     """The claim's records that a commit may use: fresh, and not used by one that was rolled back."""
-    known = (read_instant(s.at) for s in pool.status.disruption_starts if s.claim == claim.uid)
+    known = (read_instant(s.at) for s in starts_of(pool) if s.claim == claim.uid)
     fresh = [at for at in known if at is not None and now < later(at, SLACK)]
     used = read_instant(claim.annotations.get(names.STARTED_AT, ""))
     if names.REPLACED_BY in claim.annotations or used is None or used > later(now, AHEAD):

@@ -50,6 +50,7 @@ class Code(StrEnum):
     INLINE_WINS = "InlineWins"
     BLOCKS_MORE = "BlocksMore"
     NO_LEVER = "NoLever"
+    DROPPED_FIELD = "DroppedField"
     UNKNOWN_LABEL_VALUE = "UnknownLabelValue"
     OLD_ANNOTATION = "OldAnnotation"
 
@@ -204,9 +205,15 @@ CODES: Final[dict[Code, CodeInfo]] = {
     ),
     Code.NO_LEVER: CodeInfo(
         _WARNING,
-        "Beside Karpenter, a window names an action that Tenure has no lever for: Karpenter expires and "
-        "repairs nodes whatever karpenter.sh/do-not-disrupt says.",
+        "Beside Karpenter, a window names an action that Tenure has no lever for: Karpenter expires "
+        "nodes whatever karpenter.sh/do-not-disrupt says.",
         "Set expireAfter: Never on the pool if nodes must not expire in the window.",
+    ),
+    Code.DROPPED_FIELD: CodeInfo(
+        _WARNING,
+        "Beside Karpenter, a NodePool has a field that Karpenter's CRD does not know: the API server drops "
+        "it, and Karpenter never acts on it.",
+        "Write it in a NodePoolPolicy for that NodePool.",
     ),
     Code.UNKNOWN_LABEL_VALUE: CodeInfo(
         _WARNING,

@@ -35,7 +35,7 @@ def test_plan_and_explain_show_the_lever_that_would_be_set_and_ask_no_cloud() ->
         world.apply(freeze(0 * MINUTE, 60 * MINUTE))
         reading = seen(world)
         verdicts = reading.evaluated.evaluator.about("Node", "node-0001")
-        assert [one.reason for one in verdicts] == [Reason.LEVER_SET]
+        assert [one.reason for one in verdicts] == [Reason.LEVER_SET, Reason.LEVER_OFF]
         assert reading.notes == ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import yaml
 
 from tenure.cli.lint.cluster import remarks_on_cluster
 from tenure.cli.main import run
+from tenure.model.snapshot.snapshot import EVERY_CLASS
+from tenure.schema.findings import Code
 from tests.cli.commands.test_lint import a_pool
 from tests.core.build import NOW
 from tests.core.build import a_policy as a_living_policy
@@ -27,11 +30,11 @@ def a_policy(name: str = "usual", **spec: Any) -> Obj:
 
 
 def linted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], *objects: Obj
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *objects: Obj, flags: Sequence[str] = ()
 ) -> list[tuple[str, str, str]]:
     """Code, object and field."""
     (tmp_path / "all.yaml").write_text(yaml.safe_dump_all(objects))
-    run(["lint", "--json", str(tmp_path / "all.yaml")])
+    run(["lint", "--json", str(tmp_path / "all.yaml"), *flags])
     findings = json.loads(capsys.readouterr().out)["findings"]
     return [(one["code"], one["object"], one["field"]) for one in findings]
 
@@ -105,3 +108,29 @@ def test_in_a_cluster_pools_win_too() -> None:
     (told,) = [(one.finding.code, one.about, one.finding.message) for one in remarks]
     message = "spec.template.spec.expireAfter of NodePool general is not Never, so this has no effect there"
     assert told == ("InlineWins", USUAL, message)
+
+
+def test_beside_karpenter_fields_that_its_crd_drops_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool = a_pool(
+        repair={"defaultTolerationDuration": "10m", "terminationMode": "Graceful"},
+        disruption={"budgets": [{"nodes": "1", "within": "1h"}]},
+    )
+    found = linted(tmp_path, capsys, pool, flags=["--beside-karpenter"])
+    dropped = {field for code, _, field in found if code == "DroppedField"}
+    assert {"spec.repair", "spec.disruption.budgets[0].within"} <= dropped
+    alone = linted(tmp_path, capsys, pool)
+    assert "DroppedField" not in {code for code, _, _ in alone}
+
+
+def test_on_a_cluster_beside_karpenter_too() -> None:
+    pool = a_living_pool(template={"readinessTTL": "5m", "initializationTTL": "10m"})
+    remarks, _ = remarks_on_cluster(snapshot_with(pool, ours=EVERY_CLASS), NOW)
+    dropped = {one.finding.at for one in remarks if one.finding.code is Code.DROPPED_FIELD}
+    assert dropped == {
+        "spec.template.spec.readinessTTL",
+        "spec.template.spec.initializationTTL",
+    }
+    plain, _ = remarks_on_cluster(snapshot_with(a_living_pool(), ours=EVERY_CLASS), NOW)
+    assert not [one for one in plain if one.finding.code is Code.DROPPED_FIELD]

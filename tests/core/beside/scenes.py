@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tenure.core.beside.kinds import DISRUPTION, LeverKind
 from tenure.core.beside.levers import LeverDecider
 from tenure.core.decision import Verdict
 from tenure.core.policy.deciders import decide_all
@@ -27,12 +28,12 @@ IMAGE: Final = "public.ecr.aws/karpenter/controller:1.15.0@sha256:0123"
 TRUE: Final = {names.DO_NOT_DISRUPT: "true"}
 
 
-def marks(because: str = "MaintenanceWindow freeze", until: str = "unknown") -> dict[str, str]:
-    return {
-        names.DO_NOT_DISRUPT_BY: "tenure",
-        names.DO_NOT_DISRUPT_BECAUSE: because,
-        names.DO_NOT_DISRUPT_UNTIL: until,
-    }
+def marks(
+    because: str = "MaintenanceWindow freeze",
+    until: str = "unknown",
+    kind: LeverKind = DISRUPTION,
+) -> dict[str, str]:
+    return {kind.by: "tenure", kind.because: because, kind.until: until}
 
 
 def node_with(annotations: dict[str, str], **fields: Any) -> Node:
@@ -40,11 +41,15 @@ def node_with(annotations: dict[str, str], **fields: Any) -> Node:
 
 
 def verdict_on(
-    *objects: ApiObject, now: Any = NOW, settings: Settings = SETTINGS, **more: Any
+    *objects: ApiObject,
+    now: Any = NOW,
+    settings: Settings = SETTINGS,
+    kind: LeverKind = DISRUPTION,
+    **more: Any,
 ) -> Verdict:
     """On the only Node among them."""
     snapshot = snapshot_with(*objects, **more)
-    (verdict,) = decide_all(LeverDecider(settings), snapshot, settings, now)
+    (verdict,) = decide_all(LeverDecider(settings, kind), snapshot, settings, now)
     return verdict
 
 

@@ -74,6 +74,11 @@ LEVER = {
     names.DO_NOT_DISRUPT_BECAUSE: "MaintenanceWindow office-hours",
     names.DO_NOT_DISRUPT_UNTIL: "unknown",
 }
+REPAIR_LEVER = {
+    names.DO_NOT_REPAIR_BY: "tenure",
+    names.DO_NOT_REPAIR_BECAUSE: "MaintenanceWindow office-hours",
+    names.DO_NOT_REPAIR_UNTIL: "unknown",
+}
 #: Protections of Nodes and claims: not noted, noted, of another value, without one, unreadable.
 NODE_PROTECTIONS: tuple[dict[str, str], ...] = (
     {names.DO_NOT_DISRUPT: "true"},
@@ -90,6 +95,8 @@ NODE_PROTECTIONS: tuple[dict[str, str], ...] = (
     {names.DO_NOT_DISRUPT: "true", **LEVER, names.DO_NOT_DISRUPT_UNTIL: "2026-03-02T11:00:00Z"},
     {names.DO_NOT_DISRUPT: "5m", **LEVER},
     LEVER,
+    {names.DO_NOT_REPAIR: "true", **REPAIR_LEVER},
+    {names.DO_NOT_REPAIR: "true", **REPAIR_LEVER, names.DO_NOT_DISRUPT: "true", **LEVER},
 )
 #: Deadlines written on claims: some over, some near, and one that means nothing.
 STAMPS = ("2026-03-02T11:59:00Z", "2026-03-02T12:00:30Z", "2026-03-02T12:10:00Z", "soon")

@@ -97,6 +97,9 @@ POLICIES: tuple[dict[str, Any], ...] = (
     {"expireAfter": "11m"},
     {"budgets": [{"nodes": "1"}, {"nodes": "1", "within": "10m"}]},
     {"budgets": [{"nodes": "many"}]},
+    {"budgets": [{"nodes": "1"}]},
+    {"budgets": [{"nodes": "0", "schedule": "59 11 * * *", "duration": "2m"}, {"nodes": "50%"}]},
+    {"budgets": [{"nodes": "1", "within": "1h", "per": "topology.kubernetes.io/zone"}]},
     {"repair": {"defaultTolerationDuration": "590s", "maxUnhealthy": "100%"}},
     {"repair": {"maxUnhealthy": "most"}},
 )
@@ -113,7 +116,10 @@ POOLS_SELECTED: tuple[dict[str, Any], ...] = (
 @st.composite
 def policies(draw: st.DrawFn, name: str) -> NodePoolPolicy:
     spec = draw(st.sampled_from(POLICIES)) | {"nodePools": draw(st.sampled_from(POOLS_SELECTED))}
-    policy = msgspec.convert({"spec": spec}, NodePoolPolicy)
+    starts = draw(st.lists(st.sampled_from(STARTS), max_size=2)) if "within" in str(spec) else []
+    named = [one | {"pool": draw(st.sampled_from(["general", "gone"]))} for one in starts]
+    content = {"spec": spec, "status": {"disruptionStarts": named}}
+    policy = msgspec.convert(content, NodePoolPolicy)
     return msgspec.structs.replace(policy, metadata=draw(metas(name)))
 
 

@@ -24,12 +24,19 @@ def rows(*objects: ApiObject, after: timedelta = timedelta()) -> dict[str, dict[
     snapshot, now = snapshot_with(*objects), NOW + after
     verdicts = decide_all(LeverDecider(SETTINGS), snapshot, SETTINGS, now)
     found = dict(lever_rows(snapshot, verdicts, now))
-    return {named.name: {"".join(key): value for key, value in found[named]} for named in found}
+    return {named.name: {" ".join(key): value for key, value in found[named]} for named in found}
 
 
 def test_levers_are_counted_by_cause() -> None:
     found = rows(node_with(ON), a_claim(), OPEN)
-    assert found[names.LEVERS.name] == {"protection": 0, "window": 1}
+    assert found[names.LEVERS.name] == {
+        "do-not-disrupt budget": 0,
+        "do-not-disrupt protection": 0,
+        "do-not-disrupt window": 1,
+        "do-not-repair budget": 0,
+        "do-not-repair protection": 0,
+        "do-not-repair window": 0,
+    }
     assert found[names.LEVERS_PAST_END.name] == {"": 0}
 
 
@@ -53,6 +60,8 @@ def test_a_lever_without_a_known_end_and_a_users_are_not() -> None:
 def test_beside_karpenter_its_own_series_are_left_to_it() -> None:
     with beside(freeze(0 * MINUTE, 60 * MINUTE)) as story:
         samples = scraped(story, settings=story.options.settings)
-        assert value(samples, "tenure_levers", cause="window") == len(story.all(NODES))
+        assert value(samples, "tenure_levers", lever="do-not-disrupt", cause="window") == len(
+            story.all(NODES)
+        )
         assert "karpenter_nodepools_usage" not in samples
         assert "karpenter_pods_state" not in samples

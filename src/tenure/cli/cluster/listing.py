@@ -13,6 +13,7 @@ from tenure.kube.cache.cache import Cache
 from tenure.kube.cache.informer import in_words
 from tenure.kube.client.client import Client
 from tenure.model.api.resource import Resource
+from tenure.model.snapshot.governed import Govern
 from tenure.model.snapshot.kinds import decode_list
 from tenure.runtime.observe.view import FORBIDDING, HELPFUL, SELECTORS
 
@@ -31,9 +32,11 @@ class CannotRead(TenureError):
         return "; ".join(self.problems)
 
 
-async def everything(client: Client, kinds: tuple[Resource, ...], notes: list[str]) -> Cache:
+async def everything(
+    client: Client, kinds: tuple[Resource, ...], notes: list[str], governed_by: Govern = govern
+) -> Cache:
     """``notes``: where it is said which kinds are done without."""
-    cache = Cache(readers=READERS, govern=govern)
+    cache = Cache(readers=READERS, govern=governed_by)
 
     async def fill(resource: Resource) -> None:
         raw, version = await client.list_all(resource, label_selector=SELECTORS.get(resource, ""))

@@ -44,7 +44,8 @@ from tenure.ports.provider import DEFAULT_NAMESPACE, Provider
 from tenure.ports.transport import Transport
 from tenure.runtime.clock.system import SystemClock
 from tenure.runtime.evaluate.evaluator import Evaluator
-from tenure.runtime.observe.view import WATCHED
+from tenure.runtime.observe.crds import read_crds
+from tenure.runtime.observe.view import WATCHED, govern_with
 from tenure.runtime.readonly import LookOnlyTransport
 from tenure.runtime.telemetry.events import DEFAULT_NAMESPACE as EVENTS_NAMESPACE
 from tenure.sim.cloud.remote import LEADER, EmbeddedCloud
@@ -115,7 +116,9 @@ async def read(
         provider = EmbeddedCloud()
     client, notes = Client(transport), list[str]()
     kinds = (*WATCHED, DEPLOYMENTS) if beside else (*WATCHED, *provider.node_classes)
-    cache = await everything(client, kinds, notes)
+    cache = await everything(client, kinds, notes, govern_with(settings))
+    if beside:
+        await read_crds(client, cache)
     leases = await or_note(
         lambda: leases_in(client, settings), list[Lease](), "which replica acts", notes
     )

@@ -20,6 +20,7 @@ Examples:
   helm template my-app | tenure lint -
   tenure lint --kubeconfig ~/.kube/config --context staging
   tenure lint pools.yaml --json | jq -r '.findings[].code'
+  tenure lint pools.yaml --beside-karpenter
 
 \b
 Without FILE a cluster is looked at, and only read: with list and get. A folder is read with all
@@ -50,13 +51,14 @@ def _on_files(files: tuple[str, ...], cluster: Given, as_json: bool) -> int:
     from tenure.cli.lint.source import read_sources
     from tenure.runtime.clock.system import SystemClock
 
-    no_cluster(cluster, "files")
+    beside = cluster["beside_karpenter"] == "true"
+    no_cluster({**cluster, "beside_karpenter": None}, "files")
     sources = read_sources(files)
     for problem in sources.problems:
         click.echo(str(problem), err=True)
     if not sources.found:
         return UNREADABLE
-    remarks = remarks_on(sources.found, SystemClock().now())
+    remarks = remarks_on(sources.found, SystemClock().now(), beside=beside)
     code = _tell(remarks, len(sources.found), sources.notes, as_json)
     return UNREADABLE if sources.problems else code
 

@@ -31,8 +31,8 @@ Exit codes: 0 no lever is left, 1 some are, or a replica runs, 2 bad input.
 def release(kubeconfig: str, context: str, dry_run: bool) -> int:
     """Take back every lever that tenure run --beside-karpenter has set.
 
-    From Nodes: karpenter.sh/do-not-disrupt where Tenure's mark is beside it, and the marks. From
-    NodeClaims: the instant from which Tenure counts a duration.
+    From Nodes: karpenter.sh/do-not-disrupt and karpenter.sh/do-not-repair where Tenure's mark is beside
+    them, and the marks. From NodeClaims: the instant from which Tenure counts a duration.
     """
     from tenure.cli.cluster.access import find_access  # loaded only when called
     from tenure.cli.replica.released import released

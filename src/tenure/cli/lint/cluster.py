@@ -13,7 +13,7 @@ import msgspec
 
 from tenure.cli.lint.costs import cost_findings, unreadable_costs
 from tenure.cli.lint.oldannotations import old_annotation
-from tenure.cli.lint.policies import policy_findings
+from tenure.cli.lint.policies import dropped_findings, policy_findings
 from tenure.cli.lint.remarks import Remark
 from tenure.cli.lint.rotation import rotation_remarks
 from tenure.cli.lint.windows import calendar_findings, lever_findings, selector_findings
@@ -91,6 +91,9 @@ def _custom(snapshot: Snapshot, now: datetime) -> Iterator[Remark]:
             for finding in _about(as_written(item), now, watched):
                 yield Remark(about=f"{kind}/{item.name}", finding=finding)
     yield from _windows(snapshot, now)
+    for pool in sorted(pools, key=lambda one: one.name) if snapshot.ours is EVERY_CLASS else ():
+        for finding in dropped_findings(as_written(pool)):
+            yield Remark(about=f"NodePool/{pool.name}", finding=finding)
     policies = [snapshot.pool_policies[name] for name in sorted(snapshot.pool_policies)]
     for policy, finding in policy_findings(policies, list(snapshot.pools.values())):
         yield Remark(about=f"NodePoolPolicy/{policy.name}", finding=finding)

@@ -17,10 +17,10 @@ import msgspec
 from tenure.cli.lint.costs import cost_findings, misplaced_costs
 from tenure.cli.lint.known import Known, known_by
 from tenure.cli.lint.oldannotations import old_annotation, old_annotations
-from tenure.cli.lint.policies import policy_findings
+from tenure.cli.lint.policies import dropped_findings, policy_findings
 from tenure.cli.lint.remarks import Remark
 from tenure.cli.lint.source import Source
-from tenure.cli.lint.windows import calendar_findings, selector_findings
+from tenure.cli.lint.windows import calendar_findings, lever_findings, selector_findings
 from tenure.cli.lint.workloads import (
     TEMPLATES,
     CannotBeRead,
@@ -64,9 +64,14 @@ _ANNOTATED: Final = {
 
 
 def remarks_on(
-    sources: Sequence[Source], now: datetime, known: Known | None = None
+    sources: Sequence[Source],
+    now: datetime,
+    known: Known | None = None,
+    *,
+    beside: bool = False,
 ) -> list[Remark]:
-    """In the order in which the objects stand. ``known``: of the providers that are installed."""
+    """In the order in which the objects stand. ``known``: of the providers that are installed.
+    ``beside``: Karpenter, whose CRD the NodePools meet, and which has levers for some actions alone."""
     known = known if known is not None else known_by(usable())
     found: dict[int, list[Finding]] = {id(source): [] for source in sources}
     workloads: list[tuple[Source, Workload]] = []
@@ -82,6 +87,7 @@ def remarks_on(
                 policies += [(source, custom)] if isinstance(custom, NodePoolPolicy) else []
                 found[id(source)] += _on_custom(custom, sources, now, known, valid=not wrong)
                 found[id(source)] += () if wrong else _as_written(source)
+                found[id(source)] += _beside(custom) if beside and not wrong else ()
             elif (workload := workload_in(source)) is not None:
                 workloads.append((source, workload))
             elif (pdb := pdb_in(source)) is not None:
@@ -118,6 +124,13 @@ def _on_custom(
     if isinstance(custom, MaintenanceWindow):
         yield from calendar_findings(custom, now)
         yield from selector_findings(custom, _labels(sources), ())
+
+
+def _beside(custom: ApiObject) -> Iterator[Finding]:
+    if isinstance(custom, NodePool):
+        yield from dropped_findings(custom)
+    if isinstance(custom, MaintenanceWindow):
+        yield from lever_findings(custom)
 
 
 def _remark(source: Source, finding: Finding) -> Remark:

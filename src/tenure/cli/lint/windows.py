@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tenure.cli.lint.workloads import Place
-from tenure.core.beside.cover import ACTIONS, STOPPED
+from tenure.core.beside.kinds import DISRUPTION, LEVERS
 from tenure.core.windows.parsed import parse_window
 from tenure.model.api.meta import later
 from tenure.model.api.names import WELL_KNOWN_LABELS
@@ -42,13 +42,13 @@ def calendar_findings(window: MaintenanceWindow, now: datetime) -> Iterator[Find
 def lever_findings(window: MaintenanceWindow) -> Iterator[Finding]:
     """Beside Karpenter. Of a window without problems."""
     named = frozenset(window.spec.actions)
-    stopped = [what for what, actions in STOPPED.items() if actions & named]
-    beyond = [what for what in STOPPED if what not in stopped]
+    stopped = [what for what, actions in DISRUPTION.stopped.items() if actions & named]
+    beyond = [what for what in DISRUPTION.stopped if what not in stopped]
     if stopped and beyond:
         does = "blocks" if window.blocks else "bounds"
         message = f"beside Karpenter the window {does} {' and '.join(beyond)}, too"
         yield Finding(Code.BLOCKS_MORE, "spec.actions", message)
-    if without := sorted(named - ACTIONS):
+    if without := sorted(named.difference(*(kind.actions for kind in LEVERS))):
         message = f"beside Karpenter the window has no effect on {', '.join(without)}"
         yield Finding(Code.NO_LEVER, "spec.actions", message)
 

@@ -4,6 +4,6 @@ Karpenter launches, drains and terminates. Tenure decides when and whether Karpe
 annotations that can be taken back. Here is the lever of windows and protections (``levers``); repair,
 time-outs and expiration are further deciders of this room.
 
-May import: core, core.gates, core.protect, core.windows, model.
+May import: core, core.gates, core.marks, core.poolpolicy, core.protect, core.windows, model.
 Start reading: levers.py.
 """

@@ -1,20 +1,21 @@
-"""What must stop Karpenter's voluntary disruption of a Node now, why, and until when.
+"""What must stop Karpenter's voluntary disruption, or its repair, of a Node now, why, and until when.
 
-Two causes: maintenance windows that name drift or a kind of consolidation, and a protection on the
-NodeClaim, which Karpenter does not read there. The annotation on the Node stops all of them, so a Node
-is covered as soon as one of them is forbidden.
+Two causes: maintenance windows that name what the lever stops, and a protection on the NodeClaim, which
+Karpenter does not read there. The annotation on the Node stops all of them, so a Node is covered as soon
+as one of them is forbidden.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
+from tenure.core.beside.kinds import DISRUPTION, REPAIR, LeverKind
 from tenure.core.facts import Fact
-from tenure.core.gates.reasons import TRAITS, Disruption
+from tenure.core.gates.gates import veto_on
 from tenure.core.protect.protection import Protection
 from tenure.core.windows.facts import WindowsUnlisted, blocking_windows
 from tenure.core.windows.windows import (
@@ -26,26 +27,21 @@ from tenure.core.windows.windows import (
 )
 from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
 
-#: What the annotation stops, as users call it, and the actions by which windows name it. Expiration and
-#: repair are not among them: Karpenter does both whatever the annotation says.
-STOPPED: Final = {
-    "drift": TRAITS[Disruption.DRIFTED].window_actions,
-    "consolidation of empty nodes": TRAITS[Disruption.EMPTY].window_actions,
-    "consolidation": TRAITS[Disruption.UNDERUTILIZED].window_actions,
-}
-ACTIONS: Final = frozenset().union(*STOPPED.values())
 #: Causes that follow each other so many times are not followed further: a month of days.
 _STEPS_MAX: Final = 32
 
-WINDOW, PROTECTION = "window", "protection"
+#: Causes, for metrics.
+WINDOW, PROTECTION, BUDGET = "window", "protection", "budget"
 
 
 class Causes(msgspec.Struct, frozen=True, kw_only=True):
     """What a cover of one Node depends on."""
 
+    kind: LeverKind = DISRUPTION
     node: Node
-    claim: str
+    claim: NodeClaim
     windows: Windows = ()
     #: Of its NodeClaim.
     protection: Protection | None = None
@@ -56,13 +52,13 @@ class Cover(msgspec.Struct, frozen=True, kw_only=True):
     facts: tuple[Fact, ...]
     #: ``FOR_EVER`` where the end is not known.
     until: datetime
-    #: Which of ``STOPPED`` no cause names.
+    #: What the lever stops although no cause names it.
     beyond: tuple[str, ...] = ()
     causes: tuple[str, ...] = ()
 
 
 def cover_of(causes: Causes, now: datetime) -> Cover | None:
-    """None: Karpenter may disrupt the Node."""
+    """None: Karpenter may disrupt, or repair, the Node."""
     closed = dict(_closed(causes, now))
     protection = causes.protection if _protects(causes.protection, now) else None
     if not closed and protection is None:
@@ -70,31 +66,39 @@ def cover_of(causes: Causes, now: datetime) -> Cover | None:
     facts = {fact: None for one in closed.values() for fact in one.facts}  # Each once, in order.
     names = {name: None for fact in facts for name in _named(fact)}
     if protection is not None:
-        facts[protection] = None
-        names[f"NodeClaim {causes.claim}"] = None
+        facts[_said(causes, protection)] = None
+        names[f"NodeClaim {causes.claim.name}"] = None
     return Cover(
         because=", ".join(names),
         facts=tuple(facts),
         until=_ends_at(causes, now),
-        beyond=() if protection is not None else tuple(one for one in STOPPED if one not in closed),
+        beyond=() if protection is not None else tuple(_beyond(causes.kind, closed)),
         causes=tuple(kind for kind, found in ((WINDOW, closed), (PROTECTION, protection)) if found),
     )
 
 
 def changes_at(causes: Causes, now: datetime) -> datetime | None:
     """When the answer may differ, if nothing changes in the cluster."""
-    concerned = windows_concerning(causes.windows, causes.node, ACTIONS)
+    concerned = windows_concerning(causes.windows, causes.node, causes.kind.actions)
     ends_at = causes.protection.ends_at if causes.protection is not None else None
     instants = (windows_change_at(concerned, now), ends_at)
     return min((at for at in instants if at is not None and at > now), default=None)
 
 
 def _closed(causes: Causes, now: datetime) -> Iterator[tuple[str, Closed]]:
-    """Each of ``STOPPED`` by itself: an Allow window for one of them does not allow another."""
-    for stopped, actions in STOPPED.items():
+    """Each by itself: an Allow window for one of them does not allow another."""
+    for stopped, actions in causes.kind.stopped.items():
         found = closed_by(causes.windows, causes.node, actions, now)
         if found is not None:
             yield stopped, found
+
+
+def _beyond(kind: LeverKind, closed: Container[str]) -> Iterator[str]:
+    return (one for one in kind.stopped if one not in closed)
+
+
+def _said(causes: Causes, protection: Protection) -> Fact:
+    return veto_on(causes.claim, protection) if causes.kind == REPAIR else protection
 
 
 def _protects(protection: Protection | None, now: datetime) -> bool:

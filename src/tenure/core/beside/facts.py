@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import AT, Fact, some
+from tenure.core.beside.kinds import DISRUPTION, REPAIR, LeverKind
+from tenure.core.facts import AT, Fact, counted, some
 from tenure.model.api.meta import FOR_EVER, format_time
-from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_DISRUPT_BY
 
 _ONLY_LOOKS: Final = "so Tenure only looks: no lever is set, and those that are set stay"
 
@@ -74,6 +74,37 @@ class KarpenterUnsupported(Fact, frozen=True):
         return "Upgrade Tenure or Karpenter."
 
 
+class CrdNotServed(Fact, frozen=True):
+    crd: str
+    version: str
+    served: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        served = f"serves {', '.join(self.served)}" if self.served else "serves no version"
+        return f"CustomResourceDefinition {self.crd} {served} and not {self.version}, {_ONLY_LOOKS}"
+
+    def remedy(self) -> str:
+        return "Apply the CRDs of a release of Karpenter that is supported."
+
+
+class CrdsUnread(Fact, frozen=True):
+    problem: str
+
+    def __str__(self) -> str:
+        return f"the CRDs of Karpenter cannot be read ({self.problem}), so its release alone counts"
+
+    def remedy(self) -> str:
+        return "Grant get of customresourcedefinitions, for the two names of Karpenter's kinds."
+
+
+class CrdIsOurs(Fact, frozen=True):
+    def __str__(self) -> str:
+        return (
+            "the CRD of NodePool is Tenure's: fields that Karpenter does not know are stored in NodePools, "
+            "and Tenure reads them"
+        )
+
+
 class KarpenterInCharge(Fact, frozen=True):
     release: str
     #: None: not known.
@@ -99,8 +130,9 @@ class LeverBlocks(Fact, frozen=True, kw_only=True):
     until: datetime = FOR_EVER
     #: Disruptions that it blocks although no cause names them.
     beyond: tuple[str, ...] = ()
-    #: ``window`` and ``protection``, for metrics.
+    #: ``window``, ``protection`` and ``budget``, for metrics.
     causes: tuple[str, ...] = ()
+    kind: LeverKind = DISRUPTION
 
     def __str__(self) -> str:
         end = (
@@ -110,7 +142,7 @@ class LeverBlocks(Fact, frozen=True, kw_only=True):
         )
         more = f"; this blocks {' and '.join(self.beyond)}, too" if self.beyond else ""
         return (
-            f'{DO_NOT_DISRUPT}: "true" blocks voluntary disruption of Node {self.node} by Karpenter'
+            f'{self.kind.annotation}: "true" blocks {self.kind.what} of Node {self.node} by Karpenter'
             f"{end}: {self.because}{more}"
         )
 
@@ -119,22 +151,48 @@ class LeverNotNeeded(Fact, frozen=True):
     node: str
     #: When a window or a protection may begin.
     looks_at: datetime | None = None
+    kind: LeverKind = DISRUPTION
 
     def __str__(self) -> str:
         at = f" before {format_time(self.looks_at)}" if self.looks_at is not None else ""
         return (
-            f"no MaintenanceWindow and no protection blocks disruption of Node {self.node}{at}; "
-            "Karpenter may disrupt it"
+            f"no MaintenanceWindow and no protection blocks {self.kind.what} of Node {self.node}{at}; "
+            f"Karpenter may {self.kind.verb} it"
         )
+
+
+class LeverNoEffect(Fact, frozen=True):
+    """The Karpenter in charge does not honour the annotation."""
+
+    node: str
+    kind: LeverKind
+    release: str
+    #: It knows the annotation, and runs with ``--legacy-node-repair``.
+    legacy: bool = False
+
+    def __str__(self) -> str:
+        why = f"Karpenter {self.release} does not know {self.kind.annotation}"
+        if self.legacy:
+            why = f"Karpenter runs with --legacy-node-repair, which ignores {self.kind.annotation}"
+        return f"{why}, so the lever on Node {self.node} has no effect there"
+
+    def remedy(self) -> str:
+        if self.legacy:
+            return "Remove --legacy-node-repair from Karpenter, or switch its NodeRepair gate off."
+        since = ".".join(map(str, self.kind.since))
+        return f"Upgrade Karpenter to {since}, or switch its NodeRepair gate off."
 
 
 class UsersProtection(Fact, frozen=True):
     node: str
+    kind: LeverKind = DISRUPTION
 
     def __str__(self) -> str:
+        by_choice = " voluntarily" if self.kind == DISRUPTION else ""
         return (
-            f'a user or another tool has set {DO_NOT_DISRUPT}: "true" on Node {self.node}: Karpenter '
-            "does not disrupt it voluntarily, and Tenure does not touch the annotation"
+            f'a user or another tool has set {self.kind.annotation}: "true" on Node {self.node}: '
+            f"Karpenter does not {self.kind.verb} it{by_choice}, and Tenure does not touch the "
+            "annotation"
         )
 
 
@@ -146,11 +204,12 @@ class ValueInTheWay(Fact, frozen=True, kw_only=True):
     claim: str = ""
     #: What the lever would be for; empty: nothing but that value.
     because: str = ""
+    kind: LeverKind = DISRUPTION
 
     def __str__(self) -> str:
         wanted = f"; so {self.because} has no effect there" if self.because else ""
         return (
-            f'Karpenter ignores {DO_NOT_DISRUPT}: "{self.value}" on Node {self.node}, because on Nodes '
+            f'Karpenter ignores {self.kind.annotation}: "{self.value}" on Node {self.node}, because on Nodes '
             f'it reads "true" alone; Tenure does not edit what a user wrote{wanted}'
         )
 
@@ -165,11 +224,76 @@ class ValueInTheWay(Fact, frozen=True, kw_only=True):
 class MarkDropped(Fact, frozen=True):
     node: str
     value: str
+    kind: LeverKind = DISRUPTION
 
     def __str__(self) -> str:
         return (
-            f'{DO_NOT_DISRUPT}: "{self.value}" of Node {self.node} is a user\'s, because that value or '
-            f"{DO_NOT_DISRUPT_BY} was changed; removing the marks of Tenure beside it"
+            f'{self.kind.annotation}: "{self.value}" of Node {self.node} is a user\'s, because that '
+            f"value or {self.kind.by} was changed; removing the marks of Tenure beside it"
+        )
+
+
+class BudgetHolds(Fact, frozen=True, kw_only=True):
+    """Budgets that Karpenter does not know leave other Nodes of the pool open, or none."""
+
+    node: str
+    pool: str
+    #: The object that has the budgets.
+    source: str
+    #: When a budget that allows nothing ends; ``FOR_EVER``: the place of another Node has to become free.
+    until: datetime = FOR_EVER
+
+    def __str__(self) -> str:
+        if self.until != FOR_EVER:
+            return (
+                f"budgets of {self.source} let no Node of NodePool {self.pool} like {self.node} be "
+                f"disrupted before {format_time(self.until)}"
+            )
+        return (
+            f"budgets of {self.source} leave no place for Node {self.node} of NodePool {self.pool} "
+            "among those that Karpenter may disrupt now"
+        )
+
+
+class LeftOpen(Fact, frozen=True, kw_only=True):
+    node: str
+    pool: str
+    source: str
+
+    def __str__(self) -> str:
+        return (
+            f"Node {self.node} is among the Nodes of NodePool {self.pool} that Karpenter may disrupt "
+            f"now by the budgets of {self.source}"
+        )
+
+
+class BudgetsAsLevers(Fact, frozen=True, kw_only=True):
+    """How a pool is held to budgets that Karpenter does not know."""
+
+    pool: str
+    source: str
+    nodes: int
+    open: int
+    leaving: int = 0
+
+    def __str__(self) -> str:
+        leave = f", {self.leaving} leave already" if self.leaving else ""
+        return (
+            f"budgets of {self.source} leave {self.open} of {counted(self.nodes, 'Node')} of NodePool "
+            f"{self.pool} open to disruption by Karpenter{leave}"
+        )
+
+
+class DeparturesKept(Fact, frozen=True):
+    number: int
+    most: int
+
+    def __str__(self) -> str:
+        said = f"{counted(self.number, 'departure')} remembered in status.disruptionStarts"
+        if self.number < self.most:
+            return said
+        return (
+            f"{said}, which is full: budgets with within let no node go until one of them is over"
         )
 
 
@@ -186,6 +310,10 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     KarpenterUnreadable("kube-system/karpenter", "registry.example.com/karpenter:team-build"),
     SeveralKarpenters((("kube-system/karpenter", "1.6"), ("old/karpenter", "1.15"))),
     KarpenterUnsupported("1.16", "1.6", "1.15"),
+    CrdNotServed("nodepools.karpenter.sh", "v1", ("v1beta1",)),
+    CrdNotServed("nodepools.karpenter.sh", "v1"),
+    CrdsUnread("403 Forbidden"),
+    CrdIsOurs(),
     KarpenterInCharge("1.15", (("NodeRepair", True),)),
     KarpenterInCharge("1.15", None),
     LeverBlocks(
@@ -196,11 +324,23 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
         causes=("window",),
     ),
     LeverBlocks(node="node-1", because="MaintenanceWindow freeze", causes=("window",)),
+    LeverBlocks(node="node-1", because="MaintenanceWindow freeze", until=AT, kind=REPAIR),
+    LeverNoEffect("node-1", REPAIR, "1.14"),
+    LeverNoEffect("node-1", REPAIR, "1.15", legacy=True),
     LeverNotNeeded("node-1", AT),
+    LeverNotNeeded("node-1", AT, REPAIR),
     LeverNotNeeded("node-1"),
     UsersProtection("node-1"),
+    UsersProtection("node-1", REPAIR),
     ValueInTheWay(node="node-1", value="2h", claim="general-4nv74"),
     ValueInTheWay(node="node-1", value="2h", because="MaintenanceWindow office-hours"),
     MarkDropped("node-1", "false"),
+    BudgetHolds(node="node-1", pool="general", source="NodePoolPolicy slow"),
+    BudgetHolds(node="node-1", pool="general", source="NodePoolPolicy slow", until=AT),
+    LeftOpen(node="node-1", pool="general", source="NodePoolPolicy slow"),
+    BudgetsAsLevers(pool="general", source="NodePoolPolicy slow", nodes=50, open=4, leaving=1),
+    BudgetsAsLevers(pool="general", source="NodePool general", nodes=1, open=0),
+    DeparturesKept(1, 2000),
+    DeparturesKept(2000, 2000),
     NodeLeaves("node-1"),
 )

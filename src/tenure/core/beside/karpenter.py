@@ -1,4 +1,4 @@
-"""Which Karpenter is in charge: its release and feature gates, read off its Deployment.
+"""Which Karpenter is in charge: its release and feature gates, read off its Deployment, and its CRDs.
 
 In this order: the settings ``--karpenter-version`` and ``--karpenter-feature-gates``, for a Karpenter that
 runs outside the cluster; the tag of the image; the label ``app.kubernetes.io/version``. Where that leaves
@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.beside.crds import Crds, crds_of
 from tenure.core.beside.facts import (
     DeploymentsUnlisted,
     KarpenterNotFound,
@@ -27,6 +28,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 
+_PLAIN: Final = Crds()
 NAME_LABEL: Final = "app.kubernetes.io/name"
 VERSION_LABEL: Final = "app.kubernetes.io/version"
 NAME: Final = "karpenter"
@@ -38,8 +40,9 @@ OLDEST: Final = (1, 6)
 NEWEST: Final = (1, 15)
 
 _VERSION: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(\.[0-9A-Za-z.+_-]{1,64})?")
-_GATES_FLAG: Final = "--feature-gates"
-_GATES_VARIABLE: Final = "FEATURE_GATES"
+#: Of each option: the flag, and the variable that counts where the flag is not given.
+_GATES: Final = ("feature-gates", "FEATURE_GATES")
+_LEGACY_REPAIR: Final = ("legacy-node-repair", "LEGACY_NODE_REPAIR")
 
 #: Names of feature gates, and whether they are on; those that are not here have their default.
 Gates = tuple[tuple[str, bool], ...]
@@ -55,6 +58,8 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     release: Release | None = None
     #: None: they cannot be read.
     gates: Gates | None = None
+    #: ``--legacy-node-repair``: it repairs in the old way, which ignores ``do-not-repair``.
+    legacy_repair: bool = False
 
 
 class Karpenter(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +67,8 @@ class Karpenter(msgspec.Struct, frozen=True, kw_only=True):
 
     release: Release | None = None
     gates: Gates | None = None
+    legacy_repair: bool = False
+    crds: Crds = Crds()
     #: Why Tenure only looks; None: the levers are known to work.
     problem: Fact | None = None
 
@@ -75,19 +82,32 @@ def shown_release(release: Release) -> str:
 
 
 def karpenter_of(snapshot: Snapshot, settings: Settings) -> Karpenter:
-    """What the settings say, and for the rest what runs in the cluster."""
+    """What the settings say, and for the rest what runs in the cluster, with the CRDs that are installed."""
+    crds, known = crds_of(snapshot), _running_with(snapshot, settings)
+    if crds == _PLAIN:
+        return known  # Nearly always.
+    return msgspec.structs.replace(known, crds=crds, problem=known.problem or crds.problem)
+
+
+def _running_with(snapshot: Snapshot, settings: Settings) -> Karpenter:
     found = snapshot.once_of(DEPLOYMENTS, _running)
     gates = parse_gates(settings.karpenter_feature_gates)
     if settings.karpenter_version:
         release = parse_release(settings.karpenter_version)
         assert release is not None, "the setting was checked"
-        return _known(release, gates if settings.karpenter_feature_gates else _same_gates(found))
+        known = _known(release, gates if settings.karpenter_feature_gates else _same_gates(found))
+        return _with_legacy(known, found)
     if why := snapshot.unlisted(DEPLOYMENTS):
         return Karpenter(problem=DeploymentsUnlisted(why))
     known = _of_running(found)
     if settings.karpenter_feature_gates:
         known = msgspec.structs.replace(known, gates=gates)
-    return known
+    return _with_legacy(known, found)
+
+
+def _with_legacy(known: Karpenter, found: tuple[Running, ...]) -> Karpenter:
+    legacy = any(one.legacy_repair for one in found)
+    return msgspec.structs.replace(known, legacy_repair=True) if legacy else known
 
 
 def _of_running(found: tuple[Running, ...]) -> Karpenter:
@@ -138,7 +158,10 @@ def _read(deployment: Deployment) -> Running:
     image = container.image if container is not None else ""
     release = parse_release(_tag(image)) or parse_release(deployment.labels.get(VERSION_LABEL, ""))
     gates = _gates(container) if container is not None else None
-    return Running(name=deployment.key, image=image, release=release, gates=gates)
+    legacy = container is not None and _is_legacy(container)
+    return Running(
+        name=deployment.key, image=image, release=release, gates=gates, legacy_repair=legacy
+    )
 
 
 def _controller(deployment: Deployment) -> DeploymentContainer | None:
@@ -156,20 +179,32 @@ def _tag(image: str) -> str:
 
 
 def _gates(container: DeploymentContainer) -> Gates | None:
-    """A flag wins over the environment."""
-    written = _flag(container.args)
+    written = _option(container, *_GATES)
+    return None if written is None else parse_gates(written)
+
+
+def _is_legacy(container: DeploymentContainer) -> bool:
+    written = _option(container, *_LEGACY_REPAIR)
+    if f"--{_LEGACY_REPAIR[0]}" in container.args:
+        return True  # A flag without a value is true, whatever follows.
+    return written is not None and written.lower() in ("true", "1", "t")
+
+
+def _option(container: DeploymentContainer, flag: str, variable: str) -> str | None:
+    """A flag wins over the environment. Empty: not given. None: its value is elsewhere."""
+    written = _flag(container.args, flag)
     if written is not None:
-        return parse_gates(written)
-    for variable in container.env:
-        if variable.name == _GATES_VARIABLE:
-            return None if variable.value_from is not None else parse_gates(variable.value)
-    return ()
+        return written
+    for one in container.env:
+        if one.name == variable:
+            return None if one.value_from is not None else one.value
+    return ""
 
 
-def _flag(args: tuple[str, ...]) -> str | None:
+def _flag(args: tuple[str, ...], flag: str) -> str | None:
     for number, arg in enumerate(args):
         name, equals, value = arg.partition("=")
-        if name.lstrip("-") == _GATES_FLAG.lstrip("-") and name.startswith("-"):
+        if name.lstrip("-") == flag and name.startswith("-"):
             return value if equals else "".join(args[number + 1 : number + 2])
     return None
 

@@ -1,75 +1,63 @@
-"""Decide for every Node with a NodeClaim whether Karpenter may disrupt it voluntarily.
+"""Decide for every Node with a NodeClaim whether Karpenter may disrupt it voluntarily, or repair it.
 
-The lever is an annotation that Karpenter honours (``mark``). In the order in which the rules bite:
-
-1. a Node that leaves has none: it would have no effect;
-2. while it is not known which Karpenter is in charge, no lever is set and none is removed;
-3. a value that a user wrote over ours, or took our mark from, is the user's: our marks are dropped;
-4. a value without our mark is the user's: it is never touched. Where it is not ``"true"``, Karpenter
-   ignores it, and that is reported;
-5. a Node that a window or a protection covers (``cover``) has the lever, any other has not.
+A lever is an annotation that Karpenter honours (``kinds``, ``mark``); one decider for each. What is concluded
+of one Node is in ``onenode``. The Nodes of a pool with budgets that Karpenter does not know are decided
+together (``limits``): their key is that of the pool.
 
 Nodes that Karpenter could disrupt next are first: their claim is Drifted or Consolidatable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from functools import partial
+from typing import Final
 
-import msgspec
-
-from tenure.core.beside.cover import ACTIONS, Causes, Cover, changes_at, cover_of
-from tenure.core.beside.facts import (
-    LeverBlocks,
-    LeverNotNeeded,
-    MarkDropped,
-    NodeLeaves,
-    UsersProtection,
-    ValueInTheWay,
-)
-from tenure.core.beside.karpenter import Karpenter, karpenter_of
-from tenure.core.beside.mark import ON, Lever, is_marked, is_torn, says, set_lever, take_back
-from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.beside.cover import Causes, cover_of
+from tenure.core.beside.departures import pools_touched, unrecorded
+from tenure.core.beside.karpenter import karpenter_of
+from tenure.core.beside.kinds import DISRUPTION, LeverKind
+from tenure.core.beside.limits import closed, limited
+from tenure.core.beside.onenode import LeverView, lever_verdict
+from tenure.core.beside.poolnodes import PoolLeverView, pool_verdicts
+from tenure.core.decision import Subject, Verdict
+from tenure.core.gates.fleet import fleet_of
 from tenure.core.protect.protection import protection_on
-from tenure.core.reasons import Reason
-from tenure.core.verdicts import say
 from tenure.core.windows.windows import windows_for_commands
 from tenure.model.api.meta import ApiObject
-from tenure.model.api.names import CONSOLIDATABLE_CONDITION, DO_NOT_DISRUPT, DRIFTED_CONDITION
-from tenure.model.api.node import Node
+from tenure.model.api.names import CONSOLIDATABLE_CONDITION, DRIFTED_CONDITION
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.resource import DEPLOYMENTS, MAINTENANCE_WINDOWS, NODE_CLAIMS, NODES
+from tenure.model.api.nodepool import NodePool
+from tenure.model.api.resource import (
+    CRDS,
+    DEPLOYMENTS,
+    MAINTENANCE_WINDOWS,
+    NODE_CLAIMS,
+    NODE_POOL_POLICIES,
+    NODE_POOLS,
+    NODES,
+)
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 
-_say = partial(say, Concern.LEVER)
-
-
-class LeverView(msgspec.Struct, frozen=True, kw_only=True):
-    causes: Causes
-    karpenter: Karpenter
-    #: The Node or its claim is being deleted.
-    leaves: bool = False
-    #: Karpenter could disrupt it next.
-    next: bool = False
-
-    @property
-    def node(self) -> Node:
-        return self.causes.node
+#: Prefix of the key of a pool; no name of a Node can contain a slash.
+_POOL: Final = "pool/"
 
 
 class LeverDecider:
-    concern = Concern.LEVER
-
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, kind: LeverKind = DISRUPTION) -> None:
         self._settings = settings
+        self._kind = kind
+        self.concern = kind.concern
+        #: Budgets do not limit repair by levers.
+        self._by_pool = kind == DISRUPTION
 
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
-        return snapshot.nodes
+        yield from snapshot.nodes
+        if self._by_pool:
+            yield from (_POOL + name for name in snapshot.pools)
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
         if change.resource == NODES:
@@ -78,81 +66,100 @@ class LeverDecider:
             for claim in change.versions():
                 assert isinstance(claim, NodeClaim)
                 yield from snapshot.nodes_with_provider(claim.provider_id)
-        elif change.resource == DEPLOYMENTS or _alters_windows(change):
-            yield from snapshot.nodes
+        elif change.resource in (DEPLOYMENTS, CRDS) or _alters_windows(change):
+            yield from self.keys(snapshot)
+        if self._by_pool:
+            yield from _pools_touched(change, snapshot)
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         return ()
 
-    def view(self, snapshot: Snapshot, key: str) -> LeverView | None:
+    def view(self, snapshot: Snapshot, key: str) -> LeverView | PoolLeverView | None:
+        if key.startswith(_POOL):
+            return self._view_of_pool(key.removeprefix(_POOL), snapshot)
         node = snapshot.nodes.get(key)
+        claim = snapshot.claim_of(node) if node is not None else None
+        if claim is None or (self._by_pool and _limited(claim.pool_name, snapshot) is not None):
+            return None  # In the second case the key of the pool has it.
+        return self._view_of_node(key, snapshot)
+
+    def _view_of_node(self, name: str, snapshot: Snapshot) -> LeverView | None:
+        node = snapshot.nodes.get(name)
         claim = snapshot.claim_of(node) if node is not None else None
         if node is None or claim is None or is_unreadable(node):
             return None
         return LeverView(
             causes=Causes(
+                kind=self._kind,
                 node=node,
-                claim=claim.name,
-                windows=windows_for_commands(ACTIONS, snapshot),
-                protection=protection_on(claim),
+                claim=claim,
+                windows=windows_for_commands(self._kind.actions, snapshot),
+                protection=protection_on(claim, self._kind.annotation),
             ),
             karpenter=karpenter_of(snapshot, self._settings),
             leaves=node.deleting or claim.deleting,
             next=_is_next(claim),
         )
 
-    def decide(self, view: LeverView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        if view.leaves:
-            return (_say(view.node, Reason.LEVER_OFF, NodeLeaves(view.node.name)),)
-        if view.karpenter.problem is not None:
-            return (_say(view.node, Reason.LEVER_WAITS, view.karpenter.problem),)
-        verdict = _decided(view, cover_of(view.causes, now), now)
-        recheck_at = changes_at(view.causes, now)
-        urgent = view.next and verdict.action is not None
-        return (msgspec.structs.replace(verdict, recheck_at=recheck_at, urgent=urgent),)
+    def _view_of_pool(self, name: str, snapshot: Snapshot) -> PoolLeverView | None:
+        pool = _limited(name, snapshot)
+        if pool is None:
+            return None
+        return PoolLeverView(
+            pool=pool,
+            fleet=fleet_of(name, snapshot),
+            nodes=tuple(
+                view
+                for node in sorted(_nodes_of(name, snapshot))
+                if (view := self._view_of_node(node, snapshot)) is not None
+            ),
+            departures=unrecorded(pool, snapshot),
+        )
+
+    def decide(
+        self, view: LeverView | PoolLeverView, settings: Settings, now: datetime
+    ) -> Sequence[Verdict]:
+        if isinstance(view, PoolLeverView):
+            return tuple(pool_verdicts(view, now))
+        return (lever_verdict(view, cover_of(view.causes, now), now),)
 
 
-def _decided(view: LeverView, cover: Cover | None, now: datetime) -> Verdict:
-    node, value = view.node, view.node.annotations.get(DO_NOT_DISRUPT)
-    if is_torn(node) or (is_marked(node) and value not in (None, ON)):
-        dropped = MarkDropped(node.name, value or "")
-        return _say(node, Reason.LEVER_LEFT_TO_USER, dropped, action=take_back(node))
-    if value is not None and not is_marked(node):
-        return _users_own(view, cover, value)
-    if cover is not None:
-        return _covered(node, cover)
-    unneeded = LeverNotNeeded(node.name, changes_at(view.causes, now))
-    if is_marked(node):
-        return _say(node, Reason.LEVER_REMOVED, unneeded, action=take_back(node))
-    return _say(node, Reason.LEVER_OFF, unneeded)
+def _pools_touched(change: Change, snapshot: Snapshot) -> Iterator[str]:
+    if change.resource == NODE_POOLS:
+        yield _POOL + change.key
+        if _limits(change.old) != _limits(change.new):
+            yield from _nodes_of(change.key, snapshot)
+    elif change.resource == NODE_POOL_POLICIES:
+        for resource, name in snapshot.unreadable():
+            if resource == NODE_POOLS:
+                yield _POOL + name
+                yield from _nodes_of(name, snapshot)
+    elif change.resource in (NODES, NODE_CLAIMS):
+        yield from (_POOL + name for name in pools_touched(change, snapshot))
 
 
-def _users_own(view: LeverView, cover: Cover | None, value: str) -> Verdict:
-    node = view.node
-    if value == ON:
-        return _say(node, Reason.LEVER_NOT_OURS, UsersProtection(node.name))
-    because = cover.because if cover is not None else ""
-    in_the_way = ValueInTheWay(
-        node=node.name, value=value, claim=view.causes.claim, because=because
-    )
-    if value == "false" and cover is None:
-        return _say(node, Reason.LEVER_OFF, LeverNotNeeded(node.name))
-    facts = cover.facts if cover is not None else ()
-    return _say(node, Reason.LEVER_IMPOSSIBLE, in_the_way, *facts)
+def _nodes_of(pool: str, snapshot: Snapshot) -> Iterator[str]:
+    """The Nodes with one claim, of this pool: a Node counts by its claim, and not by its label."""
+    for claim in snapshot.claims_of_pool(pool).values():
+        for name, node in snapshot.nodes_with_provider(claim.provider_id).items():
+            if snapshot.claim_of(node) is claim:
+                yield name
 
 
-def _covered(node: Node, cover: Cover) -> Verdict:
-    lever = Lever(cover.because, cover.until)
-    blocks = LeverBlocks(
-        node=node.name,
-        because=cover.because,
-        until=cover.until,
-        beyond=cover.beyond,
-        causes=cover.causes,
-    )
-    if says(node, lever):
-        return _say(node, Reason.LEVER_ON, blocks, *cover.facts)
-    return _say(node, Reason.LEVER_SET, blocks, *cover.facts, action=set_lever(node, lever))
+def _limited(pool_name: str, snapshot: Snapshot) -> NodePool | None:
+    pool = snapshot.pools.get(pool_name)
+    if pool is None:
+        return None
+    if is_unreadable(pool):  # Which policy is for it cannot be read.
+        return closed(pool) if snapshot.pool_policies else None
+    return limited(pool)
+
+
+def _limits(pool: ApiObject | None) -> bool | None:
+    """None: that cannot be read."""
+    if not isinstance(pool, NodePool) or is_unreadable(pool):
+        return None
+    return limited(pool) is not None
 
 
 def _is_next(claim: NodeClaim) -> bool:

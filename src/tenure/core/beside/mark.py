@@ -1,8 +1,8 @@
-"""The lever on a Node: ``karpenter.sh/do-not-disrupt: "true"``, and our marks beside it.
+"""A lever on a Node: the annotation that Karpenter honours, and our marks beside it.
 
 All of them are set in one patch and removed in one patch, on the version that was evaluated. So
 there is no moment in which one stands without the other, whichever process dies. Without the mark
-``tenure.dev/do-not-disrupt-by`` the annotation is a user's.
+``tenure.dev/…-by`` the annotation is a user's.
 """
 
 from __future__ import annotations
@@ -12,23 +12,17 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.beside.kinds import LEVERS, LeverKind
 from tenure.core.decision import Patch
 from tenure.core.writes import patch
 from tenure.model.api.meta import FOR_EVER, format_time, read_instant
-from tenure.model.api.names import (
-    DO_NOT_DISRUPT,
-    DO_NOT_DISRUPT_BECAUSE,
-    DO_NOT_DISRUPT_BY,
-    DO_NOT_DISRUPT_UNTIL,
-    SET_BY_TENURE,
-)
+from tenure.model.api.names import SET_BY_TENURE
 from tenure.model.api.node import Node
 
 #: The one value that Karpenter understands on a Node.
 ON: Final = "true"
 #: Stands for an end that is not known: a window that cannot be read has none.
 UNKNOWN_END: Final = "unknown"
-MARKS: Final = (DO_NOT_DISRUPT_BY, DO_NOT_DISRUPT_BECAUSE, DO_NOT_DISRUPT_UNTIL)
 #: An annotation may be longer, but a reader is not patient.
 _BECAUSE_MAX: Final = 256
 
@@ -36,6 +30,7 @@ _BECAUSE_MAX: Final = 256
 class Lever(msgspec.Struct, frozen=True):
     """What the annotations say, or are to say."""
 
+    kind: LeverKind
     because: str
     #: ``FOR_EVER`` where the end is not known.
     until: datetime = FOR_EVER
@@ -43,31 +38,31 @@ class Lever(msgspec.Struct, frozen=True):
     def written(self) -> dict[str, str]:
         end = UNKNOWN_END if self.until == FOR_EVER else format_time(self.until)
         return {
-            DO_NOT_DISRUPT: ON,
-            DO_NOT_DISRUPT_BY: SET_BY_TENURE,
-            DO_NOT_DISRUPT_BECAUSE: self.because[:_BECAUSE_MAX],
-            DO_NOT_DISRUPT_UNTIL: end,
+            self.kind.annotation: ON,
+            self.kind.by: SET_BY_TENURE,
+            self.kind.because: self.because[:_BECAUSE_MAX],
+            self.kind.until: end,
         }
 
 
-def is_marked(node: Node) -> bool:
-    return node.annotations.get(DO_NOT_DISRUPT_BY) == SET_BY_TENURE
+def is_marked(node: Node, kind: LeverKind) -> bool:
+    return node.annotations.get(kind.by) == SET_BY_TENURE
 
 
-def is_on(node: Node) -> bool:
+def is_on(node: Node, kind: LeverKind) -> bool:
     """Whether the annotation is there because of us."""
-    return is_marked(node) and node.annotations.get(DO_NOT_DISRUPT) == ON
+    return is_marked(node, kind) and node.annotations.get(kind.annotation) == ON
 
 
-def is_torn(node: Node) -> bool:
+def is_torn(node: Node, kind: LeverKind) -> bool:
     """Marks are left, but the one that makes the lever ours was removed: the annotation is a user's."""
-    left = any(key in node.annotations for key in MARKS)
-    return left and DO_NOT_DISRUPT_BY not in node.annotations
+    left = any(key in node.annotations for key in kind.marks)
+    return left and kind.by not in node.annotations
 
 
-def until_of(node: Node) -> datetime | None:
+def until_of(node: Node, kind: LeverKind) -> datetime | None:
     """When the lever ends by its own word; None: it has no end that is known."""
-    return read_instant(node.annotations.get(DO_NOT_DISRUPT_UNTIL, ""))
+    return read_instant(node.annotations.get(kind.until, ""))
 
 
 def says(node: Node, lever: Lever) -> bool:
@@ -80,7 +75,16 @@ def set_lever(node: Node, lever: Lever) -> Patch:
     return patch(node, {"annotations": lever.written()})
 
 
-def take_back(node: Node) -> Patch:
+def take_back(node: Node, *kinds: LeverKind) -> Patch:
     """The annotation with the marks; the marks alone where the value is not, or no longer, ours."""
-    gone = (DO_NOT_DISRUPT, *MARKS) if is_on(node) else MARKS
+    gone = [key for kind in kinds for key in _gone(node, kind)]
     return patch(node, {"annotations": dict.fromkeys(gone)})
+
+
+def left_on(node: Node) -> tuple[LeverKind, ...]:
+    """The levers of which something of ours is on the Node."""
+    return tuple(kind for kind in LEVERS if is_marked(node, kind) or is_torn(node, kind))
+
+
+def _gone(node: Node, kind: LeverKind) -> tuple[str, ...]:
+    return (kind.annotation, *kind.marks) if is_on(node, kind) else kind.marks

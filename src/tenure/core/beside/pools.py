@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 
 import msgspec
 
-from tenure.core.beside.facts import KarpenterInCharge
+from tenure.core.beside.crds import Crds
+from tenure.core.beside.facts import CrdIsOurs, CrdsUnread, KarpenterInCharge
 from tenure.core.beside.karpenter import Karpenter, karpenter_of
 from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.facts import Fact
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import say
 from tenure.model.api.nodepool import NodePool
-from tenure.model.api.resource import DEPLOYMENTS, NODE_POOLS
+from tenure.model.api.resource import CRDS, DEPLOYMENTS, NODE_POOLS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
@@ -39,7 +41,7 @@ class KarpenterDecider:
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
         if change.resource == NODE_POOLS:
             yield change.key
-        elif change.resource == DEPLOYMENTS:
+        elif change.resource in (DEPLOYMENTS, CRDS):
             yield from snapshot.pools
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
@@ -56,4 +58,11 @@ class KarpenterDecider:
         if karpenter.problem is not None:
             return (_say(view.pool, Reason.ONLY_LOOKS, karpenter.problem),)
         in_charge = KarpenterInCharge(karpenter.version, karpenter.gates)
-        return (_say(view.pool, Reason.BESIDE_KARPENTER, in_charge),)
+        return (_say(view.pool, Reason.BESIDE_KARPENTER, in_charge, *_about(karpenter.crds)),)
+
+
+def _about(crds: Crds) -> Iterator[Fact]:
+    if crds.unread:
+        yield CrdsUnread(crds.unread)
+    if crds.ours:
+        yield CrdIsOurs()

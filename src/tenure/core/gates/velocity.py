@@ -30,6 +30,7 @@ from tenure.model.api.meta import earlier, later, read_instant
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import Budget, DisruptionStart, NodePool
 from tenure.model.matching.requirement import Requirement
+from tenure.model.snapshot.governed import starts_of
 
 
 class Counted(msgspec.Struct, frozen=True):
@@ -46,7 +47,7 @@ class Counted(msgspec.Struct, frozen=True):
 
 
 def unusable_starts(pool: NodePool, now: datetime) -> StartsUnreadable | None:
-    starts = pool.status.disruption_starts
+    starts = starts_of(pool)
     unreadable = sum(instant_of(start, now) is None for start in starts)
     if unreadable or is_full(pool):
         return StartsUnreadable(pool.name, unreadable)
@@ -55,7 +56,7 @@ def unusable_starts(pool: NodePool, now: datetime) -> StartsUnreadable | None:
 
 def readable_from(pool: NodePool, now: datetime) -> datetime | None:
     """When a start that is ahead of every clock is not any more."""
-    instants = (read_instant(start.at) for start in pool.status.disruption_starts)
+    instants = (read_instant(start.at) for start in starts_of(pool))
     found = (earlier(at, AHEAD_MAX) for at in instants if at is not None)
     return min((at for at in found if at > now), default=None)
 
@@ -71,7 +72,7 @@ def counted(
     one of the others."""
     span, own_at = span_of(budget), recorded_at(pool, own, now) if own is not None else None
     found: list[datetime] = []
-    for start in pool.status.disruption_starts:
+    for start in starts_of(pool):
         at = instant_of(start, now)
         if at is None or counts_until(at, span) <= now or not _is_counted(budget, value, start):
             continue

@@ -13,6 +13,7 @@ module is its only owner. The rules:
 * A start without a readable instant, or with one ahead of every clock, closes the budgets with
   ``within``. It is rewritten to begin now: its effect ends with the span.
 * A pool without such a budget records nothing.
+* Beside Karpenter that status is not ours: there policies remember (``starts_of``, ``core.beside.departures``).
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from tenure.model.api.names import NORMALIZED_LABELS
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import STARTS_MAX, WITHIN_MAX, Budget, DisruptionStart, NodePool
 from tenure.model.api.resource import NODE_POOLS
+from tenure.model.snapshot.governed import starts_of
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.duration import parse_duration
 
@@ -81,7 +83,7 @@ def counts_until(at: datetime, span: timedelta) -> datetime:
 
 def recorded_at(pool: NodePool, claim: NodeClaim, now: datetime) -> datetime | None:
     """When the start that the claim commits was recorded; None: it has to be."""
-    found = (instant_of(s, now) for s in pool.status.disruption_starts if s.claim == claim.uid)
+    found = (instant_of(s, now) for s in starts_of(pool) if s.claim == claim.uid)
     fresh = [at for at in found if at is not None and now < later(at, COMMITTED_WITHIN)]
     if is_commanded(claim) or is_replaced(claim):
         return max(fresh, default=None)
@@ -103,12 +105,12 @@ def used_by(pool: NodePool, claim: NodeClaim, now: datetime) -> dict[str, str]:
 
 def is_full(pool: NodePool) -> bool:
     """What cannot be recorded does not start."""
-    return len(pool.status.disruption_starts) >= STARTS_MAX
+    return len(starts_of(pool)) >= STARTS_MAX
 
 
 def room_for(pool: NodePool) -> int:
     """How many more starts may be recorded and committed: a full record lets none be committed."""
-    return max(STARTS_MAX - 1 - len(pool.status.disruption_starts), 0)
+    return max(STARTS_MAX - 1 - len(starts_of(pool)), 0)
 
 
 def departures_in(pool: NodePool, snapshot: Snapshot) -> tuple[DisruptionStart, ...]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from tenure.core.beside.departures import StartsDecider
+from tenure.core.beside.kinds import LEVERS
 from tenure.core.beside.levers import LeverDecider
 from tenure.core.beside.pools import KarpenterDecider
 from tenure.core.claim.decider import LifecycleDecider
@@ -83,6 +85,8 @@ UNMOVED: Final = {
             Concern.WINDOW,
             Concern.POOL_POLICY,
             Concern.LEVER,
+            Concern.REPAIR_LEVER,
+            Concern.STARTS,
             Concern.KARPENTER,
         }
     )
@@ -136,7 +140,9 @@ def beside_karpenter(settings: Settings) -> tuple[AnyDecider, ...]:
         UnreadableDecider(),  # Writes nothing.
         ProtectionDecider(claims_only=True),  # Records from when on a duration on a claim counts.
         WindowDecider(),  # The status of MaintenanceWindows, which are ours.
-        LeverDecider(settings),
+        PoolPolicyDecider(),  # The status of NodePoolPolicies, which are ours.
+        StartsDecider(),  # The same: departures, for budgets with within.
+        *(LeverDecider(settings, kind) for kind in LEVERS),
         KarpenterDecider(settings),  # Writes nothing.
     )
 

@@ -19,9 +19,15 @@ from msgspec.structs import replace
 
 from tenure.core.poolpolicy.selecting import most_specific
 from tenure.errors import SpecError
-from tenure.model.api.nodepool import DEFAULT_BUDGETS, Budget, NodePool, Repair
-from tenure.model.api.policy import NodePoolPolicy
-from tenure.model.snapshot.governed import DEFAULT_READINESS_TTL, Refusal, Ruling
+from tenure.model.api.nodepool import DEFAULT_BUDGETS, Budget, DisruptionStart, NodePool, Repair
+from tenure.model.api.policy import POLICY_STARTS_MAX, NodePoolPolicy
+from tenure.model.snapshot.governed import (
+    DEFAULT_READINESS_TTL,
+    Refusal,
+    Ruling,
+    as_written,
+    ruling_of,
+)
 from tenure.model.snapshot.unreadable import Unreadable, is_unreadable
 from tenure.model.values.duration import NEVER, parse_duration
 from tenure.schema.semantics.policy import unusable_problems
@@ -40,6 +46,31 @@ def govern(pool: NodePool, policies: Collection[NodePoolPolicy]) -> Ruling | Non
     refusal = _refusal(pool, found)
     ruling = _applied(pool, found[0]) if refusal is None else _refused(pool, found, refusal)
     return ruling if ruling.values or ruling.refusal is not None else None
+
+
+def govern_beside(pool: NodePool, policies: Collection[NodePoolPolicy]) -> Ruling | None:
+    """The same beside Karpenter: what is remembered of departures is in the status of policies. Of all of
+    them, so that nothing is forgotten when another policy becomes the most specific."""
+    ruling = govern(pool, policies)
+    if ruling is None or ruling.budgets is None:
+        return ruling
+    return replace(ruling, starts=tuple(_remembered(pool, policies)))
+
+
+def policy_budgets(pool: NodePool) -> tuple[Budget, ...]:
+    """Of the budgets of a governed pool, those that are not its own."""
+    ruling = ruling_of(pool)
+    if ruling is None or ruling.budgets is None:
+        return ()
+    return ruling.budgets[len(_own_budgets(as_written(pool))) :]
+
+
+def _remembered(pool: NodePool, policies: Collection[NodePoolPolicy]) -> Iterator[DisruptionStart]:
+    for policy in sorted(policies, key=lambda one: one.name):
+        starts = policy.status.disruption_starts
+        yield from (start for start in starts if start.pool == pool.name)
+        if len(starts) >= POLICY_STARTS_MAX:
+            yield DisruptionStart()  # More may have been: like one that cannot be read.
 
 
 def overruled(pool: NodePool, policy: NodePoolPolicy) -> Iterator[tuple[str, str]]:

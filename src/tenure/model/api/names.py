@@ -131,7 +131,11 @@ DO_NOT_DISRUPT_BY: Final = "tenure.dev/do-not-disrupt-by"
 DO_NOT_DISRUPT_BECAUSE: Final = "tenure.dev/do-not-disrupt-because"
 #: … and until when.
 DO_NOT_DISRUPT_UNTIL: Final = "tenure.dev/do-not-disrupt-until"
-#: What stands in the first of them.
+#: The same beside ``karpenter.sh/do-not-repair: "true"``.
+DO_NOT_REPAIR_BY: Final = "tenure.dev/do-not-repair-by"
+DO_NOT_REPAIR_BECAUSE: Final = "tenure.dev/do-not-repair-because"
+DO_NOT_REPAIR_UNTIL: Final = "tenure.dev/do-not-repair-until"
+#: What stands in the first of each.
 SET_BY_TENURE: Final = "tenure"
 
 # Conditions of a claim that make its node a candidate of voluntary disruption (types). Karpenter

@@ -15,7 +15,7 @@ from tenure.model.api import fields
 from tenure.model.api.fields import described, duration
 from tenure.model.api.meta import ApiObject, Condition, Wire
 from tenure.model.api.nodeclaim import LabelValue
-from tenure.model.api.nodepool import Budget, Repair
+from tenure.model.api.nodepool import Budget, DisruptionStart, Repair
 from tenure.model.api.window import LabelExpression
 
 PoolName = Annotated[
@@ -110,6 +110,16 @@ class NodePoolPolicySpec(Wire, frozen=True, kw_only=True):
     ] = None
 
 
+#: How many departures the status of a policy holds, of all its pools.
+POLICY_STARTS_MAX = 2000
+
+
+class PoolStart(DisruptionStart, frozen=True, kw_only=True):
+    """A departure of a node of one pool, seen beside Karpenter."""
+
+    pool: Annotated[str, described("The name of the NodePool.", required=True, maxLength=253)] = ""
+
+
 class NodePoolPolicyStatus(Wire, frozen=True, kw_only=True):
     conditions: Annotated[
         tuple[Condition, ...],
@@ -119,6 +129,15 @@ class NodePoolPolicyStatus(Wire, frozen=True, kw_only=True):
         int | None,
         described("How many NodePools the policy applies to.", format="int64", minimum=0),
     ] = None
+    disruption_starts: Annotated[
+        tuple[PoolStart, ...],
+        described(
+            "Beside Karpenter: departures of nodes that were seen lately, for budgets with within; kept "
+            "for the longest of their spans.",
+            maxItems=POLICY_STARTS_MAX,
+            **fields.ATOMIC,
+        ),
+    ] = ()
 
 
 class NodePoolPolicy(ApiObject, frozen=True, kw_only=True):

@@ -71,7 +71,7 @@ VOLUME_ATTACHMENTS: Final = Resource(
 )
 CSI_NODES: Final = Resource("storage.k8s.io", "v1", "CSINode", "csinodes", False)
 LEASES: Final = Resource("coordination.k8s.io", "v1", "Lease", "leases", True)
-#: These two the embedded cluster does not serve, so they are not among ALL.
+#: These three the embedded cluster does not serve, so they are not among ALL.
 SECRETS: Final = Resource("", "v1", "Secret", "secrets", True)
 VALIDATING_WEBHOOK_CONFIGURATIONS: Final = Resource(
     "admissionregistration.k8s.io",
@@ -79,6 +79,9 @@ VALIDATING_WEBHOOK_CONFIGURATIONS: Final = Resource(
     "ValidatingWebhookConfiguration",
     "validatingwebhookconfigurations",
     False,
+)
+CRDS: Final = Resource(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", False
 )
 NODE_POOLS: Final = Resource("karpenter.sh", "v1", "NodePool", "nodepools", False)
 NODE_CLAIMS: Final = Resource("karpenter.sh", "v1", "NodeClaim", "nodeclaims", False)

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from tenure.errors import SpecError
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.nodepool import Budget, NodePool, Repair
+from tenure.model.api.nodepool import Budget, DisruptionStart, NodePool, Repair
 from tenure.model.api.policy import NodePoolPolicy
 from tenure.model.values.duration import NEVER
 from tenure.model.values.problem import Problem, problems_from
@@ -65,6 +65,8 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     max_pod_protection: str | None = None
     #: All of them: the policy's, and those of the pool that say something.
     budgets: tuple[Budget, ...] | None = None
+    #: Beside Karpenter, where the status of the pool is not ours: the departures that policies remember.
+    starts: tuple[DisruptionStart, ...] | None = None
     refusal: Refusal | None = None
 
     @property
@@ -105,6 +107,21 @@ def as_written(item: T) -> T:
 def ruling_of(item: ApiObject | None) -> Ruling | None:
     """What policies made of it; None where they say nothing."""
     return item.ruling if isinstance(item, GovernedPool | GovernedClaim) else None
+
+
+def starts_of(pool: NodePool) -> tuple[DisruptionStart, ...]:
+    """What is remembered of the disruptions of a pool, for budgets with ``within``: in its status, or
+    beside Karpenter in the status of policies."""
+    ruling = ruling_of(pool)
+    remembered = ruling.starts if ruling is not None else None
+    return pool.status.disruption_starts if remembered is None else remembered
+
+
+def with_starts(pool: NodePool, starts: tuple[DisruptionStart, ...]) -> NodePool:
+    """The pool as if that were remembered."""
+    if isinstance(pool, GovernedPool):
+        return replace(pool, ruling=replace(pool.ruling, starts=starts))
+    return replace(pool, status=replace(pool.status, disruption_starts=starts))
 
 
 def refusal_of(item: ApiObject | None) -> Refusal | None:
@@ -164,5 +181,5 @@ def governed_claim(claim: NodeClaim, ruling: Ruling) -> NodeClaim:
         spec=spec,
         status=claim.status,
         written=claim,
-        ruling=ruling,
+        ruling=replace(ruling, starts=None),  # A start of the pool changes none of its claims.
     )

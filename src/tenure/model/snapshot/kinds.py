@@ -9,6 +9,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from tenure.model.api import resource as r
+from tenure.model.api.crd import CustomResourceDefinition
 from tenure.model.api.deployment import Deployment
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.node import Node
@@ -48,6 +49,7 @@ TYPES: Final[dict[r.Resource, type[ApiObject]]] = {
     r.NAMESPACES: Namespace,
     r.DAEMON_SETS: DaemonSet,
     r.DEPLOYMENTS: Deployment,
+    r.CRDS: CustomResourceDefinition,
     r.LIMIT_RANGES: LimitRange,
     r.POD_DISRUPTION_BUDGETS: PodDisruptionBudget,
     r.VOLUME_ATTACHMENTS: VolumeAttachment,

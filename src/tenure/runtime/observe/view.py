@@ -13,7 +13,7 @@ from typing import Final
 
 from tenure.core.beside.karpenter import SELECTOR
 from tenure.core.policy.readers import READERS
-from tenure.core.poolpolicy.govern import govern
+from tenure.core.poolpolicy.govern import govern, govern_beside
 from tenure.errors import Forbidden, NotFound, TenureError
 from tenure.kube.cache.cache import Cache
 from tenure.kube.cache.informer import Informer, in_words
@@ -21,6 +21,7 @@ from tenure.kube.client.client import Client
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.model.settings import Settings
+from tenure.model.snapshot.governed import Govern
 from tenure.ports.clock import Clock
 
 #: What deciders read. The provider's node classes come on top.
@@ -48,6 +49,7 @@ WATCHED_BESIDE: Final = (
     r.NODE_CLAIMS,
     r.NODES,
     r.MAINTENANCE_WINDOWS,
+    r.NODE_POOL_POLICIES,
     r.DEPLOYMENTS,
 )
 
@@ -82,6 +84,11 @@ def watched_with(settings: Settings) -> tuple[Resource, ...]:
     return WATCHED_BESIDE if settings.beside_karpenter else WATCHED
 
 
+def govern_with(settings: Settings) -> Govern:
+    """What policies say about a pool."""
+    return govern_beside if settings.beside_karpenter else govern
+
+
 class View:
     def __init__(
         self,
@@ -92,12 +99,13 @@ class View:
         random: Random,
         report: Callable[[Resource, TenureError], None] = lambda *_: None,
         watched: Sequence[Resource] = WATCHED,
+        governed_by: Govern = govern,
     ) -> None:
         self._clock = clock
         self._listed = asyncio.Event()
         #: Kinds above that the API server does not let us list.
         self._refused: set[Resource] = set()
-        self.cache = Cache(readers=READERS, govern=govern)
+        self.cache = Cache(readers=READERS, govern=governed_by)
         self.informers = [
             Informer(
                 client,

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from tenure.core.beside.cover import PROTECTION, WINDOW
+from tenure.core.beside.cover import BUDGET, PROTECTION, WINDOW
 from tenure.core.beside.facts import LeverBlocks
+from tenure.core.beside.kinds import LEVERS, LeverKind
 from tenure.core.beside.mark import is_on, until_of
-from tenure.core.decision import Concern, Verdict
+from tenure.core.decision import Verdict
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import later
+from tenure.model.api.node import Node
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.metricnames import Named
@@ -20,22 +22,33 @@ from tenure.runtime.telemetry.metricnames import Named
 #: A lever goes within seconds of its end; one that is there for longer is left over.
 GRACE: Final = timedelta(minutes=5)
 
+_CONCERNS: Final = frozenset(kind.concern for kind in LEVERS)
+
 Row = tuple[tuple[str, ...], float]
 
 
 def lever_rows(
     snapshot: Snapshot, verdicts: Iterable[Verdict], now: datetime
 ) -> Iterator[tuple[Named, list[Row]]]:
-    causes: Counter[str] = Counter({WINDOW: 0, PROTECTION: 0})
+    causes: Counter[tuple[str, str]] = Counter()
+    for kind in LEVERS:
+        causes.update({(kind.short, cause): 0 for cause in (WINDOW, PROTECTION, BUDGET)})
     for verdict in verdicts:
-        if verdict.concern is Concern.LEVER and verdict.reason is Reason.LEVER_ON:
+        if verdict.concern in _CONCERNS and verdict.reason is Reason.LEVER_ON:
             for fact in verdict.facts:
                 if isinstance(fact, LeverBlocks):
-                    causes.update(fact.causes)
-    yield names.LEVERS, [((cause,), number) for cause, number in sorted(causes.items())]
+                    causes.update((fact.kind.short, cause) for cause in fact.causes)
+    yield names.LEVERS, [(key, number) for key, number in sorted(causes.items())]
     yield names.LEVERS_PAST_END, [((), _past_end(snapshot, now))]
 
 
 def _past_end(snapshot: Snapshot, now: datetime) -> int:
-    ends = (until_of(node) for node in snapshot.nodes.values() if is_on(node))
-    return sum(until is not None and later(until, GRACE) < now for until in ends)
+    """Nodes, and not levers."""
+    return sum(
+        any(_is_past(node, kind, now) for kind in LEVERS) for node in snapshot.nodes.values()
+    )
+
+
+def _is_past(node: Node, kind: LeverKind, now: datetime) -> bool:
+    until = until_of(node, kind) if is_on(node, kind) else None
+    return until is not None and later(until, GRACE) < now

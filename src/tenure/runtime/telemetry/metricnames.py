@@ -465,16 +465,16 @@ DRIFTED: Final = Named(
 LEVERS: Final = Named(
     "tenure_levers",
     _G,
-    ("cause",),
-    "Beside Karpenter: Nodes on which Tenure has set karpenter.sh/do-not-disrupt, by cause: window or "
-    "protection. A Node with both counts twice.",
+    ("lever", "cause"),
+    "Beside Karpenter: Nodes on which Tenure has set a lever, do-not-disrupt or do-not-repair, by cause: "
+    "window, protection or budget. A Node with two of them counts twice.",
 )
 LEVERS_PAST_END: Final = Named(
     "tenure_levers_past_end",
     _G,
     (),
-    "Beside Karpenter: Nodes with a lever of Tenure's whose tenure.dev/do-not-disrupt-until is over for "
-    "more than 5m.",
+    "Beside Karpenter: Nodes with a lever of Tenure's whose mark tenure.dev/…-until is over for more "
+    "than 5m.",
 )
 DRIFT_UNKNOWN: Final = Named(
     "tenure_nodeclaims_drift_unknown",

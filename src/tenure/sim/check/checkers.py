@@ -30,6 +30,7 @@ from tenure.sim.check.choices import occupies
 from tenure.sim.check.departures import Departure
 from tenure.sim.check.drifts import Drifts
 from tenure.sim.check.instances import InstanceChecks
+from tenure.sim.check.openings import opens, too_many_open
 from tenure.sim.check.pods import PodChecks
 from tenure.sim.check.promises import (
     beyond_levers,
@@ -38,7 +39,7 @@ from tenure.sim.check.promises import (
     is_same_version,
     is_users_status,
 )
-from tenure.sim.check.recent import Recent
+from tenure.sim.check.recent import KEPT, Recent
 from tenure.sim.check.replacements import Replacements
 from tenure.sim.check.rules import Violation, Violations
 from tenure.sim.check.starts import Starts
@@ -118,6 +119,7 @@ class Checkers:
         if self.settings.beside_karpenter:
             said = beyond_levers(method, target, body, self._truth.stored(target))
             self._check("beyond levers", said)
+            self._open(method, target, body)
             return
         if target.resource == r.PODS:
             now = later(self._environment.now(), self._ahead)
@@ -155,6 +157,21 @@ class Checkers:
         running = self._truth.has_instance(target.resource, before)
         what = f"the finalizer of {target.resource.kind} {target.name}"
         self._check("early release", f"{what} goes while its instance is there" if running else "")
+
+    def _open(self, method: str, target: Route, body: Any) -> None:
+        """Nodes are as they are; what else budgets depend on may have changed a moment ago."""
+        node = self._truth.stored(target)
+        if target.resource != r.NODES or method != "PATCH" or node is None:
+            return
+        if not opens(body) or not is_same_version(node, body):
+            return
+        now, others = self._environment.now(), [one for one in KEPT if one != r.NODES]
+        said = too_many_open(node, self.recent.now(), now)
+        clocks = [now, later(now, self._ahead), later(now, self._behind), later(now, -ON_ITS_WAY)]
+        broken = said and all(
+            too_many_open(node, state, at) for state in self.recent.past(others) for at in clocks
+        )
+        self._check("open beyond budgets", said if broken else "")
 
     def _foreign(self, method: str, target: Route, body: Any) -> str:
         resource = target.resource

@@ -80,9 +80,12 @@ def is_same_version(stored: Obj, body: Any) -> bool:
 
 # -- beside Karpenter -----------------------------------------------------------------
 
-_LEVER: Final = "karpenter.sh/do-not-disrupt"
-_MARKS: Final = {f"tenure.dev/do-not-disrupt-{end}" for end in ("by", "because", "until")}
-_BEGINNINGS: Final = {f"{_LEVER}-since", "karpenter.sh/do-not-repair-since"}
+#: Each with its marks.
+_LEVERS: Final = {
+    f"karpenter.sh/{lever}": {f"tenure.dev/{lever}-{end}" for end in ("by", "because", "until")}
+    for lever in ("do-not-disrupt", "do-not-repair")
+}
+_BEGINNINGS: Final = {f"{lever}-since" for lever in _LEVERS}
 
 
 def beyond_levers(method: str, target: Route, body: Any, stored: Obj | None) -> str:
@@ -99,19 +102,24 @@ def beyond_levers(method: str, target: Route, body: Any, stored: Obj | None) -> 
     if set(body) != {"metadata"} or set(metadata) - {"annotations", "uid", "resourceVersion"}:
         return f"{what}: more than annotations"
     written = metadata.get("annotations") or {}
-    allowed = _BEGINNINGS if resource == r.NODE_CLAIMS else {_LEVER, *_MARKS}
+    levers = {key for lever, marks in _LEVERS.items() for key in (lever, *marks)}
+    allowed = _BEGINNINGS if resource == r.NODE_CLAIMS else levers
     if others := sorted(set(written) - allowed):
         return f"{what}: writes {', '.join(others)}"
-    return _of_a_user(what, written, stored) if resource == r.NODES else ""
+    found = (_of_a_user(what, one, written, stored) for one in _LEVERS if resource == r.NODES)
+    return next(filter(None, found), "")
 
 
-def _of_a_user(what: str, written: Mapping[str, Any], stored: Obj) -> str:
+def _of_a_user(what: str, lever: str, written: Mapping[str, Any], stored: Obj) -> str:
     there = dig(stored, "metadata", "annotations") or {}
-    value, ours = there.get(_LEVER), "tenure.dev/do-not-disrupt-by" in there
-    if _LEVER in written and value is not None and not (ours and value == "true"):
+    marks = _LEVERS[lever]
+    if not written.keys() & {lever, *marks}:
+        return ""
+    value, ours = there.get(lever), any(key.endswith("-by") and key in there for key in marks)
+    if lever in written and value is not None and not (ours and value == "true"):
         return f'{what}: the value "{value}" is a user\'s'
     after = {**there, **written}
-    marked = {key for key in _MARKS if after.get(key) is not None}
-    if after.get(_LEVER) == "true" and written.get(_LEVER) == "true" and marked != _MARKS:
+    marked = {key for key in marks if after.get(key) is not None}
+    if after.get(lever) == "true" and written.get(lever) == "true" and marked != marks:
         return f"{what}: a lever without its marks"
-    return f"{what}: marks without a lever" if marked and after.get(_LEVER) != "true" else ""
+    return f"{what}: marks without a lever" if marked and after.get(lever) != "true" else ""
