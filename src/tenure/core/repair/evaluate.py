@@ -208,9 +208,20 @@ class _Evaluation:
         if booting is not None and booting.reason is not Reason.BOOTING:
             return booting
         unhealthy = self._unhealthy(member, health)
+        if health.booting_at(self._now) and booting is None:
+            return self._boots_without_limit(member, health, unhealthy)
         if booting is None or unhealthy is None or unhealthy.reason is Reason.REPAIR_OFF:
             return booting or unhealthy
         return no_later(unhealthy, booting.recheck_at)
+
+    def _boots_without_limit(
+        self, member: Member, health: Health, unhealthy: Verdict | None
+    ) -> Verdict | None:
+        """Beside Karpenter, where no TTL acts: it is new, and what is tolerated of it is no news."""
+        if unhealthy is None or unhealthy.reason is not Reason.UNHEALTHY or health.boot is None:
+            return unhealthy
+        boots = _say(member.claim, Reason.BOOTING, _not_up(member.claim, health.boot))
+        return no_later(boots, unhealthy.recheck_at, health.boot.due_at)
 
     def _timed_out(self, member: Member, health: Health) -> Verdict | None:
         claim, boot = member.claim, health.boot
