@@ -19,7 +19,7 @@ from tenure.sim.world import WorldOptions
 from tests.builders import MINUTE, SECOND, a_pool
 from tests.runtime.callfaults import FaultyStory, dies, loses, loses_the_lease, refuses
 from tests.runtime.taps import Tap
-from tests.scenarios.test_beside_repair import FORCEFUL, annotations, put_node, set_ready
+from tests.scenarios.test_beside_repair import FORCEFUL, notes_of, put_node, set_ready
 from tests.scenarios.test_pool_policies import a_policy
 
 SETTINGS = Settings(
@@ -62,9 +62,9 @@ def ends_well(faulty: Beside) -> None:
         one["metadata"]["name"]: one for one in faulty.store.list(NODE_CLAIMS)
     }
     leaving = {name for name, one in claims.items() if "deletionTimestamp" in one["metadata"]}
-    because = {name: annotations(claims[name]).get(names.TERMINATION_BECAUSE) for name in leaving}
+    because = {name: notes_of(claims[name]).get(names.TERMINATION_BECAUSE) for name in leaving}
     assert because == ENDED
-    moment = annotations(claims["moment"])
+    moment = notes_of(claims["moment"])
     assert names.READY_ONCE_AT in moment
     assert not MARKS & set(moment)
     faulty.checkers.assert_kept()

@@ -38,7 +38,7 @@ MARKS = (names.TERMINATION_BY, names.TERMINATION_BECAUSE)
 
 
 def karpenter(gates: str = "") -> Manifest:
-    made = copy.deepcopy(KARPENTER)
+    made: dict[str, Any] = copy.deepcopy(dict(KARPENTER))
     if gates:
         container = made["spec"]["template"]["spec"]["containers"][0]
         container["args"] = [f"--feature-gates={gates}"]
@@ -62,7 +62,7 @@ def go_beside(story: Story) -> None:
     story.run(10 * SECOND)
 
 
-def annotations(thing: Any) -> dict[str, str]:
+def notes_of(thing: Any) -> dict[str, str]:
     return thing["metadata"].get("annotations") or {}
 
 
@@ -82,7 +82,7 @@ def unhealthy(story: Story, *numbers: int, condition: str = "KWOKUnhealthy") -> 
 def ended(story: Story, name: str, because: str) -> None:
     """Stamped by us, and deleted on that version."""
     claim = story.store.get(r.NODE_CLAIMS, "", name)
-    found = annotations(claim)
+    found = notes_of(claim)
     assert [found.get(key) for key in MARKS] == ["tenure", because]
     stamp = read_instant(found[names.TERMINATION_TIMESTAMP])
     deleted = read_instant(claim["metadata"]["deletionTimestamp"])
@@ -188,7 +188,7 @@ def test_a_node_that_was_ready_for_a_moment_stays() -> None:
         set_ready(story, "True")
         story.run(5 * SECOND)
         set_ready(story, "False")
-        found = annotations(story.store.get(r.NODE_CLAIMS, "", "stuck"))
+        found = notes_of(story.store.get(r.NODE_CLAIMS, "", "stuck"))
         assert read_instant(found[names.READY_ONCE_AT]) is not None
         story.crash()
         story.run(HOUR)
@@ -216,12 +216,12 @@ def test_a_lost_node_is_noted_found_again_and_noted_again_until_its_ttl_is_over(
         story.run(10 * SECOND)
         story.store.delete(r.NODES, "", "node-stuck")
         story.run(MINUTE)
-        assert names.NODE_LOST_AT in annotations(story.store.get(r.NODE_CLAIMS, "", "stuck"))
+        assert names.NODE_LOST_AT in notes_of(story.store.get(r.NODE_CLAIMS, "", "stuck"))
         for key in ("uid", "resourceVersion", "creationTimestamp"):
             node["metadata"].pop(key)
         story.apply(node)
         story.run(10 * SECOND)
-        assert names.NODE_LOST_AT not in annotations(story.store.get(r.NODE_CLAIMS, "", "stuck"))
+        assert names.NODE_LOST_AT not in notes_of(story.store.get(r.NODE_CLAIMS, "", "stuck"))
         story.store.delete(r.NODES, "", "node-stuck")
         story.run(4.5 * MINUTE)
         assert not leaving(story)
@@ -328,17 +328,14 @@ def test_a_node_that_recovers_between_stamp_and_deletion_loses_the_stamp() -> No
         node = story.store.get(r.NODE_CLAIMS, "", claim)["status"]["nodeName"]
 
         def recover(type_: str, changed: Any, old: Any) -> None:
-            if (
-                names.TERMINATION_BY in annotations(changed)
-                and changed["metadata"]["name"] == claim
-            ):
+            if names.TERMINATION_BY in notes_of(changed) and changed["metadata"]["name"] == claim:
                 story.environment.soon(
                     partial(story.kubelets.set_condition, node, "KWOKUnhealthy", "False", "Test")
                 )
 
         story.store.subscribe(r.NODE_CLAIMS, recover)
         story.run(5 * MINUTE)
-        found = annotations(story.store.get(r.NODE_CLAIMS, "", claim))
+        found = notes_of(story.store.get(r.NODE_CLAIMS, "", claim))
         assert not leaving(story)
         assert not {names.TERMINATION_TIMESTAMP, *MARKS} & set(found)
         assert "StaleTerminationTimestamp" in story.reasons(f"NodeClaim/{claim}")

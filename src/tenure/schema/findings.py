@@ -204,8 +204,8 @@ CODES: Final[dict[Code, CodeInfo]] = {
     ),
     Code.NO_LEVER: CodeInfo(
         _WARNING,
-        "Beside Karpenter, a window names an action that Tenure has no lever for: Karpenter expires and "
-        "repairs nodes whatever karpenter.sh/do-not-disrupt says.",
+        "Beside Karpenter, a window names an action that Tenure has no lever for: Karpenter expires nodes "
+        "whatever karpenter.sh/do-not-disrupt says.",
         "Set expireAfter: Never on the pool if nodes must not expire in the window.",
     ),
     Code.UNKNOWN_LABEL_VALUE: CodeInfo(

@@ -29,6 +29,7 @@ from tenure.core.repair.facts import (
 from tenure.model.api import names
 from tenure.model.api.meta import format_time
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.cloud.repairs import RepairAction
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import EVERY_CLASS
@@ -298,7 +299,7 @@ def test_a_graceful_repair_is_left_to_the_pipeline() -> None:
     policy = a_policy(repair=FORCEFUL | {"terminationMode": "Graceful"})
     verdict = on_claim(POOL, KARPENTER, policy, *unhealthy())
     assert (verdict.reason, verdict.action) == (Reason.REPAIR_DUE, None)
-    assert fact_of(verdict, RepairPlanned)
+    assert fact_of(verdict, RepairPlanned).action is RepairAction.REPLACE
 
 
 def test_a_veto_and_the_breaker_hold_as_without_karpenter() -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from tenure.cli.lint.workloads import Place
 from tenure.core.beside.cover import ACTIONS, STOPPED
-from tenure.core.windows.parsed import parse_window
+from tenure.core.windows.parsed import REPAIR_ACTIONS, parse_window
 from tenure.model.api.meta import later
 from tenure.model.api.names import WELL_KNOWN_LABELS
 from tenure.model.api.window import MaintenanceWindow
@@ -48,7 +48,7 @@ def lever_findings(window: MaintenanceWindow) -> Iterator[Finding]:
         does = "blocks" if window.blocks else "bounds"
         message = f"beside Karpenter the window {does} {' and '.join(beyond)}, too"
         yield Finding(Code.BLOCKS_MORE, "spec.actions", message)
-    if without := sorted(named - ACTIONS):
+    if without := sorted(named - ACTIONS - REPAIR_ACTIONS):
         message = f"beside Karpenter the window has no effect on {', '.join(without)}"
         yield Finding(Code.NO_LEVER, "spec.actions", message)
 

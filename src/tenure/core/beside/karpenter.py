@@ -85,6 +85,14 @@ def repairs_nodes(karpenter: Karpenter) -> KarpenterRepairs | None:
     return KarpenterRepairs(karpenter.version) if on else None
 
 
+def repair_left(snapshot: Snapshot, settings: Settings) -> Fact | None:
+    """Why nothing is repaired for conditions; None: it is ours, also where Tenure is not beside Karpenter."""
+    if not settings.beside_karpenter:
+        return None
+    karpenter = karpenter_of(snapshot, settings)
+    return karpenter.problem or repairs_nodes(karpenter)
+
+
 def shown_release(release: Release) -> str:
     return f"{release[0]}.{release[1]}"
 

@@ -21,6 +21,8 @@ from tenure.model.api.names import (
 )
 from tenure.model.api.nodeclaim import NodeClaim
 
+#: Beside Karpenter, all that may stand on a claim with a deadline of ours.
+MARKS_BESIDE: Final = (TERMINATION_BY, TERMINATION_BECAUSE, PROBE_BESIDE)
 #: A node that was in service for this long was of use, whatever happened afterwards.
 OF_USE_AFTER: Final = timedelta(minutes=10)
 
@@ -39,7 +41,7 @@ def is_stamped_by_us(claim: NodeClaim) -> bool:
 
 def no_repair_mark(claim: NodeClaim) -> dict[str, None]:
     """For a patch that takes off what stands there."""
-    keys = (REPAIR_REASON, TERMINATION_BY, TERMINATION_BECAUSE, PROBE_BESIDE)
+    keys = (REPAIR_REASON, *MARKS_BESIDE)
     return {key: None for key in keys if key in claim.annotations}
 
 
