@@ -19,7 +19,7 @@ from tenure.sim.world import WorldOptions
 from tests.builders import MINUTE, SECOND, a_pool
 from tests.runtime.callfaults import FaultyStory, dies, loses, loses_the_lease, refuses
 from tests.runtime.taps import Tap
-from tests.scenarios.test_beside_repair import FORCEFUL, notes_of, put_node, set_ready
+from tests.scenarios.test_beside_repair import FORCEFUL, initialize, notes_of, put_node, set_ready
 from tests.scenarios.test_pool_policies import a_policy
 
 SETTINGS = Settings(
@@ -39,8 +39,8 @@ class Beside(FaultyStory):
     def tell(self) -> None:
         for name in ("never", "lost", "unhealthy", "moment"):
             put_node(self, name)
-        self._initialized("lost")
-        self._initialized("unhealthy")
+        initialize(self, "lost")
+        initialize(self, "unhealthy")
         for name in ("lost", "unhealthy", "moment"):
             set_ready(self, "True", name)
         self.play(40 * SECOND)
@@ -48,13 +48,6 @@ class Beside(FaultyStory):
         set_ready(self, "True", "unhealthy", condition="KWOKUnhealthy")
         self.store.delete(NODES, "", "node-lost")
         self.play(8 * MINUTE)
-
-    def _initialized(self, name: str) -> None:
-        claim = self.store.get(NODE_CLAIMS, "", name)
-        up = {**claim["status"]["conditions"][-1], "type": "Initialized", "reason": "Initialized"}
-        conditions = [*claim["status"]["conditions"], up]
-        body = {"status": {"conditions": conditions}}
-        self.store.patch(NODE_CLAIMS, "", name, body, subresource="status")
 
 
 def ends_well(faulty: Beside) -> None:

@@ -10,6 +10,7 @@ import copy
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -118,9 +119,17 @@ def claim_that_never_registers(name: str = "stuck") -> Manifest:
     }
 
 
-def put_node(story: World, name: str = "stuck", *, registered: bool = True) -> None:
+def put_node(
+    story: World,
+    name: str = "stuck",
+    *,
+    registered: bool = True,
+    labels: Mapping[str, str] = MappingProxyType({names.NODEPOOL: "general"}),
+) -> None:
     """A claim of Karpenter's whose Node has registered, and is not Ready."""
-    story.apply(claim_that_never_registers(name))
+    claim = claim_that_never_registers(name)
+    claim["metadata"]["labels"] = dict(labels)
+    story.apply(claim)
     at = story.now.isoformat()
     stages = ("Launched", "Registered") if registered else ("Launched",)
     conditions = [
@@ -130,8 +139,8 @@ def put_node(story: World, name: str = "stuck", *, registered: bool = True) -> N
     status = {"providerID": f"aws://{name}", "nodeName": f"node-{name}", "conditions": conditions}
     story.store.patch(r.NODE_CLAIMS, "", name, {"status": status}, subresource="status")
     if registered:
-        labels = {names.NODEPOOL: "general", names.REGISTERED: "true"}
-        node = {"metadata": {"name": f"node-{name}", "labels": labels}}
+        own = {**labels, names.REGISTERED: "true"}
+        node = {"metadata": {"name": f"node-{name}", "labels": own}}
         story.apply(
             {"apiVersion": "v1", "kind": "Node", **node, "spec": {"providerID": f"aws://{name}"}}
         )
@@ -147,6 +156,18 @@ def set_ready(story: World, status: str, name: str = "stuck", *, condition: str 
     }
     body = {"status": {"conditions": [ready]}}
     story.store.patch(r.NODES, "", f"node-{name}", body, subresource="status")
+
+
+def initialize(story: World, name: str) -> None:
+    """Karpenter says that the claim is initialized."""
+    known = story.store.get(r.NODE_CLAIMS, "", name)["status"]["conditions"]
+    up = {**known[-1], "type": "Initialized", "reason": "Initialized"}
+    body = {"status": {"conditions": [*known, up]}}
+    story.store.patch(r.NODE_CLAIMS, "", name, body, subresource="status")
+
+
+def annotate(story: World, name: str, written: Mapping[str, str]) -> None:
+    story.store.patch(r.NODE_CLAIMS, "", name, {"metadata": {"annotations": dict(written)}})
 
 
 # -- time-outs -------------------------------------------------------------------------
