@@ -65,8 +65,8 @@ def never_ready_without_a_ttl(world: World) -> bool:
 
 def never_ready(world: World) -> bool:
     """It may take ten minutes, and another one was Ready for a moment."""
-    tolerant = FORCEFUL | {"defaultTolerationDuration": "1h"}
-    world.apply(a_policy(readinessTTL="10m", repair=tolerant))
+    block = {"maxUnhealthy": "100%", "terminationMode": "Graceful"}
+    world.apply(a_policy(readinessTTL="10m", repair=block))
     put_node(world)
     put_node(world, "moment")
     set_ready(world, "True", "moment")
