@@ -16,9 +16,12 @@ from tenure.ports.outcome import Ended
 from tenure.runtime.executor import executor
 from tenure.sim.check.rules import RULES
 from tenure.sim.world import World
+from tests.mutations.beside import BESIDE
 from tests.mutations.scenes import Scene
-from tests.mutations.table import MUTATIONS, Mutation
+from tests.mutations.table import MUTATIONS as WITHOUT
+from tests.mutations.table import Mutation
 
+MUTATIONS = (*WITHOUT, *BESIDE)
 SCENES: list[tuple[Scene, type[World]]] = list(
     dict.fromkeys((one.scene, one.world) for one in MUTATIONS)
 )

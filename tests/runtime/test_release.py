@@ -16,7 +16,9 @@ from tenure.runtime.release import Release, release_levers
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.world import World
+from tests.builders import a_pool
 from tests.core.beside.scenes import TRUE, marks
+from tests.scenarios.test_beside_repair import claim_that_never_registers
 
 REPAIR_LEVER = {names.DO_NOT_REPAIR: "true", **marks(kind=REPAIR)}
 NODES = {
@@ -39,10 +41,49 @@ def a_world() -> World:
     return world
 
 
-def annotations_in(world: World) -> dict[str, Any]:
+STAMP = {names.TERMINATION_TIMESTAMP: "2026-01-05T08:00:00Z"}
+STAMPED = {**STAMP, names.TERMINATION_BY: "tenure", names.TERMINATION_BECAUSE: "NodeRepair"}
+NOTED = {names.READY_ONCE_AT: "2026-01-05T08:00:00Z", names.NODE_LOST_AT: "x"}
+CLAIMS = {
+    "stamped": {**STAMPED, names.PROBE_BESIDE: "zone=a x", "team": "web"},
+    "leaving": {**STAMPED, **NOTED},
+    "noted": NOTED,
+    "users": STAMP,
+    "torn": {**STAMP, names.TERMINATION_BECAUSE: "NodeRepair"},
+}
+
+
+def test_claims_and_pools_keep_nothing_of_ours_but_the_deadline_of_one_that_leaves() -> None:
+    with World() as world:
+        for name, written in CLAIMS.items():
+            claim = claim_that_never_registers(name)
+            claim["metadata"]["annotations"] = written
+            world.apply(claim)
+        world.store.delete(r.NODE_CLAIMS, "", "leaving")
+        pool = a_pool()
+        pool["metadata"]["annotations"] = {names.PROBE_BESIDE: "zone=a b c", "team": "web"}
+        world.apply(pool)
+        client = Client(InProcessTransport(Api(world.store)))
+        taken = told(world, lambda: release_levers(client))
+        assert [(one.kind, one.name) for one in taken] == [
+            *(("NodeClaim", name) for name in ("leaving", "noted", "stamped", "torn")),
+            ("NodePool", "general"),
+        ]
+        assert annotations_in(world, r.NODE_CLAIMS) == {
+            "stamped": {"team": "web"},
+            "leaving": STAMPED,
+            "noted": {},
+            "users": STAMP,
+            "torn": STAMP,
+        }
+        assert annotations_in(world, r.NODE_POOLS) == {"general": {"team": "web"}}
+        assert told(world, lambda: release_levers(client)) == []
+
+
+def annotations_in(world: World, resource: r.Resource = r.NODES) -> dict[str, Any]:
     return {
         node["metadata"]["name"]: node["metadata"].get("annotations") or {}
-        for node in world.store.list(r.NODES)
+        for node in world.store.list(resource)
     }
 
 

@@ -62,6 +62,7 @@ class Concern(StrEnum):
     LEVER = "lever"
     REPAIR_LEVER = "repairlever"
     STARTS = "starts"
+    MEMORY = "memory"
     KARPENTER = "karpenter"
 
 

@@ -59,6 +59,7 @@ class Reason(StrEnum):
     REPAIR_PROBE = "NodeRepairProbe"
     REPAIR_VETOED = "DoNotRepair"
     REPAIR_OFF = "NodeRepairOff"
+    REPAIR_LEFT = "NodeRepairLeftToKarpenter"
 
     # Graceful disruption: candidates, replacements and reboots.
     DISRUPTION_BLOCKED = "DisruptionBlocked"
@@ -185,6 +186,7 @@ class Reason(StrEnum):
     BUDGETS_AS_LEVERS = "BudgetsAsLevers"
     STARTS_CURRENT = "StartsCurrent"
     STARTS_RECORDED = "StartsRecorded"
+    READY_NOTED = "ReadyNoted"
 
     # Objects that cannot be read or evaluated.
     OBJECT_UNREADABLE = "ObjectUnreadable"
@@ -373,9 +375,15 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _NORMAL,
     ),
     Reason.REPAIR_OFF: ReasonInfo(
-        "The node is unhealthy, and not repaired: repair is switched off, or the repair block of its "
-        "NodePool is invalid.",
+        "The node is unhealthy, and not repaired: repair is switched off, the repair block of its "
+        "NodePool is invalid, or, beside Karpenter, the NodePool has none.",
         "Correct spec.repair of the NodePool, or set --node-repair=true; or repair the node by hand.",
+        _NORMAL,
+    ),
+    Reason.REPAIR_LEFT: ReasonInfo(
+        "Beside Karpenter, the node is unhealthy and Karpenter's to repair: its feature gate NodeRepair is on "
+        "or not known, or what is due is a reboot.",
+        "Do what the message advises, or leave it to Karpenter.",
         _NORMAL,
     ),
     Reason.DISRUPTION_BLOCKED: ReasonInfo(
@@ -823,8 +831,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The annotation is removed with its marks: what it was set for is over."
     ),
     Reason.LEVER_WAITS: ReasonInfo(
-        "It is not known which Karpenter is in charge: no lever is set on the Node, and one that is "
-        "set stays.",
+        "It is not known which Karpenter is in charge: no lever is set on the Node, one that is set "
+        "stays, and nothing is repaired or terminated.",
         "See OnlyLooks on the NodePool.",
     ),
     Reason.LEVER_NOT_OURS: ReasonInfo(
@@ -852,6 +860,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.STARTS_RECORDED: ReasonInfo(
         "Beside Karpenter: departures of nodes are recorded in the status of the NodePoolPolicy, for "
         "budgets with within, or are over."
+    ),
+    Reason.READY_NOTED: ReasonInfo(
+        "The Node of a new NodeClaim is Ready for the first time. Beside Karpenter Tenure remembers that on "
+        "the NodeClaim (tenure.dev/ready-once): its readinessTTL no longer applies, and its "
+        "initializationTTL counts from then."
     ),
     Reason.OBJECT_UNREADABLE: ReasonInfo(
         "The object cannot be decoded. Nothing is written to it, and nothing is taken away from it "

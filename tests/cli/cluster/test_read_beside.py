@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from tenure.cli.cluster.read import ClusterReading, read
+from tenure.cli.explain.repairtext import repair_json, repair_outlook
 from tenure.cli.lint.cluster import remarks_on_cluster
 from tenure.core.reasons import Reason
+from tenure.model.api.resource import NODE_POOL_POLICIES
 from tenure.model.settings import Settings
 from tenure.providers.absent import NO_PROVIDER
 from tenure.runtime.readonly import LookOnlyTransport
 from tenure.schema.findings import Code
 from tenure.sim.world import World
+from tests.builders import a_pool
 from tests.cli.readclusters import a_transport
 from tests.scenarios.test_beside_karpenter import KARPENTER, MINUTE, freeze
+from tests.scenarios.test_beside_repair import FORCEFUL, karpenter, put_node
 from tests.scenarios.test_beside_scale import put_nodes
+from tests.scenarios.test_pool_policies import a_policy
 
 BESIDE = Settings(beside_karpenter=True)
 
@@ -46,6 +51,7 @@ def test_lint_says_what_a_window_does_beyond_what_it_names_and_what_it_does_not(
             ("drift", ["Drift"]),
             ("both", ["Drift", "Consolidation"]),
             ("more", ["Drift", "Consolidation", "Expiration"]),
+            ("repair", ["Repair"]),
         ):
             window = freeze(0 * MINUTE, 60 * MINUTE, name)
             world.apply({**window, "spec": {**window["spec"], "actions": actions}})
@@ -56,3 +62,37 @@ def test_lint_says_what_a_window_does_beyond_what_it_names_and_what_it_does_not(
         lever = found.pop(("MaintenanceWindow/more", Code.NO_LEVER))
         assert lever == "beside Karpenter the window has no effect on Expiration"
         assert not {code for _, code in found} & {Code.BLOCKS_MORE, Code.NO_LEVER}
+
+
+def test_plan_and_explain_show_time_outs_and_repair_and_what_is_karpenters_of_it() -> None:
+    with World() as world:
+        world.apply(a_pool())
+        world.apply(a_policy(readinessTTL="5m", repair=FORCEFUL))
+        world.apply(KARPENTER)
+        put_node(world)
+        world.crash(stay_down=True)
+        world.run(6 * MINUTE)
+        reading = seen(world)
+        verdicts = reading.evaluated.evaluator.about("NodeClaim", "stuck")
+        assert [one.reason for one in verdicts] == [Reason.READINESS_TIMEOUT]
+        row, remarks = outlook(reading)
+        assert row == ("Ready", "replaced forcefully", None)
+        assert remarks["new"].startswith("until its first Ready, readinessTTL 5m overrides")
+        world.apply(karpenter("NodeRepair=true"))
+        row, remarks = outlook(seen(world))
+        assert row == ("Ready", "replaced forcefully", "switched off")
+        assert remarks["off"].startswith("Karpenter 1.15 repairs nodes")
+        world.store.delete(NODE_POOL_POLICIES, "", "usual")
+        world.apply(karpenter())
+        _, remarks = outlook(seen(world))
+        assert remarks["new"].startswith("no readinessTTL is written for it")
+        assert remarks["off"].startswith("NodePool general has no repair block")
+
+
+def outlook(reading: ClusterReading) -> tuple[tuple[str | None, ...], dict[str, str]]:
+    """What would be done about Ready, and what is said of the Node."""
+    snapshot = reading.evaluated.snapshot
+    found = repair_outlook(snapshot.nodes["node-stuck"], snapshot, BESIDE, reading.evaluated.at)
+    assert found is not None
+    row = repair_json(found)["conditions"][0]
+    return (row["type"], row["then"], row["blockedBy"]), dict(found.remarks)

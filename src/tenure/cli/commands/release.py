@@ -32,7 +32,8 @@ def release(kubeconfig: str, context: str, dry_run: bool) -> int:
     """Take back every lever that tenure run --beside-karpenter has set.
 
     From Nodes: karpenter.sh/do-not-disrupt and karpenter.sh/do-not-repair where Tenure's mark is beside
-    them, and the marks. From NodeClaims: the instant from which Tenure counts a duration.
+    them, and the marks. From NodeClaims: what Tenure remembers there, and a termination timestamp with
+    Tenure's mark unless the claim is being deleted. From NodePools: which NodeClaim was repaired as a probe.
     """
     from tenure.cli.cluster.access import find_access  # loaded only when called
     from tenure.cli.replica.released import released

@@ -10,6 +10,7 @@ import msgspec
 
 from tenure.cli.explain.scheduletext import columns
 from tenure.cli.view.instants import at_clock
+from tenure.core.beside.karpenter import repair_left
 from tenure.core.disrupt.methods import GRACEFUL_REPAIR
 from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.facts import sentence
@@ -25,7 +26,8 @@ from tenure.core.marks.command import is_replaced
 from tenure.core.marks.ownership import is_ours
 from tenure.core.marks.reboot import rebooted_at
 from tenure.core.protect.protection import protection_on
-from tenure.core.repair.facts import Means
+from tenure.core.reasons import Reason
+from tenure.core.repair.facts import Means, RebootLeft
 from tenure.core.repair.foresight import blocked_at, gate_facts
 from tenure.core.repair.policies import Prospect, what_would_happen
 from tenure.core.terminate.drain import drain_of
@@ -88,7 +90,7 @@ def repair_outlook(
         remarks=(
             *_terminating(claim, node),
             *_left_out(pool, rules),
-            *_first_boot(claim, node),
+            *_first_boot(claim, node, rules),
             *_without_policy(node, rows),
             *_gates(claim, node, snapshot, settings, now),
         ),
@@ -105,7 +107,9 @@ def _blocked(
     now: datetime,
 ) -> Blocked | None:
     """What blocks it when it is due. What is due already also waits for budgets and pods, as they
-    are now; unless it is under way."""
+    are now; unless it is under way. Beside Karpenter, what is Karpenter's."""
+    if (left := _left(row, claim, snapshot, settings)) is not None:
+        return left
     blocked = blocked_at(node, snapshot, settings, max(now, row.due_at or now))
     operation, pool = _PACED.get(row.then.means), snapshot.pools.get(claim.pool_name)
     due = row.due_at is not None and row.due_at <= now
@@ -124,6 +128,15 @@ def _blocked(
         bound=row.then.bound,
     )
     return first_blocked(operation, facts, settings, now, only=(Gate.PAUSE, Gate.BUDGET, Gate.PODS))
+
+
+def _left(
+    row: Prospect, claim: NodeClaim, snapshot: Snapshot, settings: Settings
+) -> Blocked | None:
+    why = repair_left(snapshot, settings)
+    if why is None and settings.beside_karpenter and row.then.means is Means.REBOOT:
+        why = RebootLeft(claim.name)
+    return Blocked(gate=Gate.OFF, reason=Reason.REPAIR_LEFT, facts=(why,)) if why else None
 
 
 Remarks = Iterator[tuple[str, str]]
@@ -153,9 +166,17 @@ def _without_policy(node: Node, rows: Iterable[Prospect]) -> Remarks:
             yield "no policy", f"{one.type}={one.status}: {why}"
 
 
-def _first_boot(claim: NodeClaim, node: Node) -> Remarks:
-    boot: Boot | None = None if claim.initialized else boot_of(claim, node)
+def _first_boot(claim: NodeClaim, node: Node, rules: Rules) -> Remarks:
+    if claim.initialized:
+        return
+    boot: Boot | None = boot_of(claim, node, stated_only=rules.beside)
     if boot is None:
+        return
+    if not boot.acts:
+        yield (
+            "new",
+            "no readinessTTL is written for it: it has not been Ready, and no TTL of Tenure ends it",
+        )
         return
     until = format_time(boot.due_at)
     if boot.stage is Stage.INITIALIZATION:
@@ -174,6 +195,7 @@ def _gates(
         pauses=tuple(pauses_of(snapshot.claims_of_pool(claim.pool_name))),
         traits=GRACEFUL_REPAIR.traits,
         fleet=fleet_of(claim.pool_name, snapshot),
+        left=repair_left(snapshot, settings),
     )
     for gate in (one for one in Gate if one in _SHOWN):
         note = "" if gate in ASKED[Operation.FORCEFUL_REPAIR] else " (applies to graceful repair)"

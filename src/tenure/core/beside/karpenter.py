@@ -17,6 +17,7 @@ from tenure.core.beside.crds import Crds, crds_of
 from tenure.core.beside.facts import (
     DeploymentsUnlisted,
     KarpenterNotFound,
+    KarpenterRepairs,
     KarpenterUnreadable,
     KarpenterUnsupported,
     SeveralKarpenters,
@@ -38,6 +39,9 @@ SELECTOR: Final = f"{NAME_LABEL}={NAME}"
 #: First and last release whose levers were tested: major and minor.
 OLDEST: Final = (1, 6)
 NEWEST: Final = (1, 15)
+
+#: The feature gate of Karpenter's own repair.
+NODE_REPAIR: Final = "NodeRepair"
 
 _VERSION: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(\.[0-9A-Za-z.+_-]{1,64})?")
 #: Of each option: the flag, and the variable that counts where the flag is not given.
@@ -75,6 +79,25 @@ class Karpenter(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def version(self) -> str:
         return "" if self.release is None else shown_release(self.release)
+
+
+def repairs_nodes(karpenter: Karpenter) -> KarpenterRepairs | None:
+    """Why repair for conditions is Karpenter's; None: it is left to us.
+
+    A gate that is not written has its default, and that is off in every release that is supported.
+    """
+    if karpenter.gates is None:
+        return KarpenterRepairs(karpenter.version, known=False)
+    on = dict(karpenter.gates).get(NODE_REPAIR, False)
+    return KarpenterRepairs(karpenter.version) if on else None
+
+
+def repair_left(snapshot: Snapshot, settings: Settings) -> Fact | None:
+    """Why nothing is repaired for conditions; None: it is ours, also where Tenure is not beside Karpenter."""
+    if not settings.beside_karpenter:
+        return None
+    karpenter = karpenter_of(snapshot, settings)
+    return karpenter.problem or repairs_nodes(karpenter)
 
 
 def shown_release(release: Release) -> str:

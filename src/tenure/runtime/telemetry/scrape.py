@@ -130,6 +130,7 @@ class ClusterCollector(Collector):
             **dict(_evaluating(replica)),
             **dict(lever_rows(snapshot, _in_force(replica), replica.now())),
         }
+        self._rows |= dict(_repair_breakers(snapshot, self._settings, replica.now()))
         if self._settings.beside_karpenter:
             return  # The rest is Karpenter's to tell, by the same names.
         self._rows |= {
@@ -137,7 +138,7 @@ class ClusterCollector(Collector):
             **dict(_pools(snapshot)),
             **dict(_drifts(snapshot)),
             **dict(_budgets(snapshot, replica.now())),
-            **dict(_breakers(snapshot, self._settings, replica.now())),
+            **dict(_launch_breakers(snapshot)),
             **dict(disruption_rows(snapshot, _in_force(replica), replica.now())),
         }
         self._objects = Objects.of(snapshot, replica.now())
@@ -280,7 +281,7 @@ def _budgets(snapshot: Snapshot, now: datetime) -> Iterator[tuple[Named, list[Ro
     yield names.DISRUPTION_STARTS, starts
 
 
-def _breakers(
+def _repair_breakers(
     snapshot: Snapshot, settings: Settings, now: datetime
 ) -> Iterator[tuple[Named, list[Row]]]:
     ours = (name for name, pool in sorted(snapshot.pools.items()) if is_our_pool(pool, snapshot))
@@ -288,6 +289,11 @@ def _breakers(
         names.BREAKER_TRIPPED,
         [((name,), float(pool_health_of(name, snapshot).tripped_at(now))) for name in ours],
     )
+    held = domains_in(snapshot).at(settings, now).outages
+    yield names.DOMAIN_HELD, [((hold.domain.kind, hold.domain.value), 1.0) for hold in held]
+
+
+def _launch_breakers(snapshot: Snapshot) -> Iterator[tuple[Named, list[Row]]]:
     owners = {name: open_owners(ledger_of(pool)) for name, pool in snapshot.pools.items()}
     yield names.LAUNCH_BREAKER_OPEN, [((n,), float(len(o))) for n, o in sorted(owners.items())]
     timed_out = ((name, len(record_of(pool).claims)) for name, pool in snapshot.pools.items())
@@ -295,8 +301,6 @@ def _breakers(
         names.LAUNCH_BACK_OFF,
         [((name,), float(count if count >= TIMES else 0)) for name, count in sorted(timed_out)],
     )
-    held = domains_in(snapshot).at(settings, now).outages
-    yield names.DOMAIN_HELD, [((hold.domain.kind, hold.domain.value), 1.0) for hold in held]
 
 
 def amounts(labels: tuple[str, ...], resources: Mapping[str, int]) -> Iterator[Row]:
