@@ -217,3 +217,110 @@ def test_the_policy_of_the_webhook_can_be_left_out() -> None:
     assert len(objects_of(rendered(), "ValidatingAdmissionPolicy")) == 1
     off = rendered("--set", "webhookPolicy.enabled=false")
     assert "ValidatingAdmissionPolicy" not in off
+
+
+# -- beside Karpenter ------------------------------------------------------------------
+
+BESIDE = ("--set", "mode=beside-karpenter")
+
+
+def kinds_of(text: str) -> list[str]:
+    return sorted(each["kind"] for each in yaml.safe_load_all(text) if each)
+
+
+def test_beside_karpenter_there_is_neither_webhook_nor_cloud_nor_a_kind_of_karpenters() -> None:
+    """Whatever else is set."""
+    more = ("--set", "karpenterCRDs.install=true", "--set", "settings.webhookPort=9443")
+    text = rendered(*BESIDE, *more, "--include-crds")
+    assert kinds_of(text) == sorted(
+        [
+            *("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount"),
+            *("Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service"),
+            *("CustomResourceDefinition", "CustomResourceDefinition"),
+        ]
+    )
+    crds = {each["metadata"]["name"] for each in objects_of(text, "CustomResourceDefinition")}
+    assert crds == {"maintenancewindows.karpenter.sh", "nodepoolpolicies.tenure.dev"}
+    (policy,) = objects_of(text, "NetworkPolicy")
+    assert [p["port"] for r in policy["spec"]["ingress"] for p in r["ports"]] == [8081, 8080]
+
+
+def test_beside_karpenter_the_program_is_told_so_and_accepts_the_rest() -> None:
+    told = environment(rendered(*BESIDE, "--set", "settings.release=true"))
+    assert told == {
+        "HEALTH_PROBE_PORT": "8081",
+        "LEADER_ELECTION_NAME": "tenure-beside-karpenter",
+        "LEADER_ELECTION_NAMESPACE": "tenure",
+        "METRICS_PORT": "8080",
+        "TENURE_BESIDE_KARPENTER": "true",
+        "TENURE_RELEASE": "true",
+    }
+    settings = configured({}, told).settings
+    assert settings.beside_karpenter
+    assert settings.release
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        (("mode=beside",), "mode"),
+        (("settings.besideKarpenter=true",), "besideKarpenter"),
+        (
+            ("mode=beside-karpenter", "settings.leaderElectionName=karpenter-leader-election"),
+            "that Lease is Karpenter's",
+        ),
+    ],
+)
+def test_a_mode_that_is_not_there_or_half_set_is_refused(
+    values: tuple[str, ...], word: str
+) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        rendered(*(part for value in values for part in ("--set", value)))
+    assert word in caught.value.stderr
+
+
+def test_beside_karpenter_pods_nodes_and_karpenters_status_are_out_of_reach() -> None:
+    writes = {
+        (resource, verb)
+        for _, rule in rules(rendered(*BESIDE))
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        if verb not in ("get", "list", "watch")
+    }
+    assert writes == {
+        ("nodes", "patch"),
+        *(("nodeclaims", verb) for verb in ("create", "patch", "delete")),
+        *((f"{kind}/status", "patch") for kind in ("maintenancewindows", "nodepoolpolicies")),
+        *(("events", verb) for verb in ("create", "patch")),
+        *(("leases", verb) for verb in ("create", "patch")),
+    }
+    named = {
+        (resource, *rule["resourceNames"])
+        for _, rule in rules(rendered(*BESIDE))
+        for resource in rule["resources"]
+        if "resourceNames" in rule
+    }
+    assert named == {
+        ("customresourcedefinitions", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh"),
+        ("leases", "tenure-beside-karpenter"),
+        ("namespaces", "kube-system"),
+    }
+
+
+def test_in_full_mode_karpenters_kinds_are_installed_and_outlive_the_release() -> None:
+    crds = objects_of(rendered(), "CustomResourceDefinition")
+    assert {each["metadata"]["name"] for each in crds} == {
+        "kwoknodeclasses.karpenter.kwok.sh",
+        "nodeclaims.karpenter.sh",
+        "nodepools.karpenter.sh",
+    }
+    for each in crds:
+        assert each["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+        committed = (
+            CHART
+            / "karpenter-crds"
+            / f"{each['spec']['group']}_{each['spec']['names']['plural']}.yaml"
+        )
+        assert each["spec"] == yaml.safe_load(committed.read_text())["spec"]
+    without = rendered("--set", "karpenterCRDs.install=false")
+    assert objects_of(without, "CustomResourceDefinition") == []
