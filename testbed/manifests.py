@@ -23,8 +23,10 @@ ROOT: Final = Path(__file__).parents[1]
 CHART: Final = ROOT / "charts" / "tenure"
 MANIFEST: Final = ROOT / "deploy" / "tenure.yaml"
 BESIDE_KARPENTER: Final = ROOT / "deploy" / "tenure-beside-karpenter.yaml"
+ALONE: Final = ("--set", "karpenterCRDs.install=true")
+BESIDE: Final = ("--set", "mode=beside-karpenter")
 #: Each with what helm is told.
-MANIFESTS: Final = {MANIFEST: (), BESIDE_KARPENTER: ("--set", "mode=beside-karpenter")}
+MANIFESTS: Final = {MANIFEST: ALONE, BESIDE_KARPENTER: BESIDE}
 NAME: Final = "tenure"
 
 _HEAD: Final = """\

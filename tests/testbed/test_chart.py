@@ -12,7 +12,7 @@ import yaml
 from docs.chart import settings
 from tenure.cli.settings.config import configured
 from testbed.binaries import Missing, found
-from testbed.manifests import CHART, helm, rendered
+from testbed.manifests import ALONE, BESIDE, CHART, helm, rendered
 
 Json = dict[str, Any]
 
@@ -221,17 +221,13 @@ def test_the_policy_of_the_webhook_can_be_left_out() -> None:
 
 # -- beside Karpenter ------------------------------------------------------------------
 
-BESIDE = ("--set", "mode=beside-karpenter")
-
 
 def kinds_of(text: str) -> list[str]:
     return sorted(each["kind"] for each in yaml.safe_load_all(text) if each)
 
 
 def test_beside_karpenter_there_is_neither_webhook_nor_cloud_nor_a_kind_of_karpenters() -> None:
-    """Whatever else is set."""
-    more = ("--set", "karpenterCRDs.install=true", "--set", "settings.webhookPort=9443")
-    text = rendered(*BESIDE, *more, "--include-crds")
+    text = rendered(*BESIDE, "--set", "settings.webhookPort=9443", "--include-crds")
     assert kinds_of(text) == sorted(
         [
             *("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount"),
@@ -264,6 +260,7 @@ def test_beside_karpenter_the_program_is_told_so_and_accepts_the_rest() -> None:
     ("values", "word"),
     [
         (("mode=beside",), "mode"),
+        (("mode=beside-karpenter", "karpenterCRDs.install=true"), "leave it false"),
         (("settings.besideKarpenter=true",), "besideKarpenter"),
         (
             ("mode=beside-karpenter", "settings.leaderElectionName=karpenter-leader-election"),
@@ -307,20 +304,13 @@ def test_beside_karpenter_pods_nodes_and_karpenters_status_are_out_of_reach() ->
     }
 
 
-def test_in_full_mode_karpenters_kinds_are_installed_and_outlive_the_release() -> None:
-    crds = objects_of(rendered(), "CustomResourceDefinition")
-    assert {each["metadata"]["name"] for each in crds} == {
-        "kwoknodeclasses.karpenter.kwok.sh",
-        "nodeclaims.karpenter.sh",
-        "nodepools.karpenter.sh",
-    }
-    for each in crds:
-        assert each["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
-        committed = (
-            CHART
-            / "karpenter-crds"
-            / f"{each['spec']['group']}_{each['spec']['names']['plural']}.yaml"
-        )
-        assert each["spec"] == yaml.safe_load(committed.read_text())["spec"]
-    without = rendered("--set", "karpenterCRDs.install=false")
-    assert objects_of(without, "CustomResourceDefinition") == []
+@pytest.mark.parametrize(
+    ("values", "crds"),
+    [((), 2), (ALONE, 5), (BESIDE, 2)],
+    ids=["full", "alone", "beside"],
+)
+def test_kinds_are_installed_by_helm_alone_and_karpenters_only_where_they_are_wanted(
+    values: tuple[str, ...], crds: int
+) -> None:
+    assert "CustomResourceDefinition" not in kinds_of(rendered(*values))
+    assert kinds_of(rendered(*values, "--include-crds")).count("CustomResourceDefinition") == crds
