@@ -22,6 +22,7 @@ from tests.real.account import account
 from tests.real.process import LOOK_EVERY as LOOK_EVERY
 from tests.real.process import Process, tenure_run
 from tests.real.programs import KUBECTL, PATIENCE, environment, said
+from tests.real.test_getting_started import NODE
 from tests.real.voluntary import a_small_pool
 
 Json = dict[str, Any]
@@ -72,10 +73,10 @@ class Cluster:
         return found
 
     def fleet(self, pods: int = 1) -> None:
-        """A pool whose nodes one pod fills each, and so many pods there that run."""
+        """A node for Tenure's pods, a pool whose nodes one pod fills each, and so many pods there that run."""
         pool, deployment = a_small_pool("web")
         deployment["spec"]["replicas"] = pods
-        self.apply(a_node_class(), pool, deployment)
+        self.apply(NODE, a_node_class(), pool, deployment)
         self.rolled_out("web")
 
     def rolled_out(self, deployment: str) -> None:
