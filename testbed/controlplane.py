@@ -188,10 +188,6 @@ class ControlPlane:
         """As with ``kill -9``."""
         self._order(name, None)
 
-    def end_program(self, name: str) -> None:
-        """As Kubernetes ends a pod: SIGTERM first. Returns when it has ended."""
-        self._tell({"do": "end", "name": name, "command": None})
-
     def ended(self, name: str) -> bool:
         return self._has_ended(name)
 
@@ -209,11 +205,9 @@ class ControlPlane:
         return self._authority.pair.cert
 
     def _order(self, name: str, command: Sequence[str] | None) -> None:
-        self._tell({"do": "start" if command else "stop", "name": name, "command": command})
-
-    def _tell(self, order: Mapping[str, Any]) -> None:
         assert self._keeper.stdin is not None
         assert self._keeper.stdout is not None
+        order = {"do": "start" if command else "stop", "name": name, "command": command}
         self._keeper.stdin.write(json.dumps(order).encode() + b"\n")
         self._keeper.stdin.flush()
         self._keeper.stdout.readline()  # Obeyed: from here on no old process answers.

@@ -74,10 +74,6 @@ class Karpenter:
         """As with ``kill -9``: it gives nothing back, and its Lease holds for 15 more seconds."""
         self.plane.kill_program(NAME)
 
-    def end(self) -> None:
-        """As its Deployment is scaled to zero: it gives its Lease back."""
-        self.plane.end_program(NAME)
-
     def restart(self, *, gates: str = DEFAULT_GATES, **settings: str) -> None:
         """As an upgrade does it: the old one does not keep the new one from the Lease."""
         self.kill()

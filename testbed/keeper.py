@@ -1,7 +1,7 @@
 """Keeps the processes of one test bed, and ends them all when their owner is gone.
 
 It is a process of its own, in a session of its own, that takes orders as JSON lines on
-its standard input: ``start`` a named program, ``stop`` one, ``end`` one as Kubernetes ends a pod; each is repeated on standard
+its standard input: ``start`` a named program, ``stop`` one; each is repeated on standard
 output when it is carried out. When the input ends, because
 the one who gave the orders is done, has crashed or was killed, it kills every process and
 removes the state folder: it is not needed again, so there is no graceful end. Should
@@ -21,13 +21,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 PR_SET_PDEATHSIG: Final = 1
-#: Seconds from SIGTERM to SIGKILL.
-END_WITHIN: Final = 30.0
 #: Seconds between two looks at who has ended.
 LOOK_EVERY: Final = 0.1
 
@@ -66,8 +63,6 @@ class Keeper:
 
     def _obey(self, order: dict[str, Any]) -> None:
         name = order["name"]
-        if order["do"] == "end":
-            self._end(name)
         self._stop(name)
         if order["do"] == "start":
             (self._folder / f"{name}.ended").unlink(missing_ok=True)
@@ -85,12 +80,6 @@ class Keeper:
                 start_new_session=True,
                 preexec_fn=_die_with_the_keeper,  # noqa: PLW1509  # there are no threads here
             )
-
-    def _end(self, name: str) -> None:
-        if (process := self._running.get(name)) is not None:
-            process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(END_WITHIN)
 
     def _stop(self, name: str) -> None:
         process = self._running.pop(name, None)

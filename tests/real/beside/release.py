@@ -83,11 +83,11 @@ class Cluster:
         self.kubectl("rollout", "status", "--namespace=default", f"deployment/{deployment}")
 
     @contextmanager
-    def tenure(self) -> Iterator[Process]:
-        """A replica with what the pods of the Deployment are told."""
+    def tenure(self, **more: str) -> Iterator[Process]:
+        """A replica with what the pods of the Deployment are told, and more."""
         text = self.kubectl("get", "deployment/tenure", "--namespace=tenure", "-o", "json")
         (container,) = json.loads(text)["spec"]["template"]["spec"]["containers"]
-        told = {each["name"]: each["value"] for each in container["env"]}
+        told = {each["name"]: each["value"] for each in container["env"]} | more
         self._starts += 1
         name = f"tenure-{self._starts}"
         with tenure_run(account(self.plane), self._folder, name=name, **told) as process:
