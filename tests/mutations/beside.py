@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from tenure.core.marks.memory import note_lost
+from tenure.core.marks.timeout import note_lost
 from tenure.model.api import names
 from tenure.model.api.meta import format_time
 from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Delete, Ground, Patch
-from tenure.core.marks.memory import note_found, note_lost, note_ready
 from tenure.core.marks.repaired import repair_mark
 from tenure.core.marks.stamp import stamp_claim, take_off_stamp
+from tenure.core.marks.timeout import note_found, note_lost, note_ready
 from tenure.core.writes import delete_claim, patch
 from tenure.model.api import names
 from tenure.model.api.meta import format_time

@@ -13,6 +13,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import timedelta
 from typing import Final, NoReturn
 
+from msgspec.structs import replace
+
 from tenure.errors import Misconfigured
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclass import NodeClass
@@ -21,15 +23,37 @@ from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, LaunchRequest
 from tenure.model.cloud.notice import Notice
 from tenure.model.cloud.offering import InstanceType
-from tenure.model.cloud.repairs import RepairStatement
+from tenure.model.cloud.repairs import RepairAction, RepairStatement
 from tenure.ports.cloud import Cloud, no_notices
 from tenure.ports.provider import Option, Surroundings
-from tenure.providers.kwok.repairs import kwok_statements
 from tenure.schema.structure.crd import CustomKind
 
 _NAME: Final = "none"
 #: For a pool that has a repair block, and no policy for the condition there.
-_STATEMENTS: Final = kwok_statements(timedelta(minutes=30))
+_READY: Final = RepairStatement(
+    condition_type="Ready",
+    status="False",
+    toleration=timedelta(minutes=30),
+    grace_period=timedelta(),
+)
+_KWOK: Final = RepairStatement(
+    condition_type="KWOKUnhealthy",
+    status="True",
+    reason=".*",
+    toleration=timedelta(seconds=30),
+    grace_period=timedelta(seconds=45),
+)
+_STATEMENTS: Final = (
+    _READY,
+    replace(_READY, status="Unknown", reason=".*"),
+    _KWOK,
+    replace(
+        _KWOK,
+        condition_type="KWOKRebootRequired",
+        grace_period=timedelta(minutes=1),
+        action=RepairAction.REBOOT,
+    ),
+)
 
 
 class NoCloud:

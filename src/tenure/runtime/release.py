@@ -15,8 +15,8 @@ import msgspec
 
 from tenure.core.beside.mark import left_on, take_back
 from tenure.core.decision import Patch
-from tenure.core.marks.memory import NOTES
 from tenure.core.marks.repaired import MARKS_BESIDE, is_stamped_by_us
+from tenure.core.marks.timeout import NOTES
 from tenure.core.protect.protection import since_key
 from tenure.core.writes import patch
 from tenure.errors import Conflict, NotFound, TenureError

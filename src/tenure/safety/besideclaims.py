@@ -13,18 +13,21 @@ without Karpenter, are asked after this (``departure``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from tenure.core.decision import Delete, Ground, Patch
 from tenure.model.api import names
+from tenure.model.api.deployment import Deployment
 from tenure.model.api.meta import read_instant
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import DEPLOYMENTS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.governed import as_written, ruling_of
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.safety.karpenter import may_repair, unknown_karpenter
+from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.safety.times import span_of
 
 _SINCE: Final = frozenset({f"{names.DO_NOT_DISRUPT}-since", f"{names.DO_NOT_REPAIR}-since"})
@@ -33,6 +36,11 @@ _MARKS: Final = frozenset({names.TERMINATION_BY, names.TERMINATION_BECAUSE})
 #: What the API server writes where a user wrote nothing.
 _DEFAULT_TTL: Final = "15m"
 _CONDITIONS: Final = frozenset({Ground.REPAIR, Ground.REPAIR_FORCED})
+_RELEASE: Final = re.compile(r"(?:^|:)v?1\.([0-9]{1,3})(?:\.|@|$)")
+#: The minor releases of 1 that were tried.
+_OLDEST, _NEWEST = 6, 15
+_VERSION_LABEL: Final = "app.kubernetes.io/version"
+_FEATURE_GATES: Final = "FEATURE_GATES"
 _GROUNDS: Final = frozenset({Ground.REPAIR_FORCED, Ground.TIME_OUT, Ground.NODE_LOST})
 
 
@@ -138,7 +146,7 @@ def _beyond_stamp(
 def _unasked(
     ground: Ground | None, claim: NodeClaim, snapshot: Snapshot, settings: Settings
 ) -> str | None:
-    if why := unknown_karpenter(snapshot, settings):
+    if why := _unknown_karpenter(snapshot, settings):
         return f"beside Karpenter nothing is terminated while {why}: NodeClaim {claim.name}"
     if ground not in _CONDITIONS:
         return _untimed(ground, claim)
@@ -149,7 +157,7 @@ def _unasked(
     modes = {repair.termination_mode, *(one.termination_mode for one in repair.policies)}
     if ground is Ground.REPAIR_FORCED and "Forceful" not in modes:
         return f"beside Karpenter no policy asks to repair NodeClaim {claim.name} by force"
-    if may_repair(snapshot, settings):
+    if _may_repair(snapshot, settings):
         return f"beside Karpenter the repair of NodeClaim {claim.name} is Karpenter's (NodeRepair)"
     return None
 
@@ -165,3 +173,58 @@ def _untimed(ground: Ground | None, claim: NodeClaim) -> str | None:
     if ground is Ground.TIME_OUT and span_of(claim.spec.initialization_ttl) is not None:
         return None
     return f"beside Karpenter no user has written how long NodeClaim {claim.name} may take"
+
+
+# -- which Karpenter: by simple text, apart from the deciders' own reading -----------------
+
+
+def _unknown_karpenter(snapshot: Snapshot, settings: Settings) -> str | None:
+    """Why nothing may be terminated; None where a Karpenter that was tried is named or runs."""
+    if settings.karpenter_version:
+        return None
+    if why := snapshot.unlisted(DEPLOYMENTS):
+        return f"Deployments cannot be listed ({why})"
+    for one in _deployments(snapshot):
+        texts = (
+            [*_images(one), one.labels.get(_VERSION_LABEL, "")] if not is_unreadable(one) else []
+        )
+        minors = [int(found[1]) for text in texts if (found := _RELEASE.search(text))]
+        if any(_OLDEST <= minor <= _NEWEST for minor in minors):
+            return None
+    return "it is not known which Karpenter is in charge"
+
+
+def _may_repair(snapshot: Snapshot, settings: Settings) -> bool:
+    """Whether its feature gate ``NodeRepair`` is on, or nothing says that it is off."""
+    if settings.karpenter_feature_gates:
+        return _is_on(settings.karpenter_feature_gates)
+    found = list(_deployments(snapshot))
+    return not found or any(map(_repairs, found))
+
+
+def _deployments(snapshot: Snapshot) -> Iterator[Deployment]:
+    for one in snapshot.objects(DEPLOYMENTS).values():
+        if is_unreadable(one) or one.labels.get("app.kubernetes.io/name") == "karpenter":
+            yield one
+
+
+def _images(deployment: Deployment) -> Iterator[str]:
+    return (one.image for one in deployment.spec.template.spec.containers)
+
+
+def _repairs(deployment: Deployment) -> bool:
+    if is_unreadable(deployment):
+        return True
+    for container in deployment.spec.template.spec.containers:
+        if any(map(_is_on, container.args)):
+            return True
+        for variable in container.env:
+            if variable.name == _FEATURE_GATES and (
+                variable.value_from is not None or _is_on(variable.value)
+            ):
+                return True
+    return False
+
+
+def _is_on(text: str) -> bool:
+    return "noderepair=true" in text.replace(" ", "").lower()

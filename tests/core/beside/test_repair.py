@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -34,6 +34,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import EVERY_CLASS
 from tenure.providers.absent import NO_PROVIDER
+from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.beside.scenes import annotations_of, karpenter
 from tests.core.build import (
     FOREIGN,
@@ -196,6 +197,10 @@ def test_a_graceful_time_out_is_left_to_the_pipeline() -> None:
     claim = a_claim(stage=REGISTERED, ref=FOREIGN, annotations=noted)
     verdict = on_claim(POOL, KARPENTER, policy, claim, a_node())
     assert (verdict.reason, verdict.action) == (Reason.REPAIR_DUE, None)
+
+
+def test_what_counts_as_unhealthy_is_what_karpenters_kwok_provider_states_but_for_ready() -> None:
+    assert NO_PROVIDER.repair_statements == kwok_statements(timedelta(minutes=30))
 
 
 # -- a Node that is gone ---------------------------------------------------------------

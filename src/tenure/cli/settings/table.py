@@ -166,8 +166,9 @@ OWN: Final = (
         field="beside_karpenter",
         flag="beside-karpenter",
         form=form.switch(),
-        reason="Run beside Karpenter, which stays in charge: set and remove levers that it honours, and "
-        "launch, drain and delete nothing. See docs/beside-karpenter.md.",
+        reason="Run beside Karpenter, which stays in charge: set and remove levers that it honours, delete "
+        "NodeClaims that a policy of yours repairs or times out, and launch and drain nothing. See "
+        "docs/beside-karpenter.md.",
     ),
     Setting(
         section=BESIDE,

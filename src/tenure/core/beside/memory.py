@@ -18,9 +18,8 @@ from tenure.core.beside.karpenter import karpenter_of
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import Fact
 from tenure.core.health.readiness import initialization_ttl
-from tenure.core.marks.memory import note_ready, ready_once
 from tenure.core.marks.ownership import claims_touched
-from tenure.core.marks.timeout import states_readiness
+from tenure.core.marks.timeout import note_ready, ready_once, states_readiness
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import say
 from tenure.model.api.node import Node

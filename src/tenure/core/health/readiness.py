@@ -2,7 +2,7 @@
 
 The clock starts with the Node's creation once the claim is registered; until then with the
 launch; until then with the claim. Flapping between ``False`` and ``Unknown`` does not restart
-it. It no longer applies once the node was Ready; the claim remembers that (``core.marks.memory``). Other
+it. It no longer applies once the node was Ready; the claim remembers that (``core.marks.timeout``). Other
 evidence counts as well, so that a claim of Karpenter's is not terminated by a TTL only because
 it does not remember.
 
@@ -18,12 +18,12 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.marks.memory import ready_once
 from tenure.core.marks.reboot import rebooted_at
 from tenure.core.marks.timeout import (
     DEFAULT_TTL,
     launched_at,
     readiness_ttl,
+    ready_once,
     span_of,
     states_readiness,
 )

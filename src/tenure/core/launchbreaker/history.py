@@ -40,8 +40,8 @@ from tenure.core.launchbreaker.owners import (
 )
 from tenure.core.launchbreaker.removed import was_left_at_once, was_wasted
 from tenure.core.marks.command import is_replaced
-from tenure.core.marks.memory import lost
 from tenure.core.marks.ownership import is_our_pool, missing_after
+from tenure.core.marks.timeout import lost
 from tenure.model.api import names
 from tenure.model.api.meta import condition_status
 from tenure.model.api.node import Node

@@ -27,8 +27,7 @@ from typing import Final
 from tenure.core.marks.candidacy import said_since
 from tenure.core.marks.command import has_reason, is_replaced, is_replacement
 from tenure.core.marks.interruption import is_interrupted
-from tenure.core.marks.memory import lost
-from tenure.core.marks.timeout import has_timed_out
+from tenure.core.marks.timeout import has_timed_out, lost
 from tenure.model.api import names
 from tenure.model.api.meta import later
 from tenure.model.api.nodeclaim import NodeClaim

@@ -29,9 +29,8 @@ from typing import Final
 import msgspec
 
 from tenure.core.health.readiness import was_ready
-from tenure.core.marks.memory import ready_once
 from tenure.core.marks.repaired import OF_USE_AFTER, was_of_no_use
-from tenure.core.marks.timeout import has_timed_out
+from tenure.core.marks.timeout import has_timed_out, ready_once
 from tenure.core.pool.facts import NodesOfNoUse
 from tenure.model.api.meta import ApiObject, Instant, earlier, later
 from tenure.model.api.names import LAUNCH_TIMEOUTS, NODEPOOL_HASH

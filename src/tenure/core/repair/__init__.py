@@ -4,6 +4,6 @@
 repair by ``core/disrupt``.
 
 May import: core, core.gates, core.health, core.marks, core.terminate, core.unreadable,
-core.windows, model.
+core.windows, model, errors.
 Start reading: evaluate.py.
 """

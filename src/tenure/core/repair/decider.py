@@ -19,8 +19,8 @@ from tenure.core.health.health import HealthView, Member, unusable
 from tenure.core.health.outage import domains_in, domains_of, unhealthy_nodes_in
 from tenure.core.health.poolcount import PoolCount, count_nodes
 from tenure.core.health.rules import Rules, rules_of
-from tenure.core.marks.memory import lost
 from tenure.core.marks.ownership import is_our_node, is_ours
+from tenure.core.marks.timeout import lost
 from tenure.core.repair.evaluate import diagnose
 from tenure.core.unreadable.decider import in_the_way
 from tenure.core.windows.windows import REPAIR_ACTIONS, windows_naming

@@ -40,11 +40,10 @@ from tenure.core.health.rules import FORCEFUL, Rules, UnhealthyCondition
 from tenure.core.marks.command import is_commanded, is_replaced, is_replacement
 from tenure.core.marks.deadline import deadline_of, hurried_until, hurry, stamp_of
 from tenure.core.marks.interruption import is_interrupted
-from tenure.core.marks.memory import lost, note_found, note_lost
 from tenure.core.marks.reboot import MOST, changes_at, is_spared, recent
 from tenure.core.marks.repaired import is_stamped_by_us, repair_mark
 from tenure.core.marks.stamp import stale_stamp, stamp_claim, take_off_stamp
-from tenure.core.marks.timeout import readiness_ttl, states_readiness
+from tenure.core.marks.timeout import lost, note_found, note_lost, readiness_ttl, states_readiness
 from tenure.core.reasons import Reason
 from tenure.core.repair.breakers import Breakers
 from tenure.core.repair.cause import Cause, merged, symptom, urgency_of
