@@ -65,7 +65,9 @@ def test_one_node_at_a_time_is_left_open_and_the_next_when_it_is_gone() -> None:
         assert nodes > 2
         (first,) = open_nodes(story)
         held = next(one for one in story.all(r.NODES) if one["metadata"]["name"] != first)
-        assert annotations_of(held)[names.DO_NOT_DISRUPT_BECAUSE] == "budgets of NodePoolPolicy slow"
+        assert (
+            annotations_of(held)[names.DO_NOT_DISRUPT_BECAUSE] == "budgets of NodePoolPolicy slow"
+        )
         taint(story, first)
         story.run(2 * MINUTE)
         assert open_nodes(story) == [first], "it leaves, so no other may go"
