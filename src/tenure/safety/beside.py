@@ -4,6 +4,7 @@ A list of what is allowed, not of what is forbidden: a new action is refused unt
 
 - the status of a MaintenanceWindow;
 - on a NodeClaim, when a duration of ``do-not-disrupt`` or ``do-not-repair`` was first seen;
+- to replace a node: a NodeClaim, the marks of a command and its end (``safety.replacing``);
 - on a Node, the lever (``karpenter.sh/do-not-disrupt``) with its marks, where no user's value stands
   there. It is removed with its marks only, and not while a window or the claim forbids the disruption.
 """
@@ -14,12 +15,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from tenure.core.decision import Action, Patch
+from tenure.core.decision import Action, Create, Delete, Patch
 from tenure.model.api import names
 from tenure.model.api.node import Node
 from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODES
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.safety.replacing import awaits_pods, beyond_marks, beyond_replacing
 from tenure.safety.times import asked_for
 from tenure.safety.windows import closed_window, unlisted_windows
 
@@ -34,6 +36,8 @@ _VERSIONED: Final = frozenset({"annotations", "resourceVersion", "uid"})
 
 def beyond_levers(action: Action, snapshot: Snapshot, now: datetime) -> str | None:
     """Why Tenure must not do this beside Karpenter; None when it may."""
+    if isinstance(action, Create | Delete) and action.resource == NODE_CLAIMS:
+        return beyond_replacing(action, snapshot)
     if not isinstance(action, Patch):
         return f"beside Karpenter Tenure only sets annotations: no {type(action).__name__}"
     if action.resource == MAINTENANCE_WINDOWS and action.subresource == "status":
@@ -45,7 +49,7 @@ def beyond_levers(action: Action, snapshot: Snapshot, now: datetime) -> str | No
             f"beside Karpenter Tenure writes nothing of {what} but annotations, on a known version"
         )
     if action.resource == NODE_CLAIMS:
-        return _on_claim(action.name, written)
+        return _on_claim(action, written, snapshot, now)
     if action.resource == NODES:
         return _on_node(action, written, snapshot, now)
     return f"beside Karpenter {action.resource.kind} {action.name} is not ours to write"
@@ -61,10 +65,12 @@ def _annotations(action: Patch) -> Mapping[str, Any] | None:
     return metadata["annotations"] or None
 
 
-def _on_claim(name: str, written: Mapping[str, Any]) -> str | None:
+def _on_claim(
+    action: Patch, written: Mapping[str, Any], snapshot: Snapshot, now: datetime
+) -> str | None:
     if set(written) <= _SINCE:
         return None
-    return f"beside Karpenter nothing of NodeClaim {name} is ours but when a duration began"
+    return beyond_marks(action, written, snapshot, now)
 
 
 def _on_node(
@@ -107,6 +113,8 @@ def _removes(
         if why := closed_window(node, reason, snapshot, now):
             return f"the lever of Node {node.name} would be removed although {why}"
     claim = snapshot.claim_of(node)
+    if claim is not None and (why := awaits_pods(claim, snapshot)):
+        return f"the lever of Node {node.name} would be removed although {why}"
     if claim is not None and (is_unreadable(claim) or asked_for(claim, names.DO_NOT_DISRUPT, now)):
         return f"the lever of Node {node.name} would be removed although its NodeClaim is protected"
     return None

@@ -1,9 +1,10 @@
 """Beside Karpenter: which levers that Karpenter honours are set on which Nodes, and until when.
 
 Karpenter launches, drains and terminates. Tenure decides when and whether Karpenter may disrupt, by
-annotations that can be taken back. Here is the lever of windows and protections (``levers``); repair,
-time-outs and expiration are further deciders of this room.
+annotations that can be taken back. Here is the lever of windows and protections (``levers``), and what
+the disruption pipeline needs to replace nodes there (``surroundings``, ``methods``, ``likeforlike``).
 
-May import: core, core.gates, core.protect, core.windows, model.
-Start reading: levers.py.
+May import: core, core.disrupt, core.gates, core.health, core.marks, core.pool, core.protect, core.provision,
+core.windows, packing, model, errors.
+Start reading: levers.py; then surroundings.py.
 """

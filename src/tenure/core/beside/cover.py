@@ -1,8 +1,8 @@
 """What must stop Karpenter's voluntary disruption of a Node now, why, and until when.
 
-Two causes: maintenance windows that name drift or a kind of consolidation, and a protection on the
-NodeClaim, which Karpenter does not read there. The annotation on the Node stops all of them, so a Node
-is covered as soon as one of them is forbidden.
+Three causes: maintenance windows that name drift or a kind of consolidation; a protection on the
+NodeClaim, which Karpenter does not read there; and a replacement under way (``core.beside.replacing``). The
+annotation on the Node stops all of them, so a Node is covered as soon as one of them is forbidden.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.beside.replacing import Replacing
 from tenure.core.facts import Fact
 from tenure.core.gates.reasons import TRAITS, Disruption
 from tenure.core.protect.protection import Protection
@@ -38,7 +39,7 @@ ACTIONS: Final = frozenset().union(*STOPPED.values())
 #: Causes that follow each other so many times are not followed further: a month of days.
 _STEPS_MAX: Final = 32
 
-WINDOW, PROTECTION = "window", "protection"
+WINDOW, PROTECTION, REPLACEMENT = "window", "protection", "replacement"
 
 
 class Causes(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +50,8 @@ class Causes(msgspec.Struct, frozen=True, kw_only=True):
     windows: Windows = ()
     #: Of its NodeClaim.
     protection: Protection | None = None
+    #: It is replaced, or replaces another; its end is not known.
+    replacing: Replacing | None = None
 
 
 class Cover(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,19 +68,25 @@ def cover_of(causes: Causes, now: datetime) -> Cover | None:
     """None: Karpenter may disrupt the Node."""
     closed = dict(_closed(causes, now))
     protection = causes.protection if _protects(causes.protection, now) else None
-    if not closed and protection is None:
+    replacing = causes.replacing
+    if not closed and protection is None and replacing is None:
         return None
     facts = {fact: None for one in closed.values() for fact in one.facts}  # Each once, in order.
     names = {name: None for fact in facts for name in _named(fact)}
     if protection is not None:
         facts[protection] = None
         names[f"NodeClaim {causes.claim}"] = None
+    if replacing is not None:
+        facts[replacing.fact] = None
+        names[replacing.because] = None
+    kinds = ((WINDOW, closed), (PROTECTION, protection), (REPLACEMENT, replacing))
+    only_windows = protection is None and replacing is None
     return Cover(
         because=", ".join(names),
         facts=tuple(facts),
         until=_ends_at(causes, now),
-        beyond=() if protection is not None else tuple(one for one in STOPPED if one not in closed),
-        causes=tuple(kind for kind, found in ((WINDOW, closed), (PROTECTION, protection)) if found),
+        beyond=tuple(one for one in STOPPED if one not in closed) if only_windows else (),
+        causes=tuple(kind for kind, found in kinds if found),
     )
 
 
@@ -103,6 +112,8 @@ def _protects(protection: Protection | None, now: datetime) -> bool:
 
 def _ends_at(causes: Causes, now: datetime) -> datetime:
     """When no cause is left: each may begin before another ends."""
+    if causes.replacing is not None:
+        return FOR_EVER
     at = now
     for _ in range(_STEPS_MAX):
         ends = [one.opens_at or FOR_EVER for _, one in _closed(causes, at)]

@@ -7,7 +7,8 @@ The lever is an annotation that Karpenter honours (``mark``). In the order in wh
 3. a value that a user wrote over ours, or took our mark from, is the user's: our marks are dropped;
 4. a value without our mark is the user's: it is never touched. Where it is not ``"true"``, Karpenter
    ignores it, and that is reported;
-5. a Node that a window or a protection covers (``cover``) has the lever, any other has not.
+5. a Node that a window, a protection or a replacement under way covers (``cover``) has the lever, any other
+   has not. The claim of a replacement gets rid of its marks, too (``replacing``).
 
 Nodes that Karpenter could disrupt next are first: their claim is Drifted or Consolidatable.
 """
@@ -31,7 +32,9 @@ from tenure.core.beside.facts import (
 )
 from tenure.core.beside.karpenter import Karpenter, karpenter_of
 from tenure.core.beside.mark import ON, Lever, is_marked, is_torn, says, set_lever, take_back
+from tenure.core.beside.replacing import Stand, replacing_of, stand_of, stand_verdict
 from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.marks.command import replacements_by_uid
 from tenure.core.protect.protection import protection_on
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import say
@@ -56,6 +59,8 @@ class LeverView(msgspec.Struct, frozen=True, kw_only=True):
     leaves: bool = False
     #: Karpenter could disrupt it next.
     next: bool = False
+    #: It is a replacement.
+    stand: Stand | None = None
 
     @property
     def node(self) -> Node:
@@ -77,7 +82,9 @@ class LeverDecider:
         elif change.resource == NODE_CLAIMS:
             for claim in change.versions():
                 assert isinstance(claim, NodeClaim)
-                yield from snapshot.nodes_with_provider(claim.provider_id)
+                replacements = snapshot.once(replacements_by_uid).get(claim.uid, ())
+                for one in (claim, *replacements):
+                    yield from snapshot.nodes_with_provider(one.provider_id)
         elif change.resource == DEPLOYMENTS or _alters_windows(change):
             yield from snapshot.nodes
 
@@ -89,16 +96,19 @@ class LeverDecider:
         claim = snapshot.claim_of(node) if node is not None else None
         if node is None or claim is None or is_unreadable(node):
             return None
+        stand = stand_of(claim, snapshot)
         return LeverView(
             causes=Causes(
                 node=node,
                 claim=claim.name,
                 windows=windows_for_commands(ACTIONS, snapshot),
                 protection=protection_on(claim),
+                replacing=replacing_of(claim, node, stand),
             ),
             karpenter=karpenter_of(snapshot, self._settings),
             leaves=node.deleting or claim.deleting,
             next=_is_next(claim),
+            stand=stand,
         )
 
     def decide(self, view: LeverView, settings: Settings, now: datetime) -> Sequence[Verdict]:
@@ -109,7 +119,9 @@ class LeverDecider:
         verdict = _decided(view, cover_of(view.causes, now), now)
         recheck_at = changes_at(view.causes, now)
         urgent = view.next and verdict.action is not None
-        return (msgspec.structs.replace(verdict, recheck_at=recheck_at, urgent=urgent),)
+        verdict = msgspec.structs.replace(verdict, recheck_at=recheck_at, urgent=urgent)
+        more = (stand_verdict(view.stand, view.node),) if view.stand is not None else ()
+        return (verdict, *more)
 
 
 def _decided(view: LeverView, cover: Cover | None, now: datetime) -> Verdict:

@@ -13,6 +13,8 @@ module is its only owner. The rules:
 * A start without a readable instant, or with one ahead of every clock, closes the budgets with
   ``within``. It is rewritten to begin now: its effect ends with the span.
 * A pool without such a budget records nothing.
+* Beside Karpenter, whose the status of pools is, nothing is recorded there (``is_recorded``). What is seen
+  counts instead (``seen``): commands under way, and claims that leave. One that is gone is forgotten.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from tenure.core.marks.command import (
     is_commanded,
     is_replaced,
     names_replacement,
+    reason_of,
     replaced_uids,
 )
 from tenure.core.marks.ownership import is_ours, uses_budgets
@@ -40,6 +43,7 @@ from tenure.model.api.names import NORMALIZED_LABELS
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import STARTS_MAX, WITHIN_MAX, Budget, DisruptionStart, NodePool
 from tenure.model.api.resource import NODE_POOLS
+from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.duration import parse_duration
 
@@ -140,6 +144,23 @@ def _departures(
             yield msgspec.structs.replace(start, at=format_time(at))
 
 
+def seen(pool: NodePool, snapshot: Snapshot) -> NodePool:
+    """The pool with the starts that can be seen in the cluster, where it has no record of them."""
+    if not has_velocity(pool):
+        return pool
+    found = list(departures_in(pool, snapshot))
+    for _, claim in sorted(snapshot.claims_of_pool(pool.name).items()):
+        at = disrupted_since(claim) or claim.metadata.deletion_timestamp
+        if is_commanded(claim) and at is not None and claim.initialized:
+            nodes = snapshot.nodes_with_provider(claim.provider_id)
+            labels = next((nodes[name].labels for name in sorted(nodes)), claim.labels)
+            start = new_start(pool, claim, reason_of(claim), labels)
+            found.append(msgspec.structs.replace(start, at=format_time(at)))
+    starts = (*pool.status.disruption_starts, *found)
+    status = msgspec.structs.replace(pool.status, disruption_starts=starts)
+    return msgspec.structs.replace(pool, status=status)
+
+
 def _is_left_over(claim: NodeClaim, snapshot: Snapshot) -> bool:
     """Whether it was launched to replace a node of its pool that stays: it goes without its pods
     ever having come, and no budget is asked."""
@@ -165,8 +186,15 @@ def new_start(
     return DisruptionStart(claim=claim.uid, reason=reason, labels=counted_by)
 
 
-def record(pool: NodePool, more: Sequence[DisruptionStart]) -> Patch:
-    """Appends the starts, on the version of the pool that was evaluated."""
+def is_recorded(settings: Settings) -> bool:
+    """Whether a start is written down before it is committed."""
+    return not settings.beside_karpenter
+
+
+def record(pool: NodePool, more: Sequence[DisruptionStart], settings: Settings) -> Patch | None:
+    """Appends the starts, on the version of the pool that was evaluated; None: they are not ours to write."""
+    if not is_recorded(settings):
+        return None
     meta = pool.metadata
     starts = (*pool.status.disruption_starts, *more)
     return Patch(

@@ -11,7 +11,9 @@ from datetime import datetime
 from typing import Final
 
 from tenure.core.beside.levers import LeverDecider
+from tenure.core.beside.methods import methods_beside
 from tenure.core.beside.pools import KarpenterDecider
+from tenure.core.beside.surroundings import BesideKarpenter
 from tenure.core.claim.decider import LifecycleDecider
 from tenure.core.claim.garbage import GarbageDecider
 from tenure.core.claim.node import NodeDecider
@@ -130,14 +132,25 @@ def beside_karpenter(settings: Settings) -> tuple[AnyDecider, ...]:
     """Those that write nothing but what Tenure may write beside Karpenter (``safety.beside``).
 
     All others write what is Karpenter's there: status and finalizers of claims and Nodes, status of pools,
-    pods. Repair, time-outs and expiration get deciders of their own, in ``core.beside``.
+    pods.
     """
     return (
         UnreadableDecider(),  # Writes nothing.
+        *replacing_beside(settings),
         ProtectionDecider(claims_only=True),  # Records from when on a duration on a claim counts.
+        ExpirationDecider(beside=True),  # Marks claims that expire by a NodePoolPolicy.
         WindowDecider(),  # The status of MaintenanceWindows, which are ours.
         LeverDecider(settings),
         KarpenterDecider(settings),  # Writes nothing.
+    )
+
+
+def replacing_beside(settings: Settings) -> tuple[AnyDecider, ...]:
+    """Graceful repair and soft expiration: the same pipeline, with claims that Karpenter launches."""
+    methods, surroundings = methods_beside(settings), BesideKarpenter(settings)
+    return (
+        ReplacementDecider(methods, surroundings),
+        DisruptionDecider(settings.protection_clock, methods, surroundings),
     )
 
 

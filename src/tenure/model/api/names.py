@@ -131,8 +131,28 @@ DO_NOT_DISRUPT_BY: Final = "tenure.dev/do-not-disrupt-by"
 DO_NOT_DISRUPT_BECAUSE: Final = "tenure.dev/do-not-disrupt-because"
 #: … and until when.
 DO_NOT_DISRUPT_UNTIL: Final = "tenure.dev/do-not-disrupt-until"
-#: What stands in the first of them.
+#: What stands in the first of them, and in the other marks that say who wrote them.
 SET_BY_TENURE: Final = "tenure"
+# Beside Karpenter, on a claim that is being replaced: by which program …
+DISRUPTED_BY: Final = "tenure.dev/disrupted-by"
+#: … and since when. Its status, which says so elsewhere, is Karpenter's there.
+DISRUPTED_SINCE: Final = "tenure.dev/disrupted-since"
+#: On a replacement: which program has created the claim.
+CREATED_BY: Final = "tenure.dev/created-by"
+#: On a claim that is as old as the NodePoolPolicy of its pool allows: since when.
+EXPIRED_AT: Final = "tenure.dev/expired-at"
+#: Those of them that no template has to give.
+BESIDE_MARKS: Final = frozenset(
+    {
+        DO_NOT_DISRUPT_BY,
+        DO_NOT_DISRUPT_BECAUSE,
+        DO_NOT_DISRUPT_UNTIL,
+        DISRUPTED_BY,
+        DISRUPTED_SINCE,
+        CREATED_BY,
+        EXPIRED_AT,
+    }
+)
 
 # Conditions of a claim that make its node a candidate of voluntary disruption (types). Karpenter
 # had the first two before its v1.
