@@ -30,6 +30,7 @@ _STOPPED: Final = ("Drifted", "Empty", "Underutilized")
 _MARKS: Final = frozenset(
     {names.DO_NOT_DISRUPT_BY, names.DO_NOT_DISRUPT_BECAUSE, names.DO_NOT_DISRUPT_UNTIL}
 )
+_COPIED: Final = frozenset({names.CREATED_BY, names.REPLACES})
 _SINCE: Final = frozenset({f"{names.DO_NOT_DISRUPT}-since", f"{names.DO_NOT_REPAIR}-since"})
 _VERSIONED: Final = frozenset({"annotations", "resourceVersion", "uid"})
 
@@ -79,6 +80,8 @@ def _on_node(
     node = snapshot.nodes.get(action.name)
     if node is None or node.uid != action.uid:
         return f"Node {action.name} is gone or another one"
+    # What Karpenter has copied from the claim of a replacement may go.
+    written = {k: v for k, v in written.items() if k not in _COPIED or v is not None}
     if set(written) - _MARKS - {names.DO_NOT_DISRUPT}:
         return f"beside Karpenter nothing of Node {node.name} is ours but the lever and its marks"
     if names.DO_NOT_DISRUPT not in written:

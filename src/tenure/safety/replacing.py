@@ -22,7 +22,8 @@ from tenure.model.api import names
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
-from tenure.safety.voluntary import occupies, too_young
+from tenure.safety.reasons import is_repair
+from tenure.safety.voluntary import EXPIRED, occupies, too_young
 
 _LEVER: Final = frozenset(
     {
@@ -47,8 +48,6 @@ _COMMAND: Final = frozenset(
 )
 #: What only goes, from a claim that was a replacement.
 _REPLACEMENT: Final = _LEVER | {names.REPLACES, names.CREATED_BY}
-#: Reasons for which Tenure replaces nodes there.
-_REASONS: Final = frozenset({"Unhealthy", "Expired"})
 _GROUNDS: Final = frozenset({Ground.REPLACED, Ground.LEFT_OVER})
 
 
@@ -66,13 +65,18 @@ def beyond_replacing(action: Create | Delete, snapshot: Snapshot) -> str | None:
     return _leaves_pods(claim, snapshot)
 
 
+def _is_ours(reason: str | None) -> bool:
+    """Whether Tenure replaces nodes for this reason there."""
+    return bool(reason) and (is_repair(reason or "") or reason == EXPIRED)
+
+
 def _not_made(claim: NodeClaim) -> str:
     return f"beside Karpenter NodeClaim {claim.name} is not deleted: Tenure has not created it"
 
 
 def _leaves_pods(claim: NodeClaim, snapshot: Snapshot) -> str | None:
     """No instance types are known there, so nothing says that pods fit elsewhere."""
-    if claim.annotations.get(names.DISRUPTION_REASON) not in _REASONS:
+    if not _is_ours(claim.annotations.get(names.DISRUPTION_REASON)):
         return f"beside Karpenter NodeClaim {claim.name} goes for a reason that is Karpenter's"
     if any(claim.annotations.get(names.REPLACED_BY, "").split(",")):
         return None
@@ -97,7 +101,7 @@ def _creates(action: Create, snapshot: Snapshot) -> str | None:
         return f"{what}: its node class is not that of NodePool {pool.name}"
     if claim.metadata.finalizers or "status" in action.body:
         return f"{what}: finalizers and status are Karpenter's"
-    if action.disrupts_for not in _REASONS:
+    if not _is_ours(action.disrupts_for):
         return f"{what}: {action.disrupts_for or 'no reason'} is Karpenter's to act on"
     uids = [uid for uid in claim.annotations.get(names.REPLACES, "").split(",") if uid]
     found = snapshot.claims_with_uid(uids[0]) if len(uids) == 1 else {}
@@ -164,7 +168,7 @@ def _commands(action: Patch, claim: NodeClaim, written: Mapping[str, Any], what:
     """A deadline is set for the claim of a command alone; each mark may go."""
     set_ = {key for key, value in written.items() if value is not None}
     reason = written.get(names.DISRUPTION_REASON) or claim.annotations.get(names.DISRUPTION_REASON)
-    if set_ & {names.REPLACED_BY, names.DISRUPTION_REASON} and reason not in _REASONS:
+    if set_ & {names.REPLACED_BY, names.DISRUPTION_REASON} and not _is_ours(reason):
         return f"{what} graceful repair and expiration by a policy"
     begins = names.REPLACED_BY in set_ and names.REPLACED_BY not in claim.annotations
     if begins and written.get(names.DISRUPTED_BY) != names.SET_BY_TENURE:

@@ -16,10 +16,12 @@ from tenure.core.decision import Patch
 from tenure.core.writes import patch
 from tenure.model.api.meta import FOR_EVER, format_time, read_instant
 from tenure.model.api.names import (
+    CREATED_BY,
     DO_NOT_DISRUPT,
     DO_NOT_DISRUPT_BECAUSE,
     DO_NOT_DISRUPT_BY,
     DO_NOT_DISRUPT_UNTIL,
+    REPLACES,
     SET_BY_TENURE,
 )
 from tenure.model.api.node import Node
@@ -29,6 +31,8 @@ ON: Final = "true"
 #: Stands for an end that is not known: a window that cannot be read has none.
 UNKNOWN_END: Final = "unknown"
 MARKS: Final = (DO_NOT_DISRUPT_BY, DO_NOT_DISRUPT_BECAUSE, DO_NOT_DISRUPT_UNTIL)
+#: Marks of a replacement, on its Node.
+COPIED: Final = (CREATED_BY, REPLACES)
 #: An annotation may be longer, but a reader is not patient.
 _BECAUSE_MAX: Final = 256
 
@@ -81,6 +85,10 @@ def set_lever(node: Node, lever: Lever) -> Patch:
 
 
 def take_back(node: Node) -> Patch:
-    """The annotation with the marks; the marks alone where the value is not, or no longer, ours."""
+    """The annotation with the marks; the marks alone where the value is not, or no longer, ours.
+
+    Karpenter copies the annotations of a claim to its Node: those of a replacement go with it.
+    """
     gone = (DO_NOT_DISRUPT, *MARKS) if is_on(node) else MARKS
-    return patch(node, {"annotations": dict.fromkeys(gone)})
+    copies = tuple(key for key in COPIED if key in node.annotations)
+    return patch(node, {"annotations": dict.fromkeys((*gone, *copies))})

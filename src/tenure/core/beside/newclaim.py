@@ -15,7 +15,7 @@ from tenure.core.beside.likeness import Likeness
 from tenure.core.beside.mark import Lever
 from tenure.core.marks.command import replacement_marks
 from tenure.core.marks.ownership import class_label
-from tenure.core.marks.templatehash import HASH_VERSION, template_hash
+from tenure.core.marks.templatehash import hashes_beside
 from tenure.core.provision.newclaim import claim_spec, not_ours, owned_by
 from tenure.model.api import names
 from tenure.model.api.nodeclaim import NodeClaim
@@ -39,9 +39,8 @@ def replacement_manifest(
     annotations = {
         **_lever(replaced, template.metadata.annotations),
         **not_ours(template.metadata.annotations),
-        **_hashes(pool),
-        **replacement_marks((replaced,)),
-        names.CREATED_BY: names.SET_BY_TENURE,
+        **hashes_beside(pool),
+        **replacement_marks((replaced,), by_marks=True),
     }
     return {
         "apiVersion": NODE_CLAIMS.api_version,
@@ -63,14 +62,3 @@ def because_of(replaced: NodeClaim) -> str:
 def _lever(replaced: NodeClaim, template: Mapping[str, str]) -> dict[str, str]:
     """None where users protect every node of the pool: that value is theirs."""
     return {} if names.DO_NOT_DISRUPT in template else Lever(because_of(replaced)).written()
-
-
-def _hashes(pool: NodePool) -> dict[str, str]:
-    """By our own arithmetic, because the pool's annotations may be of an older template; but a Karpenter that
-    hashes in another way knows it alone."""
-    version = pool.annotations.get(names.NODEPOOL_HASH_VERSION, HASH_VERSION)
-    if version == HASH_VERSION:
-        hash_ = template_hash(pool.spec.template)
-    else:
-        hash_ = pool.annotations.get(names.NODEPOOL_HASH, "")
-    return {names.NODEPOOL_HASH: hash_, names.NODEPOOL_HASH_VERSION: version}

@@ -226,9 +226,13 @@ def _replacement(name: str, claim: NodeClaim, snapshot: Snapshot) -> NodeClaim |
 # -- write ---------------------------------------------------------------------------------
 
 
-def replacement_marks(claims: Iterable[NodeClaim]) -> dict[str, str]:
-    """Annotations of a new claim that is launched to replace these."""
-    return {names.REPLACES: ",".join(sorted(claim.uid for claim in claims))}
+def replacement_marks(claims: Iterable[NodeClaim], *, by_marks: bool = False) -> dict[str, str]:
+    """Annotations of a new claim that is launched to replace these.
+
+    ``by_marks``: Karpenter is in charge, so the claim has to say which program has created it.
+    """
+    made = {names.CREATED_BY: names.SET_BY_TENURE} if by_marks else {}
+    return {names.REPLACES: ",".join(sorted(claim.uid for claim in claims)), **made}
 
 
 def forget_replaced(replacement: NodeClaim) -> Patch:

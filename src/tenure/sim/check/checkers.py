@@ -116,8 +116,7 @@ class Checkers:
         self._ahead = max(self._ahead, min(offset, most))
         self._behind = min(self._behind, max(offset, -most))
         if self.settings.beside_karpenter:
-            said = beyond_levers(method, target, body, self._truth.stored(target))
-            self._check("beyond levers", said)
+            self._beside(method, target, body)
             return
         if target.resource == r.PODS:
             now = later(self._environment.now(), self._ahead)
@@ -137,6 +136,19 @@ class Checkers:
         elif target.resource == r.NODE_CLAIMS and is_same_version(stored, body):
             self._begin_command(stored, body)
             self._reboot(stored, body)
+            self._set_deadline(stored, body)
+
+    def _beside(self, method: str, target: Route, body: Any) -> None:
+        """Karpenter is in charge: levers and replacements, and the same rules for claims that go."""
+        stored = self._truth.stored(target)
+        said = beyond_levers(method, target, body, stored, self.recent.now())
+        self._check("beyond levers", said)
+        if target.resource != r.NODE_CLAIMS or target.subresource or stored is None or said:
+            return
+        if method == "DELETE" and is_meant(stored, body):
+            self._delete_claim(stored)
+        elif method == "PATCH" and is_same_version(stored, body):
+            self._begin_command(stored, body)
             self._set_deadline(stored, body)
 
     def has_written(self, target: Route, before: Obj | None) -> None:

@@ -16,6 +16,8 @@ from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.routes import Route
 from tenure.sim.check import read
+from tenure.sim.check.read import State
+from tenure.sim.check.replacing import created_beyond, marked_beyond
 
 
 def not_leaving(node: Obj | None, claim: Obj | None, *, forced: bool) -> str:
@@ -82,15 +84,20 @@ def is_same_version(stored: Obj, body: Any) -> bool:
 
 _LEVER: Final = "karpenter.sh/do-not-disrupt"
 _MARKS: Final = {f"tenure.dev/do-not-disrupt-{end}" for end in ("by", "because", "until")}
+_COPIED: Final = {"karpenter.sh/replaces", "tenure.dev/created-by"}
 _BEGINNINGS: Final = {f"{_LEVER}-since", "karpenter.sh/do-not-repair-since"}
 
 
-def beyond_levers(method: str, target: Route, body: Any, stored: Obj | None) -> str:
-    """How it is more than a lever; empty where it is none."""
+def beyond_levers(method: str, target: Route, body: Any, stored: Obj | None, state: State) -> str:
+    """How it is more than a lever or a replacement; empty where it is not."""
     resource = target.resource
     if resource in (r.EVENTS, r.LEASES) or is_users_status(target):
         return ""
     what = f"{method} {resource.kind} {target.name}"
+    if resource == r.NODE_CLAIMS and not target.subresource and method in ("POST", "DELETE"):
+        # Whether it may be deleted, ``departures`` asks.
+        said = created_beyond(body, state) if method == "POST" else ""
+        return f"{what}: {said}" if said else ""
     if method != "PATCH" or target.subresource or resource not in (r.NODES, r.NODE_CLAIMS):
         return f"{what}: not ours to write beside Karpenter"
     if stored is None or not is_same_version(stored, body):
@@ -99,10 +106,14 @@ def beyond_levers(method: str, target: Route, body: Any, stored: Obj | None) -> 
     if set(body) != {"metadata"} or set(metadata) - {"annotations", "uid", "resourceVersion"}:
         return f"{what}: more than annotations"
     written = metadata.get("annotations") or {}
-    allowed = _BEGINNINGS if resource == r.NODE_CLAIMS else {_LEVER, *_MARKS}
-    if others := sorted(set(written) - allowed):
+    if resource == r.NODE_CLAIMS:
+        said = "" if set(written) <= _BEGINNINGS else marked_beyond(written, stored)
+        return f"{what}: {said}" if said else ""
+    # Karpenter copies annotations of a claim to its Node.
+    kept = {key for key, value in written.items() if key not in _COPIED or value is not None}
+    if others := sorted(kept - {_LEVER, *_MARKS}):
         return f"{what}: writes {', '.join(others)}"
-    return _of_a_user(what, written, stored) if resource == r.NODES else ""
+    return _of_a_user(what, written, stored)
 
 
 def _of_a_user(what: str, written: Mapping[str, Any], stored: Obj) -> str:
