@@ -64,14 +64,21 @@ class Accompanied(FaultyStory):
     ) -> None:
         chosen = WorldOptions(settings=settings, **options)
         super().__init__(fatal, do, *(dict(one) for one in manifests), options=chosen)
-        self.karpenter = _played(self)
-        self._plays: asyncio.Task[None] | None = self.loop.create_task(self.karpenter.run())
+        self._plays: asyncio.Task[None] | None = None
+        self.start_karpenter()
 
-    def close(self) -> None:
+    def start_karpenter(self) -> None:
+        """Also again, with nothing in its memory."""
+        self._plays = self.loop.create_task(_played(self).run())
+
+    def stop_karpenter(self) -> None:
         if self._plays is not None:
             self._plays.cancel()
             self.loop.run_until_complete(asyncio.gather(self._plays, return_exceptions=True))
             self._plays = None
+
+    def close(self) -> None:
+        self.stop_karpenter()
         super().close()
 
 

@@ -1,6 +1,7 @@
-"""Take every lever back: annotations with our mark, and what we recorded beside durations.
+"""Take every lever back: annotations with our mark, what we recorded beside durations, and commands under way.
 
-Whatever a window says: an operator has asked for it. A value that a user wrote stays. Each write is on
+Whatever a window says: an operator has asked for it. A value that a user wrote stays. No node goes: a command
+is rolled back, and its replacement is a node like any other, which Karpenter removes if it is of no use. Each write is on
 the version that was read; an object that changed meanwhile is read again.
 """
 
@@ -12,7 +13,8 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.beside.mark import is_marked, is_torn, take_back
+from tenure.core.beside.mark import COPIED, is_marked, is_torn, take_back
+from tenure.core.beside.replacing import no_trace
 from tenure.core.decision import Patch
 from tenure.core.protect.protection import since_key
 from tenure.core.writes import patch
@@ -86,14 +88,20 @@ def _thing(resource: Resource, raw: bytes) -> Node | NodeClaim:
 
 def _is_ours(thing: Node | NodeClaim) -> bool:
     if isinstance(thing, Node):
-        return is_marked(thing) or is_torn(thing)
-    return any(key in thing.annotations for key in _SINCE)
+        return is_marked(thing) or is_torn(thing) or any(key in thing.annotations for key in COPIED)
+    return bool(_of_claim(thing))
 
 
 def _patch(thing: Node | NodeClaim) -> Patch:
     if isinstance(thing, Node):
         return take_back(thing)
-    return patch(thing, {"annotations": {key: None for key in _SINCE if key in thing.annotations}})
+    return patch(thing, {"annotations": _of_claim(thing)})
+
+
+def _of_claim(claim: NodeClaim) -> dict[str, None]:
+    """What of its annotations goes. The stamp of a claim that is being deleted is its deadline: it stays."""
+    found = dict.fromkeys(key for key in _SINCE if key in claim.annotations)
+    return {**found, **no_trace(claim)}
 
 
 async def _taken(client: Client, thing: Node | NodeClaim) -> Release:
@@ -116,6 +124,8 @@ async def _taken(client: Client, thing: Node | NodeClaim) -> Release:
 
 def _told(thing: Node | NodeClaim) -> Release:
     if isinstance(thing, NodeClaim):
+        if no_trace(thing):
+            return Release(NODE_CLAIMS.kind, thing.name, "marks of a replacement")
         return Release(NODE_CLAIMS.kind, thing.name, "the instant that a duration counts from")
     because = thing.annotations.get(DO_NOT_DISRUPT_BECAUSE, "")
     until = thing.annotations.get(DO_NOT_DISRUPT_UNTIL, "")

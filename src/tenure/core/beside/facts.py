@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from tenure.core.beside import replacefacts
 from tenure.core.facts import AT, Fact, some
 from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_DISRUPT_BY
@@ -203,4 +204,5 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ValueInTheWay(node="node-1", value="2h", because="MaintenanceWindow office-hours"),
     MarkDropped("node-1", "false"),
     NodeLeaves("node-1"),
+    *replacefacts.EXAMPLES,
 )

@@ -23,9 +23,11 @@ from tenure.core.beside.replacefacts import (
 from tenure.core.decision import Concern, Verdict
 from tenure.core.facts import Fact
 from tenure.core.marks.command import (
+    COMMAND_MARKS,
     forget_replaced,
     is_replaced,
     is_replacement,
+    no_replacement,
     replaced_uids,
 )
 from tenure.core.marks.lever import LEVER_MARKS, is_lever, no_lever
@@ -89,3 +91,22 @@ def stand_verdict(stand: Stand, node: Node) -> Verdict:
         action = patch(claim, {"annotations": no_lever(claim)})
         return _say(claim, Reason.LEVER_REMOVED, on_node, action=action)
     return _say(claim, Reason.LEVER_ON, ReplacementReserved(node.name, stand.replaces))
+
+
+def no_trace(claim: NodeClaim) -> dict[str, None]:
+    """All that Tenure has written on a claim to replace it, or to replace another, as annotations to remove.
+
+    Of a claim that is being deleted the deadline stays: it is never put off. Keys under Karpenter's name are
+    ours only where a mark of ours stands beside them.
+    """
+    there = claim.annotations
+    found = dict.fromkeys(key for key in (names.EXPIRED_AT,) if key in there)
+    if names.CREATED_BY in there:
+        found |= dict.fromkeys(key for key in (names.REPLACES,) if key in there)
+    found |= no_replacement(claim)
+    if names.DISRUPTED_BY in there:
+        marks = (*COMMAND_MARKS, names.REPAIR_REASON, names.REPAIR_PROBE)
+        marks += () if claim.deleting else (names.TERMINATION_TIMESTAMP,)
+        found |= dict.fromkeys(key for key in marks if key in there)
+    failed = (names.REPLACEMENT_FAILED,) if names.REPLACEMENT_FAILED in there else ()
+    return found | dict.fromkeys(failed)

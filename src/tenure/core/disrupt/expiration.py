@@ -29,6 +29,7 @@ from tenure.core.disrupt.facts.candidates import (
     ExpiresByForce,
     StaticPool,
 )
+from tenure.core.disrupt.surroundings import Surroundings
 from tenure.core.facts import Fact
 from tenure.core.marks.candidacy import mark_expired, says_expired, unmark_expired
 from tenure.core.marks.ownership import claim_status, is_ours
@@ -39,7 +40,7 @@ from tenure.model.api.meta import earlier, later
 from tenure.model.api.names import EXPIRED_AT, EXPIRED_CONDITION
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
-from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS
+from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.governed import as_written
 from tenure.model.snapshot.snapshot import Change, Snapshot
@@ -82,12 +83,14 @@ class ExpirationView(msgspec.Struct, frozen=True):
     static: bool = False
     #: Karpenter expires it, beside which Tenure runs.
     by_karpenter: bool = False
+    #: It is not known which Karpenter that is: nothing is written.
+    only_looks: bool = False
 
 
 class ExpirationDecider:
     concern = Concern.EXPIRATION
 
-    def __init__(self, *, beside: bool = False) -> None:
+    def __init__(self, beside: Surroundings | None = None) -> None:
         """``beside``: Karpenter, whose the status of claims is."""
         self._beside = beside
 
@@ -97,6 +100,8 @@ class ExpirationDecider:
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
         if change.resource == NODE_CLAIMS:
             yield change.key
+        elif change.resource == DEPLOYMENTS and self._beside is not None:
+            yield from snapshot.claims
         elif change.resource == NODE_POOLS and not _is_same_policy(change):
             yield from snapshot.claims_of_pool(change.key)
 
@@ -114,31 +119,38 @@ class ExpirationDecider:
         if policy is None or claim.spec.expire_after in (None, NEVER):
             said = claim.condition(EXPIRED_CONDITION) is not None or EXPIRED_AT in claim.annotations
             return ExpirationView(claim, None) if said else None
-        by_karpenter = self._beside and not expires_softly(claim)
-        return ExpirationView(claim, policy, by_karpenter=by_karpenter)
+        if self._beside is None:
+            return ExpirationView(claim, policy)
+        only_looks = self._beside.only_looks(snapshot)
+        by_karpenter = not expires_softly(claim)
+        return ExpirationView(claim, policy, by_karpenter=by_karpenter, only_looks=only_looks)
 
     def decide(self, view: ExpirationView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        verdict = self._decided(view, now)
+        return (msgspec.structs.replace(verdict, action=None) if view.only_looks else verdict,)
+
+    def _decided(self, view: ExpirationView, now: datetime) -> Verdict:
         claim, after = view.claim, view.claim.spec.expire_after or ""
         at = expires_at(claim, view.policy) if view.policy is not None else None
         if view.static:
-            return (self._not_expired(claim, StaticPool(claim.pool_name)),)
+            return self._not_expired(claim, StaticPool(claim.pool_name))
         if at is None:
             invalid = after if view.policy is not None else ""
-            return (self._not_expired(claim, DoesNotExpire(claim.name, invalid)),)
+            return self._not_expired(claim, DoesNotExpire(claim.name, invalid))
         if view.by_karpenter:
             forced = ExpiresByForce(claim.name, expires_at(claim, ALWAYS) or at, after)
-            return (self._not_expired(claim, forced),)
+            return self._not_expired(claim, forced)
         expires = ClaimExpires(claim.name, at, after, view.policy or "", over=now >= at)
         if now < at:
-            return (self._not_expired(claim, expires, at),)
-        action = mark_expired(claim, at) if self._beside else _says_so(claim, expires)
-        return (say(Concern.EXPIRATION, claim, Reason.EXPIRED, expires, action=action),)
+            return self._not_expired(claim, expires, at)
+        action = mark_expired(claim, at) if self._beside is not None else _says_so(claim, expires)
+        return say(Concern.EXPIRATION, claim, Reason.EXPIRED, expires, action=action)
 
     def _not_expired(
         self, claim: NodeClaim, fact: Fact, recheck_at: datetime | None = None
     ) -> Verdict:
         action = unmark_expired(claim)
-        if not self._beside and claim.condition(EXPIRED_CONDITION) is not None:
+        if self._beside is None and claim.condition(EXPIRED_CONDITION) is not None:
             action = claim_status(claim, drop=(EXPIRED_CONDITION,))
         reason = Reason.NOT_EXPIRED
         return say(Concern.EXPIRATION, claim, reason, fact, action=action, recheck_at=recheck_at)

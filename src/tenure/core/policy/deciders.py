@@ -138,7 +138,9 @@ def beside_karpenter(settings: Settings) -> tuple[AnyDecider, ...]:
         UnreadableDecider(),  # Writes nothing.
         *replacing_beside(settings),
         ProtectionDecider(claims_only=True),  # Records from when on a duration on a claim counts.
-        ExpirationDecider(beside=True),  # Marks claims that expire by a NodePoolPolicy.
+        ExpirationDecider(
+            BesideKarpenter(settings)
+        ),  # Marks claims that expire by a NodePoolPolicy.
         WindowDecider(),  # The status of MaintenanceWindows, which are ours.
         LeverDecider(settings),
         KarpenterDecider(settings),  # Writes nothing.
