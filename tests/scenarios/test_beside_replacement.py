@@ -257,13 +257,11 @@ def test_an_unhealthy_node_is_replaced_first_and_then_leaves() -> None:
         (old,), _ = claims(story), break_node(story)
         story.play(50 * SECOND)
         assert claims(story) == [old], "it is tolerated for a minute"
-        deadlines: set[str | None] = set()
+        deadlines: set[str] = set()
         for _ in range(36):
             story.play(5 * SECOND)
-            found = story.store.find(r.NODE_CLAIMS, "", old)
-            deadlines.add(
-                found and found["metadata"]["annotations"].get(names.TERMINATION_TIMESTAMP)
-            )
+            found = story.store.find(r.NODE_CLAIMS, "", old) or {"metadata": {"annotations": {}}}
+            deadlines.add(found["metadata"]["annotations"].get(names.TERMINATION_TIMESTAMP, ""))
         assert old not in claims(story)
         assert (story.running("web"), story.cloud.launch_count) == (1, 2)
         assert len(deadlines) == 2, "stamped once, within the bound"
@@ -290,7 +288,8 @@ def test_while_karpenter_repairs_or_may_repair_tenure_does_not() -> None:
             story.play(20 * MINUTE)
             assert story.cloud.launch_count == 1
             said = [e.message for e in story.history.entries if e.reason == "NodeRepairOff"]
-            assert said and known in said[0]
+            assert said
+            assert known in said[0]
 
 
 def test_expiration_goes_on_where_karpenter_repairs() -> None:

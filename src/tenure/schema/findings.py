@@ -204,9 +204,10 @@ CODES: Final[dict[Code, CodeInfo]] = {
     ),
     Code.NO_LEVER: CodeInfo(
         _WARNING,
-        "Beside Karpenter, a window names an action that Tenure has no lever for: Karpenter expires and "
-        "repairs nodes whatever karpenter.sh/do-not-disrupt says.",
-        "Set expireAfter: Never on the pool if nodes must not expire in the window.",
+        "Beside Karpenter, a window names an action that Tenure has no lever for: Karpenter repairs nodes "
+        "whatever karpenter.sh/do-not-disrupt says, and expires those of a NodePool whose expireAfter is "
+        "not Never.",
+        "Set expireAfter: Never in the NodePool, and expireAfter in a NodePoolPolicy, which waits for windows.",
     ),
     Code.UNKNOWN_LABEL_VALUE: CodeInfo(
         _WARNING,

@@ -13,9 +13,9 @@ from tenure.schema.findings import Code, Finding
 
 
 def policy_findings(
-    policies: Sequence[NodePoolPolicy], pools: Sequence[NodePool]
+    policies: Sequence[NodePoolPolicy], pools: Sequence[NodePool], *, beside: bool = False
 ) -> Iterator[tuple[NodePoolPolicy, Finding]]:
-    """Without a NodePool it is not known what a policy selects."""
+    """Without a NodePool it is not known what a policy selects. ``beside``: Karpenter."""
     for policy in policies:
         if pools and not any(selects(policy, pool) for pool in pools):
             message = f"none of {len(pools)} NodePools is selected, so the policy does nothing"
@@ -32,12 +32,13 @@ def policy_findings(
                 )
                 yield policy, Finding(Code.POLICIES_TIED, "spec.nodePools", message)
             else:
-                yield from ((policy, one) for one in _overruled(pool, policy))
+                yield from ((policy, one) for one in _overruled(pool, policy, beside=beside))
 
 
-def _overruled(pool: NodePool, policy: NodePoolPolicy) -> Iterator[Finding]:
+def _overruled(pool: NodePool, policy: NodePoolPolicy, *, beside: bool) -> Iterator[Finding]:
     for field, own in overruled(pool, policy):
         message = f"{own} of NodePool {pool.name} wins, so this has no effect there"
         if field == "spec.expireAfter":
             message = f"{own} of NodePool {pool.name} is not Never, so this has no effect there"
+            message += "; Karpenter expires its nodes by force" if beside else ""
         yield Finding(Code.INLINE_WINS, field, message)

@@ -105,8 +105,7 @@ def no_trace(claim: NodeClaim) -> dict[str, None]:
         found |= dict.fromkeys(key for key in (names.REPLACES,) if key in there)
     found |= no_replacement(claim)
     if names.DISRUPTED_BY in there:
-        marks = (*COMMAND_MARKS, names.REPAIR_REASON, names.REPAIR_PROBE)
-        marks += () if claim.deleting else (names.TERMINATION_TIMESTAMP,)
+        stamp = () if claim.deleting else (names.TERMINATION_TIMESTAMP,)
+        marks = (*COMMAND_MARKS, names.REPAIR_REASON, names.REPAIR_PROBE, *stamp)
         found |= dict.fromkeys(key for key in marks if key in there)
-    failed = (names.REPLACEMENT_FAILED,) if names.REPLACEMENT_FAILED in there else ()
-    return found | dict.fromkeys(failed)
+    return found | dict.fromkeys(key for key in (names.REPLACEMENT_FAILED,) if key in there)
