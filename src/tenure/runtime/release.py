@@ -1,8 +1,9 @@
-"""Take every lever back: annotations with our mark, and what we remember on claims and pools.
+"""Take every lever back: annotations with our mark, what we remember on claims and pools, and commands under way.
 
-Whatever a window says: an operator has asked for it. A value that a user wrote stays. A claim that is being
-deleted keeps its deadline, which is never put off. Each write is on the version that was read; an object that
-changed meanwhile is read again.
+Whatever a window says: an operator has asked for it. A value that a user wrote stays. No node goes: a command
+is rolled back, and its replacement is a node like any other, which Karpenter removes if it is of no use. A claim
+that is being deleted keeps its deadline, which is never put off. Each write is on the version that was read; an
+object that changed meanwhile is read again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.beside.mark import left_on, take_back
+from tenure.core.beside.replacing.stand import no_trace
 from tenure.core.decision import Patch
 from tenure.core.marks.repaired import MARKS_BESIDE, is_stamped_by_us
 from tenure.core.marks.timeout import NOTES
@@ -105,7 +107,7 @@ def _written(thing: NodeClaim | NodePool) -> tuple[str, ...]:
     """Our annotations there."""
     if isinstance(thing, NodePool):
         return (PROBE_BESIDE,) if PROBE_BESIDE in thing.annotations else ()
-    found = [key for key in _NOTES if key in thing.annotations]
+    found = [*(key for key in _NOTES if key in thing.annotations), *no_trace(thing)]
     if thing.deleting:
         return tuple(found)
     stamped = (TERMINATION_TIMESTAMP,) if is_stamped_by_us(thing) else ()

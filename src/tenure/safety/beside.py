@@ -4,10 +4,11 @@ A list of what is allowed, not of what is forbidden: a new action is refused unt
 
 - the status of a MaintenanceWindow or a NodePoolPolicy;
 - on a NodeClaim what ``besideclaims`` allows, and its deletion on that version;
+- to replace a node: a NodeClaim, the marks of a command and its end (``safety.replacing``);
 - on a NodePool which of its claims is the probe of a failure domain;
 - on a Node, a lever (``karpenter.sh/do-not-disrupt`` or ``do-not-repair``) with its marks, where no user's
-  value stands there. It is removed with its marks only, and not while a window, the claim or a budget of a
-  policy forbids what it stops.
+  value stands there. It is removed with its marks only, and not while a window, the claim, a budget of a
+  policy or a replacement under way forbids what it stops.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from tenure.core.decision import Action, Delete, Patch
+from tenure.core.decision import Action, Create, Delete, Patch
 from tenure.model.api import names
 from tenure.model.api.node import Node
 from tenure.model.api.resource import (
@@ -31,6 +32,13 @@ from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.safety.besideclaims import beyond_claim, beyond_deletion, beyond_pool
 from tenure.safety.budgets import open_beyond_budgets
+from tenure.safety.replacing import (
+    awaits_pods,
+    beyond_marks,
+    beyond_replacing,
+    is_command,
+    is_of_replacing,
+)
 from tenure.safety.times import asked_for
 from tenure.safety.windows import closed_window, unlisted_windows
 
@@ -45,6 +53,7 @@ _LEVERS: Final = {
         (names.DO_NOT_REPAIR_BY, names.DO_NOT_REPAIR_BECAUSE, names.DO_NOT_REPAIR_UNTIL),
     ),
 }
+_COPIED: Final = frozenset({names.CREATED_BY, names.REPLACES})
 _VERSIONED: Final = frozenset({"annotations", "resourceVersion", "uid"})
 
 
@@ -56,7 +65,9 @@ def beyond_levers(
     action: Action, snapshot: Snapshot, now: datetime, settings: Settings
 ) -> str | None:
     """Why Tenure must not do this beside Karpenter; None when it may."""
-    if isinstance(action, Delete) and action.resource == NODE_CLAIMS:
+    if isinstance(action, Create | Delete) and action.resource == NODE_CLAIMS:
+        if isinstance(action, Create) or is_of_replacing(action.ground):
+            return beyond_replacing(action, snapshot)
         return beyond_deletion(action, snapshot, now, settings)
     if not isinstance(action, Patch):
         what = f"no {type(action).__name__}"
@@ -70,7 +81,7 @@ def beyond_levers(
             f"beside Karpenter Tenure writes nothing of {what} but annotations, on a known version"
         )
     if action.resource == NODE_CLAIMS:
-        return beyond_claim(action, written, snapshot, settings)
+        return _on_claim(action, written, snapshot, now, settings)
     if action.resource == NODE_POOLS:
         return beyond_pool(action, written, snapshot)
     if action.resource == NODES:
@@ -88,12 +99,28 @@ def _annotations(action: Patch) -> Mapping[str, Any] | None:
     return metadata["annotations"] or None
 
 
+def _on_claim(
+    action: Patch,
+    written: Mapping[str, Any],
+    snapshot: Snapshot,
+    now: datetime,
+    settings: Settings,
+) -> str | None:
+    """Either what repair and time-outs may write there, or what replaces nodes may."""
+    of_repair = beyond_claim(action, written, snapshot, settings)
+    if of_repair is None or (why := beyond_marks(action, written, snapshot, now)) is None:
+        return None
+    return why if is_command(written) else of_repair
+
+
 def _on_node(
     action: Patch, written: Mapping[str, Any], snapshot: Snapshot, now: datetime
 ) -> str | None:
     node = snapshot.nodes.get(action.name)
     if node is None or node.uid != action.uid:
         return f"Node {action.name} is gone or another one"
+    # What Karpenter has copied from the claim of a replacement may go.
+    written = {k: v for k, v in written.items() if k not in _COPIED or v is not None}
     for lever, (_, marks) in _LEVERS.items():
         if set(written) <= {lever, *marks}:
             return _on_lever(node, lever, written, snapshot, now)
@@ -141,9 +168,11 @@ def _removes(
     claim = snapshot.claim_of(node)
     if claim is None:
         return None
+    voluntary = reasons if lever == names.DO_NOT_DISRUPT else ()
+    if voluntary and (why := awaits_pods(claim, snapshot)):
+        return f"{although} {why}"
     if is_unreadable(claim) or asked_for(claim, lever, now):
         return f"{although} its NodeClaim is protected"
-    voluntary = reasons if lever == names.DO_NOT_DISRUPT else ()
     for reason in voluntary:
         if why := open_beyond_budgets(claim, node, reason, snapshot, now):
             return f"{although} too many Nodes would be open: {why}"

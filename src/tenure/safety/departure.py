@@ -201,6 +201,8 @@ def budgets(d: Departure) -> str | None:
 
 def recorded(d: Departure) -> str | None:
     """Where a budget of its NodePool counts starts, its own is recorded."""
+    if d.settings.beside_karpenter:
+        return None  # The status of pools is Karpenter's there.
     return unrecorded(d.claim, d.pool, d.now)
 
 
@@ -229,7 +231,9 @@ def together(d: Departure) -> str | None:
 
 
 def closed(d: Departure) -> str | None:
-    """Its Node is closed for new pods."""
+    """Its Node is closed for new pods; beside Karpenter that is Karpenter's to do."""
+    if d.settings.beside_karpenter:
+        return None
     if d.node is None or d.node.has_taint(names.DISRUPTED_TAINT, "NoSchedule"):
         return None
     return f"Node {d.node.name} is not closed for new pods yet"

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from tenure.errors import SpecError
+from tenure.model.api import names
 from tenure.model.api.meta import earlier, later, read_instant
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -63,9 +64,17 @@ def asked_for(thing: Node | NodeClaim, annotation: str, now: datetime) -> bool:
     value = thing.annotations.get(annotation)
     if value is None or value == "false":
         return False
+    if value == "true" and _is_set_by_us(thing, annotation):
+        return False  # A word to Karpenter, beside which Tenure runs: no user asks for it.
     span = span_of(value)
     seen, _, instant = thing.annotations.get(f"{annotation}-since", "").rpartition(" ")
     since = read_instant(instant) if seen == value else None
     if not span or span < timedelta() or since is None:
         return True
     return now < later(since, span)
+
+
+def _is_set_by_us(thing: Node | NodeClaim, annotation: str) -> bool:
+    repairs = annotation == names.DO_NOT_REPAIR
+    mark = names.DO_NOT_REPAIR_BY if repairs else names.DO_NOT_DISRUPT_BY
+    return thing.annotations.get(mark) == names.SET_BY_TENURE

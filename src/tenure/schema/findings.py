@@ -205,9 +205,9 @@ CODES: Final[dict[Code, CodeInfo]] = {
     ),
     Code.NO_LEVER: CodeInfo(
         _WARNING,
-        "Beside Karpenter, a window names an action that Tenure has no lever for: Karpenter expires "
-        "nodes whatever karpenter.sh/do-not-disrupt says.",
-        "Set expireAfter: Never on the pool if nodes must not expire in the window.",
+        "Beside Karpenter, a window names an action that Tenure has no lever for: Karpenter expires nodes of a "
+        "NodePool whose expireAfter is not Never whatever karpenter.sh/do-not-disrupt says.",
+        "Set expireAfter: Never in the NodePool, and expireAfter in a NodePoolPolicy, which waits for windows.",
     ),
     Code.DROPPED_FIELD: CodeInfo(
         _WARNING,

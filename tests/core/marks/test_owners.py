@@ -34,6 +34,10 @@ OWNERS = {
     "EXCLUDE_BALANCERS": "core/marks/taints.py",
     "DISRUPTION_STARTS": "core/marks/starts.py",
     "STARTED_AT": "core/marks/starts.py",
+    "DISRUPTED_BY": "core/marks/command.py",
+    "DISRUPTED_SINCE": "core/marks/command.py",
+    "CREATED_BY": "core/marks/command.py",
+    "EXPIRED_AT": "core/marks/candidacy.py",
     # A room that alone reads or writes a mark keeps it.
     "REPLACEMENT_FAILED": "core/disrupt/replacements.py",
     "REPAIR_PROBE": "core/repair/force.py",

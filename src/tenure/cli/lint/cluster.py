@@ -95,20 +95,23 @@ def _custom(snapshot: Snapshot, now: datetime) -> Iterator[Remark]:
         for finding in dropped_findings(as_written(pool)):
             yield Remark(about=f"NodePool/{pool.name}", finding=finding)
     policies = [snapshot.pool_policies[name] for name in sorted(snapshot.pool_policies)]
-    for policy, finding in policy_findings(policies, list(snapshot.pools.values())):
+    beside = snapshot.ours is EVERY_CLASS
+    pools = list(snapshot.pools.values())
+    for policy, finding in policy_findings(policies, pools, beside=beside):
         yield Remark(about=f"NodePoolPolicy/{policy.name}", finding=finding)
 
 
 def _windows(snapshot: Snapshot, now: datetime) -> Iterator[Remark]:
     labels = [node.labels for node in snapshot.nodes.values()]
-    empty = [one for one in snapshot.pools.values() if not snapshot.nodes_of_pool(one.name)]
+    pools = list(snapshot.pools.values())
+    empty = [one for one in pools if not snapshot.nodes_of_pool(one.name)]
     for name, window in sorted(snapshot.windows.items()):
         if is_unreadable(window) or problems_of(window):
             continue
         found = (
             *calendar_findings(window, now),
             *selector_findings(window, labels, places(empty)),
-            *(lever_findings(window) if snapshot.ours is EVERY_CLASS else ()),
+            *(lever_findings(window, pools) if snapshot.ours is EVERY_CLASS else ()),
         )
         for finding in found:
             yield Remark(about=f"MaintenanceWindow/{name}", finding=finding)

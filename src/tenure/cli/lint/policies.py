@@ -16,9 +16,9 @@ DEFAULT_DISRUPTION: Final = Disruption()
 
 
 def policy_findings(
-    policies: Sequence[NodePoolPolicy], pools: Sequence[NodePool]
+    policies: Sequence[NodePoolPolicy], pools: Sequence[NodePool], *, beside: bool = False
 ) -> Iterator[tuple[NodePoolPolicy, Finding]]:
-    """Without a NodePool it is not known what a policy selects."""
+    """Without a NodePool it is not known what a policy selects. ``beside``: Karpenter."""
     for policy in policies:
         if pools and not any(selects(policy, pool) for pool in pools):
             message = f"none of {len(pools)} NodePools is selected, so the policy does nothing"
@@ -35,7 +35,7 @@ def policy_findings(
                 )
                 yield policy, Finding(Code.POLICIES_TIED, "spec.nodePools", message)
             else:
-                yield from ((policy, one) for one in _overruled(pool, policy))
+                yield from ((policy, one) for one in _overruled(pool, policy, beside=beside))
 
 
 def dropped_findings(pool: NodePool) -> Iterator[Finding]:
@@ -71,9 +71,10 @@ def _dropped(pool: NodePool) -> Iterator[str]:
     return (at for at, value in given.items() if value is not None)
 
 
-def _overruled(pool: NodePool, policy: NodePoolPolicy) -> Iterator[Finding]:
+def _overruled(pool: NodePool, policy: NodePoolPolicy, *, beside: bool) -> Iterator[Finding]:
     for field, own in overruled(pool, policy):
         message = f"{own} of NodePool {pool.name} wins, so this has no effect there"
         if field == "spec.expireAfter":
             message = f"{own} of NodePool {pool.name} is not Never, so this has no effect there"
+            message += "; Karpenter expires its nodes by force" if beside else ""
         yield Finding(Code.INLINE_WINS, field, message)

@@ -130,7 +130,7 @@ def _beside(custom: ApiObject) -> Iterator[Finding]:
     if isinstance(custom, NodePool):
         yield from dropped_findings(custom)
     if isinstance(custom, MaintenanceWindow):
-        yield from lever_findings(custom)
+        yield from lever_findings(custom, ())
 
 
 def _remark(source: Source, finding: Finding) -> Remark:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -11,12 +11,17 @@ from tenure.core.beside.kinds import DISRUPTION, LEVERS
 from tenure.core.windows.parsed import parse_window
 from tenure.model.api.meta import later
 from tenure.model.api.names import WELL_KNOWN_LABELS
+from tenure.model.api.nodepool import NodePool
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.matching.requirements import Requirements
+from tenure.model.snapshot.governed import as_written
+from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.model.values.duration import NEVER
 from tenure.schema.findings import Code, Finding
 
 #: Periods that follow each other for so long are taken for endless, where that is not known.
 _YEAR: Final = timedelta(days=365)
+EXPIRATION: Final = "Expiration"
 
 
 def calendar_findings(window: MaintenanceWindow, now: datetime) -> Iterator[Finding]:
@@ -39,7 +44,7 @@ def calendar_findings(window: MaintenanceWindow, now: datetime) -> Iterator[Find
         yield Finding(Code.NO_SCHEDULE, "spec", f"there are neither schedules nor dates: {means}")
 
 
-def lever_findings(window: MaintenanceWindow) -> Iterator[Finding]:
+def lever_findings(window: MaintenanceWindow, pools: Collection[NodePool]) -> Iterator[Finding]:
     """Beside Karpenter. Of a window without problems."""
     named = frozenset(window.spec.actions)
     stopped = [what for what, actions in DISRUPTION.stopped.items() if actions & named]
@@ -48,8 +53,27 @@ def lever_findings(window: MaintenanceWindow) -> Iterator[Finding]:
         does = "blocks" if window.blocks else "bounds"
         message = f"beside Karpenter the window {does} {' and '.join(beyond)}, too"
         yield Finding(Code.BLOCKS_MORE, "spec.actions", message)
+    if EXPIRATION in named and pools:
+        yield from _expiration_findings(pools)
+        named -= {EXPIRATION}
     if without := sorted(named.difference(*(kind.actions for kind in LEVERS))):
         message = f"beside Karpenter the window has no effect on {', '.join(without)}"
+        yield Finding(Code.NO_LEVER, "spec.actions", message)
+
+
+def _expiration_findings(pools: Collection[NodePool]) -> Iterator[Finding]:
+    """Nodes of a pool that says ``Never`` expire by a NodePoolPolicy alone, which waits for windows."""
+    forced = sorted(
+        f"{pool.name} ({written})"
+        for pool in map(as_written, pools)
+        if not is_unreadable(pool)
+        and (written := pool.spec.template.spec.expire_after) not in (None, NEVER)
+    )
+    if forced:
+        message = (
+            "beside Karpenter the window has no effect on Expiration of these NodePools, whose nodes "
+            f"Karpenter expires by force: {', '.join(forced)}"
+        )
         yield Finding(Code.NO_LEVER, "spec.actions", message)
 
 

@@ -2,9 +2,10 @@
 
 Karpenter launches, drains and terminates. Tenure decides when and whether Karpenter may disrupt, by
 annotations that can be taken back. Here is the lever of windows and protections (``levers``), and what
-differs there in repair and time-outs (``repair``, ``memory``); expiration is a further decider of this room.
+differs there in repair and time-outs (``repair``, ``memory``), and what the disruption pipeline needs to
+replace nodes there (``replacing``).
 
-May import: core, core.gates, core.health, core.marks, core.poolpolicy, core.protect, core.repair,
-core.windows, model.
-Start reading: levers.py.
+May import: core, core.disrupt, core.gates, core.health, core.marks, core.pool, core.poolpolicy, core.protect,
+core.provision, core.repair, core.windows, packing, model, errors.
+Start reading: levers.py; then replacing/surroundings.py.
 """

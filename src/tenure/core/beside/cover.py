@@ -1,8 +1,8 @@
 """What must stop Karpenter's voluntary disruption, or its repair, of a Node now, why, and until when.
 
-Two causes: maintenance windows that name what the lever stops, and a protection on the NodeClaim, which
-Karpenter does not read there. The annotation on the Node stops all of them, so a Node is covered as soon
-as one of them is forbidden.
+Three causes: maintenance windows that name what the lever stops; a protection on the NodeClaim, which
+Karpenter does not read there; and a replacement under way (``core.beside.replacing``). The annotation on the
+Node stops all of them, so a Node is covered as soon as one of them is forbidden.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.beside.kinds import DISRUPTION, REPAIR, LeverKind
+from tenure.core.beside.replacing.stand import Replacing
 from tenure.core.facts import Fact
 from tenure.core.gates.gates import veto_on
 from tenure.core.protect.protection import Protection
@@ -33,7 +34,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 _STEPS_MAX: Final = 32
 
 #: Causes, for metrics.
-WINDOW, PROTECTION, BUDGET = "window", "protection", "budget"
+WINDOW, PROTECTION, BUDGET, REPLACEMENT = "window", "protection", "budget", "replacement"
 
 
 class Causes(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +46,8 @@ class Causes(msgspec.Struct, frozen=True, kw_only=True):
     windows: Windows = ()
     #: Of its NodeClaim.
     protection: Protection | None = None
+    #: It is replaced, or replaces another; its end is not known.
+    replacing: Replacing | None = None
 
 
 class Cover(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,19 +64,25 @@ def cover_of(causes: Causes, now: datetime) -> Cover | None:
     """None: Karpenter may disrupt, or repair, the Node."""
     closed = dict(_closed(causes, now))
     protection = causes.protection if _protects(causes.protection, now) else None
-    if not closed and protection is None:
+    replacing = causes.replacing
+    if not closed and protection is None and replacing is None:
         return None
     facts = {fact: None for one in closed.values() for fact in one.facts}  # Each once, in order.
     names = {name: None for fact in facts for name in _named(fact)}
     if protection is not None:
         facts[_said(causes, protection)] = None
         names[f"NodeClaim {causes.claim.name}"] = None
+    if replacing is not None:
+        facts[replacing.fact] = None
+        names[replacing.because] = None
+    kinds = ((WINDOW, closed), (PROTECTION, protection), (REPLACEMENT, replacing))
+    only_windows = protection is None and replacing is None
     return Cover(
         because=", ".join(names),
         facts=tuple(facts),
         until=_ends_at(causes, now),
-        beyond=() if protection is not None else tuple(_beyond(causes.kind, closed)),
-        causes=tuple(kind for kind, found in ((WINDOW, closed), (PROTECTION, protection)) if found),
+        beyond=tuple(_beyond(causes.kind, closed)) if only_windows else (),
+        causes=tuple(kind for kind, found in kinds if found),
     )
 
 
@@ -107,6 +116,8 @@ def _protects(protection: Protection | None, now: datetime) -> bool:
 
 def _ends_at(causes: Causes, now: datetime) -> datetime:
     """When no cause is left: each may begin before another ends."""
+    if causes.replacing is not None:
+        return FOR_EVER
     at = now
     for _ in range(_STEPS_MAX):
         ends = [one.opens_at or FOR_EVER for _, one in _closed(causes, at)]

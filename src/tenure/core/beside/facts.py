@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from tenure.core.beside.kinds import DISRUPTION, REPAIR, LeverKind
+from tenure.core.beside.replacing import facts as replacingfacts
 from tenure.core.facts import AT, Fact, counted, some
 from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.api.names import READY_ONCE_AT
@@ -378,4 +379,5 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     DeparturesKept(1, 2000),
     DeparturesKept(2000, 2000),
     NodeLeaves("node-1"),
+    *replacingfacts.EXAMPLES,
 )

@@ -18,10 +18,12 @@ from tenure.core.beside.departures import pools_touched, unrecorded
 from tenure.core.beside.karpenter import karpenter_of
 from tenure.core.beside.kinds import DISRUPTION, LeverKind
 from tenure.core.beside.limits import closed, limited
-from tenure.core.beside.onenode import LeverView, lever_verdict
+from tenure.core.beside.onenode import LeverView, node_verdicts
 from tenure.core.beside.poolnodes import PoolLeverView, pool_verdicts
+from tenure.core.beside.replacing.stand import replacing_of, stand_of
 from tenure.core.decision import Subject, Verdict
 from tenure.core.gates.fleet import fleet_of
+from tenure.core.marks.command import replacements_by_uid
 from tenure.core.protect.protection import protection_on
 from tenure.core.windows.windows import windows_for_commands
 from tenure.model.api.meta import ApiObject
@@ -65,7 +67,9 @@ class LeverDecider:
         elif change.resource == NODE_CLAIMS:
             for claim in change.versions():
                 assert isinstance(claim, NodeClaim)
-                yield from snapshot.nodes_with_provider(claim.provider_id)
+                replacements = snapshot.once(replacements_by_uid).get(claim.uid, ())
+                for one in (claim, *replacements):
+                    yield from snapshot.nodes_with_provider(one.provider_id)
         elif change.resource in (DEPLOYMENTS, CRDS) or _alters_windows(change):
             yield from self.keys(snapshot)
         if self._by_pool:
@@ -88,6 +92,7 @@ class LeverDecider:
         claim = snapshot.claim_of(node) if node is not None else None
         if node is None or claim is None or is_unreadable(node):
             return None
+        stand = stand_of(claim, snapshot) if self._kind == DISRUPTION else None
         return LeverView(
             causes=Causes(
                 kind=self._kind,
@@ -95,10 +100,12 @@ class LeverDecider:
                 claim=claim,
                 windows=windows_for_commands(self._kind.actions, snapshot),
                 protection=protection_on(claim, self._kind.annotation),
+                replacing=replacing_of(claim, node, stand) if self._kind == DISRUPTION else None,
             ),
             karpenter=karpenter_of(snapshot, self._settings),
             leaves=node.deleting or claim.deleting,
             next=_is_next(claim),
+            stand=stand,
         )
 
     def _view_of_pool(self, name: str, snapshot: Snapshot) -> PoolLeverView | None:
@@ -121,7 +128,7 @@ class LeverDecider:
     ) -> Sequence[Verdict]:
         if isinstance(view, PoolLeverView):
             return tuple(pool_verdicts(view, now))
-        return (lever_verdict(view, cover_of(view.causes, now), now),)
+        return node_verdicts(view, cover_of(view.causes, now), now)
 
 
 def _pools_touched(change: Change, snapshot: Snapshot) -> Iterator[str]:

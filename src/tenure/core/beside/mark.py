@@ -12,17 +12,19 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.beside.kinds import LEVERS, LeverKind
+from tenure.core.beside.kinds import DISRUPTION, LEVERS, LeverKind
 from tenure.core.decision import Patch
 from tenure.core.writes import patch
 from tenure.model.api.meta import FOR_EVER, format_time, read_instant
-from tenure.model.api.names import SET_BY_TENURE
+from tenure.model.api.names import CREATED_BY, REPLACES, SET_BY_TENURE
 from tenure.model.api.node import Node
 
 #: The one value that Karpenter understands on a Node.
 ON: Final = "true"
 #: Stands for an end that is not known: a window that cannot be read has none.
 UNKNOWN_END: Final = "unknown"
+#: Marks of a replacement, on its Node: Karpenter copies the annotations of a claim.
+COPIED: Final = (CREATED_BY, REPLACES)
 #: An annotation may be longer, but a reader is not patient.
 _BECAUSE_MAX: Final = 256
 
@@ -76,14 +78,23 @@ def set_lever(node: Node, lever: Lever) -> Patch:
 
 
 def take_back(node: Node, *kinds: LeverKind) -> Patch:
-    """The annotation with the marks; the marks alone where the value is not, or no longer, ours."""
+    """The annotation with the marks; the marks alone where the value is not, or no longer, ours.
+
+    What Karpenter has copied from the claim of a replacement goes with the lever that it came with.
+    """
     gone = [key for kind in kinds for key in _gone(node, kind)]
-    return patch(node, {"annotations": dict.fromkeys(gone)})
+    copies = [key for key in COPIED if key in node.annotations and DISRUPTION in kinds]
+    return patch(node, {"annotations": dict.fromkeys((*gone, *copies))})
 
 
 def left_on(node: Node) -> tuple[LeverKind, ...]:
     """The levers of which something of ours is on the Node."""
-    return tuple(kind for kind in LEVERS if is_marked(node, kind) or is_torn(node, kind))
+    return tuple(kind for kind in LEVERS if _is_left(node, kind))
+
+
+def _is_left(node: Node, kind: LeverKind) -> bool:
+    copied = kind == DISRUPTION and any(key in node.annotations for key in COPIED)
+    return copied or is_marked(node, kind) or is_torn(node, kind)
 
 
 def _gone(node: Node, kind: LeverKind) -> tuple[str, ...]:

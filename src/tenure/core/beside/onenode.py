@@ -7,8 +7,8 @@ In the order in which the rules bite:
 3. a value that a user wrote over ours, or took our mark from, is the user's: our marks are dropped;
 4. a value without our mark is the user's: it is never touched. Where it is not ``"true"``, Karpenter
    ignores it, and that is reported;
-5. a Node that a window or a protection (``cover``) or a budget (``limits``) covers has the lever, any other
-   has not.
+5. a Node that a window, a protection or a replacement under way (``cover``) or a budget (``limits``) covers has
+   the lever, any other has not.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from tenure.core.beside.facts import (
 from tenure.core.beside.karpenter import Karpenter
 from tenure.core.beside.kinds import REPAIR, LeverKind
 from tenure.core.beside.mark import ON, Lever, is_marked, is_torn, says, set_lever, take_back
+from tenure.core.beside.replacing.stand import Stand, stand_verdict
 from tenure.core.decision import Action, Verdict
 from tenure.core.facts import Fact
 from tenure.core.reasons import Reason
@@ -45,6 +46,8 @@ class LeverView(msgspec.Struct, frozen=True, kw_only=True):
     leaves: bool = False
     #: Karpenter could disrupt it next.
     next: bool = False
+    #: It is a replacement.
+    stand: Stand | None = None
 
     @property
     def node(self) -> Node:
@@ -57,6 +60,16 @@ class LeverView(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def value(self) -> str | None:
         return self.node.annotations.get(self.kind.annotation)
+
+
+def node_verdicts(
+    view: LeverView, cover: Cover | None, now: datetime, *, open_by: Fact | None = None
+) -> tuple[Verdict, ...]:
+    """Of the Node, and of its claim where that is a replacement."""
+    found = lever_verdict(view, cover, now, open_by=open_by)
+    if view.stand is None or view.leaves or view.karpenter.problem is not None:
+        return (found,)
+    return (found, stand_verdict(view.stand, view.node))
 
 
 def lever_verdict(

@@ -15,7 +15,7 @@ from tenure.core.beside.cover import BUDGET, Cover, cover_of
 from tenure.core.beside.facts import BudgetHolds, BudgetsAsLevers, LeftOpen
 from tenure.core.beside.limits import Choice, PoolNode, choose, limits_of, source_of
 from tenure.core.beside.mark import ON, is_marked, is_on
-from tenure.core.beside.onenode import LeverView, lever_verdict
+from tenure.core.beside.onenode import LeverView, node_verdicts
 from tenure.core.decision import Concern, Verdict
 from tenure.core.gates.budgets import broken_budget
 from tenure.core.gates.facts import BudgetUnreadable
@@ -49,8 +49,8 @@ def pool_verdicts(view: PoolLeverView, now: datetime) -> Iterator[Verdict]:
         name = one.node.name
         cover = covers[name] or _held(one, _until(one, choice), pool.name, source, broken)
         is_open = LeftOpen(node=name, pool=pool.name, source=source)
-        verdict = lever_verdict(one, cover, now, open_by=is_open if limits.places else None)
-        yield no_later(verdict, limits.changes_at)
+        for verdict in node_verdicts(one, cover, now, open_by=is_open if limits.places else None):
+            yield no_later(verdict, limits.changes_at)
 
 
 def _pool_nodes(view: PoolLeverView, covers: dict[str, Cover | None]) -> Iterator[PoolNode]:

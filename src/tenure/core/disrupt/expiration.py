@@ -8,6 +8,9 @@ together. With ``Always`` it expires just then.
 The condition only makes it a candidate (``methods/expired``). A claim without a pool, one of a pool
 with ``spec.replicas`` (that is said), and one whose ``expireAfter`` is ``Never`` do not expire; nor does
 one whose ``expireAfter`` is no duration above zero: that is said, too.
+
+Beside Karpenter it is a mark instead of the condition, and only for claims that expire by a NodePoolPolicy:
+one with an ``expireAfter`` of its own is expired by Karpenter, by force.
 """
 
 from __future__ import annotations
@@ -19,20 +22,27 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.disrupt.facts.candidates import ClaimExpires, DoesNotExpire, StaticPool
+from tenure.core.decision import Concern, Patch, Subject, Verdict
+from tenure.core.disrupt.facts.candidates import (
+    ClaimExpires,
+    DoesNotExpire,
+    ExpiresByForce,
+    StaticPool,
+)
+from tenure.core.disrupt.surroundings import Surroundings
 from tenure.core.facts import Fact
-from tenure.core.marks.candidacy import says_expired
+from tenure.core.marks.candidacy import mark_expired, says_expired, unmark_expired
 from tenure.core.marks.ownership import claim_status, is_ours
 from tenure.core.marks.timeout import span_of
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import say
 from tenure.model.api.meta import earlier, later
-from tenure.model.api.names import EXPIRED_CONDITION
+from tenure.model.api.names import EXPIRED_AT, EXPIRED_CONDITION
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
-from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS
+from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS
 from tenure.model.settings import Settings
+from tenure.model.snapshot.governed import as_written
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.model.values.duration import NEVER
@@ -71,10 +81,18 @@ class ExpirationView(msgspec.Struct, frozen=True):
     policy: str | None
     #: Whether its pool has ``spec.replicas``.
     static: bool = False
+    #: Karpenter expires it, beside which Tenure runs.
+    by_karpenter: bool = False
+    #: It is not known which Karpenter that is: nothing is written.
+    only_looks: bool = False
 
 
 class ExpirationDecider:
     concern = Concern.EXPIRATION
+
+    def __init__(self, beside: Surroundings | None = None) -> None:
+        """``beside``: Karpenter, whose the status of claims is."""
+        self._beside = beside
 
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
         return snapshot.claims
@@ -82,6 +100,8 @@ class ExpirationDecider:
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
         if change.resource == NODE_CLAIMS:
             yield change.key
+        elif change.resource == DEPLOYMENTS and self._beside is not None:
+            yield from snapshot.claims
         elif change.resource == NODE_POOLS and not _is_same_policy(change):
             yield from snapshot.claims_of_pool(change.key)
 
@@ -97,32 +117,54 @@ class ExpirationDecider:
             return ExpirationView(claim, None, static=True)
         policy = _policy_of(pool)
         if policy is None or claim.spec.expire_after in (None, NEVER):
-            said = claim.condition(EXPIRED_CONDITION) is not None
+            said = claim.condition(EXPIRED_CONDITION) is not None or EXPIRED_AT in claim.annotations
             return ExpirationView(claim, None) if said else None
-        return ExpirationView(claim, policy)
+        if self._beside is None:
+            return ExpirationView(claim, policy)
+        only_looks = self._beside.only_looks(snapshot)
+        by_karpenter = not expires_softly(claim)
+        return ExpirationView(claim, policy, by_karpenter=by_karpenter, only_looks=only_looks)
 
     def decide(self, view: ExpirationView, settings: Settings, now: datetime) -> Sequence[Verdict]:
-        claim = view.claim
+        verdict = self._decided(view, now)
+        return (msgspec.structs.replace(verdict, action=None) if view.only_looks else verdict,)
+
+    def _decided(self, view: ExpirationView, now: datetime) -> Verdict:
+        claim, after = view.claim, view.claim.spec.expire_after or ""
         at = expires_at(claim, view.policy) if view.policy is not None else None
         if view.static:
-            return (_not_expired(claim, StaticPool(claim.pool_name)),)
+            return self._not_expired(claim, StaticPool(claim.pool_name))
         if at is None:
-            invalid = claim.spec.expire_after if view.policy is not None else None
-            return (_not_expired(claim, DoesNotExpire(claim.name, invalid or "")),)
-        after, policy = claim.spec.expire_after or "", view.policy or ""
-        expires = ClaimExpires(claim.name, at, after, policy, over=now >= at)
+            invalid = after if view.policy is not None else ""
+            return self._not_expired(claim, DoesNotExpire(claim.name, invalid))
+        if view.by_karpenter:
+            forced = ExpiresByForce(claim.name, expires_at(claim, ALWAYS) or at, after)
+            return self._not_expired(claim, forced)
+        expires = ClaimExpires(claim.name, at, after, view.policy or "", over=now >= at)
         if now < at:
-            return (_not_expired(claim, expires, at),)
-        action = claim_status(claim, says_expired(str(expires)))
-        return (say(Concern.EXPIRATION, claim, Reason.EXPIRED, expires, action=action),)
+            return self._not_expired(claim, expires, at)
+        action = mark_expired(claim, at) if self._beside is not None else _says_so(claim, expires)
+        return say(Concern.EXPIRATION, claim, Reason.EXPIRED, expires, action=action)
+
+    def _not_expired(
+        self, claim: NodeClaim, fact: Fact, recheck_at: datetime | None = None
+    ) -> Verdict:
+        action = unmark_expired(claim)
+        if self._beside is None and claim.condition(EXPIRED_CONDITION) is not None:
+            action = claim_status(claim, drop=(EXPIRED_CONDITION,))
+        reason = Reason.NOT_EXPIRED
+        return say(Concern.EXPIRATION, claim, reason, fact, action=action, recheck_at=recheck_at)
 
 
-def _not_expired(claim: NodeClaim, fact: Fact, recheck_at: datetime | None = None) -> Verdict:
-    action = None
-    if claim.condition(EXPIRED_CONDITION) is not None:
-        action = claim_status(claim, drop=(EXPIRED_CONDITION,))
-    reason = Reason.NOT_EXPIRED
-    return say(Concern.EXPIRATION, claim, reason, fact, action=action, recheck_at=recheck_at)
+def _says_so(claim: NodeClaim, expires: ClaimExpires) -> Patch | None:
+    """A mark from when Tenure ran beside Karpenter goes once the condition stands there."""
+    return claim_status(claim, says_expired(str(expires))) or unmark_expired(claim)
+
+
+def expires_softly(claim: NodeClaim) -> bool:
+    """Whether a NodePoolPolicy expires it, and nothing else does."""
+    written = as_written(claim).spec.expire_after
+    return written in (None, NEVER) and claim.spec.expire_after not in (None, NEVER)
 
 
 def _policy_of(pool: NodePool | None) -> str | None:

@@ -357,7 +357,8 @@ def _closed(
         found = first_blocked(validate.operation, gates, settings, now, only=(gate,))
         if found is None:
             continue
-        early = gate is Gate.PODS and not is_closed(node)
+        # Beside Karpenter no Node is tainted: the command has begun once it is committed.
+        early = gate is Gate.PODS and not (settings.beside_karpenter or is_closed(node))
         if found.closed or (early and not all(_is_used_up(one.fact) for one in found.blockers)):
             return found
     return None

@@ -48,8 +48,10 @@ from tenure.core.disrupt.replacements import (
     failures_of,
     roll_back_failed,
 )
+from tenure.core.disrupt.surroundings import IN_CHARGE, Surroundings
 from tenure.core.facts import Fact
 from tenure.core.marks.command import (
+    Command,
     command_of,
     group_names,
     is_marked,
@@ -68,6 +70,7 @@ from tenure.core.verdicts import also_of, say
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import (
+    DEPLOYMENTS,
     MAINTENANCE_WINDOWS,
     NODE_CLAIMS,
     NODE_POOLS,
@@ -86,8 +89,8 @@ _CHANGES_ASKED: Final = 4
 class ReplacementDecider:
     concern = Concern.REPLACEMENT
 
-    def __init__(self, methods: Methods = METHODS) -> None:
-        self._methods = methods
+    def __init__(self, methods: Methods = METHODS, surroundings: Surroundings = IN_CHARGE) -> None:
+        self._methods, self._surroundings = methods, surroundings
 
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
         return snapshot.claims
@@ -114,7 +117,7 @@ class ReplacementDecider:
             for name, claim in snapshot.claims_of_pool(change.key).items():
                 if is_replaced(claim) or len(kinds) > 1:
                     yield name
-        elif change.resource in (MAINTENANCE_WINDOWS, POD_DISRUPTION_BUDGETS):
+        elif change.resource in (MAINTENANCE_WINDOWS, POD_DISRUPTION_BUDGETS, DEPLOYMENTS):
             yield from snapshot.replaced_claims()
         elif change.resource == PODS:
             yield from _commands_on(change.versions(), snapshot)
@@ -129,6 +132,8 @@ class ReplacementDecider:
         nodes = snapshot.nodes_with_provider(claim.provider_id)
         if not is_marked(claim, nodes.values()) or not is_ours(claim, snapshot):
             return None
+        if self._surroundings.only_looks(snapshot):
+            return None
         command = command_of(claim, snapshot)
         return (
             self._methods.under_way(command, snapshot) if is_readable(command, snapshot) else None
@@ -137,7 +142,8 @@ class ReplacementDecider:
     def decide(self, view: UnderWay, settings: Settings, now: datetime) -> Sequence[Verdict]:
         claim, node = view.command.claim, view.command.node
         if not is_replaced(claim):
-            return tuple(_without_command(view))
+            # Beside Karpenter a taint or a condition is Karpenter's.
+            return () if settings.beside_karpenter else tuple(_without_command(view))
         verdict = _Progress(view, self._methods, settings, now).next_step()
         return (verdict,) if node is None else (verdict, also_of(node, verdict))
 
@@ -168,6 +174,7 @@ class _Progress:
     def __init__(self, view: UnderWay, methods: Methods, settings: Settings, now: datetime) -> None:
         self._command, self._claim = view.command, view.command.claim
         self._members, self._now = (view, *view.others), now
+        self._beside = settings.beside_karpenter
         self._validated = partial(methods.validate, view, settings)
         self._validation = self._validated(now)
         gates_change_at = self._validation.gates_change_at
@@ -191,13 +198,16 @@ class _Progress:
         if (refused := self._refused()) is not None:
             facts, action = (refused, self._rolled_back()), roll_back(claim)
             return self._say(Reason.DISRUPTION_CANCELLED, *facts, action=action)
-        mark = None if command.uncommitted else mark_next(command)
+        mark = self._mark_next(command)
         return self._say(Reason.REPLACING, *self._progress(), action=mark)
+
+    def _mark_next(self, command: Command) -> Patch | None:
+        return None if command.uncommitted or self._beside else mark_next(command)
 
     def _refused(self) -> Fact | None:
         """A mark that the API server refuses: its own, or that of another command of its group."""
         for member in self._members:
-            mark = None if member.command.uncommitted else mark_next(member.command)
+            mark = self._mark_next(member.command)
             why = self._refusal(mark, member)
             if why is not None and member.command is self._command:
                 return why
@@ -243,7 +253,8 @@ class _Progress:
             return
         assert self._command.node is not None, "else it is rolled back"
         yield ReplacementsInitialized(tuple(self._command.names))
-        yield NodeClosed(self._command.node.name)
+        if not self._beside:
+            yield NodeClosed(self._command.node.name)
 
     def _rolls_back_at(self, waiting: Sequence[tuple[str, datetime | None]]) -> Iterator[Fact]:
         """When a gate closes although nothing changes, if the replacements have time until then."""

@@ -52,7 +52,7 @@ def launched(plan: Plan, claims: Sequence[str], reason: str) -> Iterator[Verdict
             concern=Concern.DISRUPTION,
             subject=new.subject,
             reason=Reason.NEEDED_AS_REPLACEMENT,
-            facts=(LaunchedAsReplacement(tuple(claims), new.fit),),
+            facts=(LaunchedAsReplacement(tuple(claims), new.told),),
             action=msgspec.structs.replace(new.create, disrupts_for=reason),
             recheck_at=plan.changes_at,
         )

@@ -36,7 +36,8 @@ from tenure.core.disrupt.planning.recording import Recording
 from tenure.core.disrupt.planning.takeover import taken_over
 from tenure.core.disrupt.planning.unfinished import UnfinishedGroup, unfinished_groups
 from tenure.core.disrupt.ready import Ready, ReadyPool, pools_of, ready_commands
-from tenure.core.disrupt.simulate import Reservations, Simulation, simulation_in
+from tenure.core.disrupt.simulate import Reservations, Simulation
+from tenure.core.disrupt.surroundings import IN_CHARGE, Surroundings
 from tenure.core.facts import Fact
 from tenure.core.gates.gates import PAUSE_MAX
 from tenure.core.marks.command import is_replaced
@@ -46,7 +47,13 @@ from tenure.core.provision.placement import CLUSTER, affects_capacity, observes_
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import no_later, say
 from tenure.model.api.meta import earlier, later
-from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODES, POD_DISRUPTION_BUDGETS, PODS
+from tenure.model.api.resource import (
+    DEPLOYMENTS,
+    MAINTENANCE_WINDOWS,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+)
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 
@@ -69,15 +76,20 @@ class DisruptionView(msgspec.Struct, frozen=True, kw_only=True):
 class DisruptionDecider:
     concern = Concern.DISRUPTION
 
-    def __init__(self, protection_clock: str = CREATION, methods: Methods = METHODS) -> None:
-        self._methods = methods
+    def __init__(
+        self,
+        protection_clock: str = CREATION,
+        methods: Methods = METHODS,
+        surroundings: Surroundings = IN_CHARGE,
+    ) -> None:
+        self._methods, self._surroundings = methods, surroundings
         self._protection_clock = protection_clock
 
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
         return (CLUSTER,)
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
-        gates = change.resource in (POD_DISRUPTION_BUDGETS, MAINTENANCE_WINDOWS)
+        gates = change.resource in (POD_DISRUPTION_BUDGETS, MAINTENANCE_WINDOWS, DEPLOYMENTS)
         return (CLUSTER,) if gates or affects_capacity(change, snapshot) else ()
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
@@ -90,9 +102,11 @@ class DisruptionDecider:
         missing = [one for group in unfinished for one in group.missing]
         pools = tuple(candidates_in(self._methods, snapshot, without=without, unfinished=missing))
         ready = tuple(ready_commands(self._methods, snapshot))
+        if self._surroundings.only_looks(snapshot):
+            left_over, unfinished, ready = (), (), ()
         if not pools and not ready and not left_over and not unfinished:
             return None  # The usual case, and it must stay cheap.
-        simulation = simulation_in(snapshot, self._protection_clock)
+        simulation = self._surroundings.simulation(snapshot, self._protection_clock)
         named = self._methods.named
         consolidated = {
             one.pool.name
@@ -106,13 +120,17 @@ class DisruptionDecider:
                 balanced=balanced_totals(consolidated, snapshot),
             )
         return DisruptionView(
-            pools=pools,
+            pools=tuple(self._counted(one, snapshot) for one in pools),
             ready=ready,
             ready_pools=pools_of(ready, self._methods, snapshot),
             simulation=simulation,
             left_over=left_over,
             unfinished=unfinished,
         )
+
+    def _counted(self, one: PoolCandidates, snapshot: Snapshot) -> PoolCandidates:
+        pool = self._surroundings.counted(one.pool, snapshot)
+        return one if pool is one.pool else msgspec.structs.replace(one, pool=pool)
 
     def decide(self, view: DisruptionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         *_, found = self.deciding(view, settings, now, Progress())
@@ -177,7 +195,7 @@ class _Pass:
         begun = taken_over((one for one in wanted if is_replaced(one.claim)), gating, self._shared)
         yield from (verdict for said in begun.values() for verdict in said)
         yield from self._carried_out(begun.keys())
-        recording = Recording(gating.blocked, gating.changes_at, self._now)
+        recording = Recording(gating.blocked, gating.changes_at, self._settings, self._now)
         unwanted = {name: why for pool in self._view.pools for name, why in self._unwanted(pool)}
         planner = Planner(self._shared, gating, recording, self._view.unfinished, unwanted)
         wanted = [one for one in wanted if not is_replaced(one.claim)]
@@ -195,7 +213,7 @@ class _Pass:
             verdict = self._watched(pool, found, waiting.get(pool.pool.name, ()))
             verdict = no_later(verdict, gating.recheck_at.get(pool.pool.name))
             starts = recording.starts.get(pool.pool.name, ())
-            action = record(pool.pool, starts) if starts else None
+            action = record(pool.pool, starts, self._settings) if starts else None
             yield msgspec.structs.replace(verdict, action=action)
         if not planner.has_planned:
             yield from (left_over_verdict(one, self._shared) for one in self._view.left_over)

@@ -71,6 +71,8 @@ class LeavingNode(msgspec.Struct, frozen=True):
     pods: tuple[Pod, ...]
     #: Names of Nodes; of claims that have no Node yet.
     own: tuple[str, ...] = ()
+    #: The other pods that run there: those of DaemonSets, for example.
+    staying: tuple[Pod, ...] = ()
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -476,8 +478,10 @@ def _leaving_nodes(snapshot: Snapshot) -> Iterable[LeavingNode]:
 def leaving_node(
     claim: NodeClaim, node: Node, pods: Iterable[Pod], own: Iterable[str] = ()
 ) -> LeavingNode:
-    moving = sorted(filter(is_reschedulable, pods), key=lambda pod: pod.uid)
-    return LeavingNode(claim, node, tuple(moving), tuple(own))
+    there = sorted((pod for pod in pods if not pod.finished), key=lambda pod: pod.uid)
+    moving = tuple(filter(is_reschedulable, there))
+    staying = tuple(pod for pod in there if not is_reschedulable(pod))
+    return LeavingNode(claim, node, moving, tuple(own), staying)
 
 
 def waits_for_limits(packing: Packing, pool: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.disrupt.expiration import expires_at
+from tenure.core.disrupt.expiration import expires_at, expires_softly
 from tenure.core.disrupt.methods import METHODS
 from tenure.core.disrupt.methods.voluntary import PoolRules, VoluntaryMethod
 from tenure.core.facts import Fact
@@ -80,11 +80,16 @@ class Blockers(msgspec.Struct, frozen=True):
 
 
 def candidacies_in(
-    snapshot: Snapshot, now: datetime, until: datetime, unsaid: Unsaid
+    snapshot: Snapshot, now: datetime, until: datetime, unsaid: Unsaid, *, beside: bool = False
 ) -> Iterator[Candidacy]:
+    """``beside``: Karpenter, to which all is left but expiration by a NodePoolPolicy."""
     came = snapshot.once(replacements_by_uid)
     for order, method in VOLUNTARY:
+        if beside and method.traits.reason != Disruption.EXPIRED:
+            continue
         for claim, node, rules in _watched(method, snapshot, unsaid):
+            if beside and not expires_softly(claim):
+                continue
             at = _due_at(method, claim, rules, now)
             if at is None or at > until or claim.deleting or is_replaced(claim):
                 continue

@@ -64,7 +64,8 @@ def forecast(
     windows = tuple(
         foreseen(one, now, until) for one in windows_for_commands(frozenset(ACTIONS), snapshot)
     )
-    candidacies = tuple(candidacies_in(snapshot, now, until, unsaid or {}))
+    beside = settings.beside_karpenter
+    candidacies = tuple(candidacies_in(snapshot, now, until, unsaid or {}, beside=beside))
     schedule = Schedule(
         Plan(
             snapshot=snapshot,

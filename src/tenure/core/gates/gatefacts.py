@@ -45,6 +45,8 @@ class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
     claim: NodeClaim
     node: Node | None = None
     pool: NodePool | None = None
+    #: Why Tenure leaves it to Karpenter, beside which it runs; None: it does not.
+    off: Fact | None = None
     #: Maintenance windows that name the action.
     windows: Windows | UnsetType = UNSET
     #: Why the pool's repair block cannot be used; empty when it can.

@@ -179,7 +179,11 @@ def _closing_at(facts: GateFacts, closes_at: datetime | None) -> datetime | None
 
 def switched_off(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
     """Node repair is switched off, or another controller's; for voluntary disruption:
-    ``--voluntary-disruption=false``."""
+    ``--voluntary-disruption=false``. Or it is Karpenter's, beside which Tenure runs."""
+    if facts.off is not None:
+        choice = _is_voluntary(facts)
+        reason = Reason.VOLUNTARY_DISRUPTION_OFF if choice else Reason.REPAIR_LEFT
+        return Blocked(gate=Gate.OFF, reason=reason, facts=(facts.off,))
     if _is_voluntary(facts):
         off = Reason.VOLUNTARY_DISRUPTION_OFF, (VoluntaryDisruptionOff(),)
         if settings.voluntary_disruption:

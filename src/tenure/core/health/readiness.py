@@ -29,7 +29,7 @@ from tenure.core.marks.timeout import (
 )
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import BEGINNING, later
-from tenure.model.api.names import INITIALIZED
+from tenure.model.api.names import CREATED_BY, INITIALIZED
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.snapshot.unreadable import is_unreadable
@@ -123,13 +123,20 @@ def _initialization(claim: NodeClaim, node: Node | None) -> Boot | None:
 def initialized_until(claim: NodeClaim) -> datetime | None:
     """Until when a claim that is Ready and not initialized counts as a node in flight.
 
-    For an unreadable claim this starts at its creation: its conditions and TTLs are unknown.
+    For an unreadable claim this starts at its creation: its conditions and TTLs are unknown. So it does for a
+    replacement that was created beside Karpenter, with its readiness TTL: Karpenter's status does not say when
+    it was Ready, and does not end one that registers and is never Ready.
     """
     if is_unreadable(claim):
         return later(claim.created_at, DEFAULT_TTL + INITIALIZES_WITHIN)
     once = ready_once(claim)
-    if claim.initialized or claim.rebooting or once is None:
+    if claim.initialized or claim.rebooting:
         return None
+    if once is None or once.status != "True":
+        if CREATED_BY not in claim.annotations:
+            return None
+        span = readiness_ttl(claim) + (initialization_ttl(claim) or INITIALIZES_WITHIN)
+        return later(claim.created_at, span)
     if once.last_transition_time is None:
         return None
     return later(once.last_transition_time, initialization_ttl(claim) or INITIALIZES_WITHIN)

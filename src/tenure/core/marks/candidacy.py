@@ -5,6 +5,8 @@
 ``Drifted``                it no longer matches its pool or node class (``drift``);
 ``RebalanceRecommended``   the cloud recommends to leave the instance (``notice``).
 
+Beside Karpenter, whose the status is, the annotation ``tenure.dev/expired-at`` stands for ``Expired``.
+
 Each counts from its transition: this is the clock of ``consolidateAfter``, and no restart resets it.
 ``Consolidatable`` says that it is over, for those who know it from Karpenter; nothing of ours reads it.
 
@@ -17,10 +19,14 @@ from datetime import datetime
 from typing import TypeGuard
 
 from tenure.core.conditions import Wanted
+from tenure.core.decision import Patch
 from tenure.core.marks.ownership import is_ours
+from tenure.core.writes import patch
+from tenure.model.api.meta import format_time
 from tenure.model.api.names import (
     CONSOLIDATABLE_CONDITION,
     EMPTY_CONDITION,
+    EXPIRED_AT,
     EXPIRED_CONDITION,
     REBALANCE_CONDITION,
 )
@@ -37,6 +43,24 @@ def said_since(claim: NodeClaim, type_: str) -> datetime | None:
     if condition is None or condition.status != "True":
         return None
     return condition.last_transition_time
+
+
+def says(claim: NodeClaim, type_: str) -> bool:
+    """Whether the condition is True, or the mark is there that stands for it."""
+    return claim.is_true(type_) or (type_ == EXPIRED_CONDITION and EXPIRED_AT in claim.annotations)
+
+
+def mark_expired(claim: NodeClaim, at: datetime) -> Patch | None:
+    """Beside Karpenter; None where it stands there already."""
+    if claim.annotations.get(EXPIRED_AT) == format_time(at):
+        return None
+    return patch(claim, {"annotations": {EXPIRED_AT: format_time(at)}})
+
+
+def unmark_expired(claim: NodeClaim) -> Patch | None:
+    if EXPIRED_AT not in claim.annotations:
+        return None
+    return patch(claim, {"annotations": {EXPIRED_AT: None}})
 
 
 def says_empty(message: str) -> Wanted:

@@ -16,6 +16,10 @@ taint ``karpenter.sh/disrupted``          its Node                 no new pods (
 
 The first two make the command; rolling it back takes all marks off the claim and its Node.
 
+Beside Karpenter neither taint nor condition is written: Nodes and status are Karpenter's. There the claim says
+by which program and since when it is disrupted (``tenure.dev/disrupted-by``, ``-since``), and a replacement which
+program has created it, and that Karpenter must not disrupt it (``core.beside.replacing.newclaim``).
+
 Claims that are replaced together are a **group**: each of their replacements names all of them. A
 claim belongs to it until it terminates, is gone, or gets a command of its own.
 """
@@ -33,18 +37,27 @@ from tenure.core.decision import Action, Patch
 from tenure.core.facts import Fact
 from tenure.core.marks.facts import ReasonLeftOver, TaintLeftOver
 from tenure.core.marks.interruption import is_interrupted
+from tenure.core.marks.lever import no_lever
 from tenure.core.marks.ownership import claim_status, is_ours, listed
 from tenure.core.marks.repaired import no_repair_mark
 from tenure.core.marks.stamp import no_stamp
 from tenure.core.marks.taints import is_closed, is_disrupted, taint_disrupted, untaint_disrupted
 from tenure.core.writes import patch
 from tenure.model.api import names
+from tenure.model.api.meta import read_instant
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.snapshot.snapshot import Snapshot
 
 #: The type of the condition; a reboot sets it as well.
 REASON_CONDITION: Final = "DisruptionReason"
+#: On the claim that is replaced.
+COMMAND_MARKS: Final = (
+    names.REPLACED_BY,
+    names.DISRUPTION_REASON,
+    names.DISRUPTED_BY,
+    names.DISRUPTED_SINCE,
+)
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +132,7 @@ def disrupted_since(claim: NodeClaim) -> datetime | None:
     """Since when the claim says that it is disrupted; None: it does not say so."""
     condition = claim.condition(REASON_CONDITION)
     if condition is None or condition.status != "True":
-        return None
+        return read_instant(claim.annotations.get(names.DISRUPTED_SINCE, ""))
     return condition.last_transition_time
 
 
@@ -213,31 +226,55 @@ def _replacement(name: str, claim: NodeClaim, snapshot: Snapshot) -> NodeClaim |
 # -- write ---------------------------------------------------------------------------------
 
 
-def replacement_marks(claims: Iterable[NodeClaim]) -> dict[str, str]:
-    """Annotations of a new claim that is launched to replace these."""
-    return {names.REPLACES: ",".join(sorted(claim.uid for claim in claims))}
+def replacement_marks(claims: Iterable[NodeClaim], *, by_marks: bool = False) -> dict[str, str]:
+    """Annotations of a new claim that is launched to replace these.
+
+    ``by_marks``: Karpenter is in charge, so the claim has to say which program has created it.
+    """
+    made = {names.CREATED_BY: names.SET_BY_TENURE} if by_marks else {}
+    return {names.REPLACES: ",".join(sorted(claim.uid for claim in claims)), **made}
 
 
 def forget_replaced(replacement: NodeClaim) -> Patch:
-    """Takes its mark off a replacement, which is a claim like any other from then on."""
-    return patch(replacement, {"annotations": {names.REPLACES: None}})
+    """Takes its marks off a replacement, which is a claim like any other from then on."""
+    return patch(
+        replacement, {"annotations": {names.REPLACES: None, **no_replacement(replacement)}}
+    )
+
+
+def no_replacement(replacement: NodeClaim) -> dict[str, None]:
+    """What else a replacement has beside Karpenter, as annotations to remove."""
+    made = {names.CREATED_BY: None} if names.CREATED_BY in replacement.annotations else {}
+    return {**made, **no_lever(replacement)}
 
 
 def begin(
-    claim: NodeClaim, replacements: Sequence[str], reason: str, beside: Mapping[str, str]
+    claim: NodeClaim,
+    replacements: Sequence[str],
+    reason: str,
+    beside: Mapping[str, str],
+    *,
+    by_marks: bool = False,
 ) -> Patch:
-    """Commits the command; ``beside``: annotations that are written with it."""
+    """Commits the command; ``beside``: annotations that are written with it.
+
+    ``by_marks``: Karpenter is in charge, so the claim has to say in its annotations by which program and
+    since when.
+    """
+    own = {names.DISRUPTED_BY: names.SET_BY_TENURE, names.DISRUPTED_SINCE: ""} if by_marks else {}
     action = patch(
         claim,
         {
             "annotations": {
                 names.REPLACED_BY: ",".join(replacements),
                 names.DISRUPTION_REASON: reason,
+                **own,
                 **beside,
             }
         },
     )
-    return msgspec.structs.replace(action, begins=True)
+    dated = names.DISRUPTED_SINCE if by_marks else ""
+    return msgspec.structs.replace(action, begins=True, dated=dated)
 
 
 def take_over(claim: NodeClaim, reason: str, beside: Mapping[str, str]) -> Patch:
@@ -275,7 +312,7 @@ def says_reason(reason: str, message: str = "") -> Wanted:
 
 def roll_back(claim: NodeClaim, beside: Mapping[str, Any] | None = None) -> Patch:
     """Takes the marks off the claim; ``left_over`` takes off the others, one by one."""
-    marks = {names.REPLACED_BY: None, names.DISRUPTION_REASON: None}
+    marks = dict.fromkeys(COMMAND_MARKS)
     marks |= {**no_stamp(), **no_repair_mark(claim)}
     gone = {mark: None for mark in marks if mark in claim.annotations}
     return patch(claim, {"annotations": {**gone, **(beside or {})}})

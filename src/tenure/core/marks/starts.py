@@ -13,7 +13,8 @@ module is its only owner. The rules:
 * A start without a readable instant, or with one ahead of every clock, closes the budgets with
   ``within``. It is rewritten to begin now: its effect ends with the span.
 * A pool without such a budget records nothing.
-* Beside Karpenter that status is not ours: there policies remember (``starts_of``, ``core.beside.departures``).
+* Beside Karpenter that status is not ours: nothing is recorded there before a commit (``is_recorded``). Policies
+  remember departures (``starts_of``, ``core.beside.departures``), and what is seen counts until then (``seen``).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from tenure.core.marks.command import (
     is_commanded,
     is_replaced,
     names_replacement,
+    reason_of,
     replaced_uids,
 )
 from tenure.core.marks.ownership import is_ours, uses_budgets
@@ -41,7 +43,8 @@ from tenure.model.api.names import NORMALIZED_LABELS
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import STARTS_MAX, WITHIN_MAX, Budget, DisruptionStart, NodePool
 from tenure.model.api.resource import NODE_POOLS
-from tenure.model.snapshot.governed import starts_of
+from tenure.model.settings import Settings
+from tenure.model.snapshot.governed import starts_of, with_starts
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.duration import parse_duration
 
@@ -142,6 +145,23 @@ def _departures(
             yield msgspec.structs.replace(start, at=format_time(at))
 
 
+def seen(pool: NodePool, snapshot: Snapshot) -> NodePool:
+    """The pool with the starts that can be seen in the cluster, beside those that are remembered."""
+    if not has_velocity(pool):
+        return pool
+    found = list(departures_in(pool, snapshot))
+    for _, claim in sorted(snapshot.claims_of_pool(pool.name).items()):
+        at = disrupted_since(claim) or claim.metadata.deletion_timestamp
+        if is_commanded(claim) and at is not None and claim.initialized:
+            nodes = snapshot.nodes_with_provider(claim.provider_id)
+            labels = next((nodes[name].labels for name in sorted(nodes)), claim.labels)
+            start = new_start(pool, claim, reason_of(claim), labels)
+            found.append(msgspec.structs.replace(start, at=format_time(at)))
+    remembered = starts_of(pool)
+    known = {one.claim for one in remembered}
+    return with_starts(pool, (*remembered, *(one for one in found if one.claim not in known)))
+
+
 def _is_left_over(claim: NodeClaim, snapshot: Snapshot) -> bool:
     """Whether it was launched to replace a node of its pool that stays: it goes without its pods
     ever having come, and no budget is asked."""
@@ -167,8 +187,15 @@ def new_start(
     return DisruptionStart(claim=claim.uid, reason=reason, labels=counted_by)
 
 
-def record(pool: NodePool, more: Sequence[DisruptionStart]) -> Patch:
-    """Appends the starts, on the version of the pool that was evaluated."""
+def is_recorded(settings: Settings) -> bool:
+    """Whether a start is written down before it is committed."""
+    return not settings.beside_karpenter
+
+
+def record(pool: NodePool, more: Sequence[DisruptionStart], settings: Settings) -> Patch | None:
+    """Appends the starts, on the version of the pool that was evaluated; None: they are not ours to write."""
+    if not is_recorded(settings):
+        return None
     meta = pool.metadata
     starts = (*pool.status.disruption_starts, *more)
     return Patch(

@@ -28,7 +28,7 @@ from tenure.model.api.meta import AbsentList, AbsentMap, read_instant
 from tenure.model.api.names import NODEPOOL_HASH, NODEPOOL_HASH_FIELDS, NODEPOOL_HASH_VERSION
 from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClassRef
-from tenure.model.api.nodepool import NodeClaimTemplate
+from tenure.model.api.nodepool import NodeClaimTemplate, NodePool
 from tenure.model.values.duration import parse_duration, parse_duration_or_never
 
 HASH_VERSION: Final = "v3"
@@ -122,6 +122,19 @@ def hash_annotations(hashes: FieldHashes) -> dict[str, str]:
             f"{path}={value}" for path, value in hashes.items() if value is not None
         ),
     }
+
+
+def hashes_beside(pool: NodePool) -> dict[str, str]:
+    """What a claim carries that is made from this pool, for a Karpenter of any release.
+
+    By our own arithmetic, because the pool's annotations may be those of an older template; but a release that
+    hashes in another way knows its hash alone. ``pool``: as it is written.
+    """
+    version = pool.annotations.get(NODEPOOL_HASH_VERSION, HASH_VERSION)
+    hashed = template_hash(pool.spec.template)
+    if version != HASH_VERSION:
+        hashed = pool.annotations.get(NODEPOOL_HASH, "")
+    return {NODEPOOL_HASH: hashed, NODEPOOL_HASH_VERSION: version}
 
 
 def recorded_hashes(annotations: Mapping[str, str]) -> FieldHashes | None:

@@ -16,6 +16,8 @@ from tenure.core.beside.levers import LeverDecider
 from tenure.core.beside.memory import MemoryDecider
 from tenure.core.beside.pools import KarpenterDecider
 from tenure.core.beside.repair import RepairBesideDecider
+from tenure.core.beside.replacing.methods import methods_beside
+from tenure.core.beside.replacing.surroundings import BesideKarpenter
 from tenure.core.claim.decider import LifecycleDecider
 from tenure.core.claim.garbage import GarbageDecider
 from tenure.core.claim.node import NodeDecider
@@ -141,14 +143,29 @@ def beside_karpenter(settings: Settings) -> tuple[AnyDecider, ...]:
     """
     return (
         UnreadableDecider(),  # Writes nothing.
+        *replacing_beside(
+            settings
+        ),  # Claims of replacements, marks of commands; deletes what is replaced.
         RepairBesideDecider(settings),  # Stamps and deletes claims; notes a probe on its pool.
         ProtectionDecider(claims_only=True),  # Records from when on a duration on a claim counts.
+        ExpirationDecider(
+            BesideKarpenter(settings)
+        ),  # Marks claims that expire by a NodePoolPolicy.
         WindowDecider(),  # The status of MaintenanceWindows, which are ours …
         PoolPolicyDecider(),  # … and of NodePoolPolicies.
         StartsDecider(),  # The same: departures, for budgets with within.
         *(LeverDecider(settings, kind) for kind in LEVERS),
         MemoryDecider(settings),  # What a claim remembers of its Node.
         KarpenterDecider(settings),  # Writes nothing.
+    )
+
+
+def replacing_beside(settings: Settings) -> tuple[AnyDecider, ...]:
+    """Graceful repair and soft expiration: the same pipeline, with claims that Karpenter launches."""
+    methods, surroundings = methods_beside(settings), BesideKarpenter(settings)
+    return (
+        ReplacementDecider(methods, surroundings),
+        DisruptionDecider(settings.protection_clock, methods, surroundings),
     )
 
 

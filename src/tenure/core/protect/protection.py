@@ -13,6 +13,8 @@ anything else                protected for ever, and reported as invalid: a typi
 Finished and terminating pods are not protected. The pool's ``disruption.maxPodProtection`` caps
 every pod's protection, one without an end, too; an invalid cap has no effect.
 
+``"true"`` with our mark beside it is a lever (``core.beside``): a word to Karpenter, not a user's.
+
 A duration counts from the pod's creation. With ``--protection-clock=start`` it counts from the
 pod's start, as in Karpenter: a pod that has not started is protected.
 """
@@ -23,6 +25,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tenure.core.facts import Fact
+from tenure.core.marks.lever import is_lever
 from tenure.errors import SpecError, shown
 from tenure.model.api.meta import FOR_EVER, ApiObject, format_time, later, read_instant
 from tenure.model.api.names import DO_NOT_DISRUPT, NODEPOOL
@@ -118,6 +121,8 @@ def protection_on(thing: Node | NodeClaim, annotation: str = DO_NOT_DISRUPT) -> 
         return _unread(thing)
     value = thing.annotations.get(annotation)
     if value is None or value == "false":
+        return None
+    if is_lever(thing, annotation):
         return None
     span = positive(value) if value != "true" else None
     unreadable = span is None and value != "true"

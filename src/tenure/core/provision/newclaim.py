@@ -74,17 +74,10 @@ def claim_manifest(
         **class_label(template.spec.node_class_ref),
     }
     annotations = {
-        **_not_ours(template.metadata.annotations),
+        **not_ours(template.metadata.annotations),
         **hash_annotations(field_hashes(template)),
         names.MIN_VALUES_RELAXED: str(planned.min_values_relaxed).lower(),
         **_for_pods([pods[uid] for uid in planned.pods]),
-    }
-    owner = {
-        "apiVersion": NODE_POOLS.api_version,
-        "kind": NODE_POOLS.kind,
-        "name": pool.name,
-        "uid": pool.uid,
-        "blockOwnerDeletion": True,
     }
     return {
         "apiVersion": NODE_CLAIMS.api_version,
@@ -93,16 +86,27 @@ def claim_manifest(
             "name": name,
             "labels": dict(sorted(labels.items())),
             "annotations": dict(sorted(annotations.items())),
-            "ownerReferences": [owner],
+            "ownerReferences": [owned_by(pool)],
             "finalizers": [names.FINALIZER],
         },
-        "spec": _spec(planned, pool, (RESERVED,) if reserved else ()),
+        "spec": claim_spec(planned, pool, (RESERVED,) if reserved else ()),
     }
 
 
-def _not_ours(annotations: Mapping[str, str]) -> dict[str, str]:
+def owned_by(pool: NodePool) -> dict[str, Any]:
+    return {
+        "apiVersion": NODE_POOLS.api_version,
+        "kind": NODE_POOLS.kind,
+        "name": pool.name,
+        "uid": pool.uid,
+        "blockOwnerDeletion": True,
+    }
+
+
+def not_ours(annotations: Mapping[str, str]) -> dict[str, str]:
     """Without the marks by which Tenure remembers what is under way: none is true of a new claim."""
-    return {key: value for key, value in annotations.items() if key not in names.MARKS}
+    marks = names.MARKS | names.BESIDE_MARKS
+    return {key: value for key, value in annotations.items() if key not in marks}
 
 
 def _for_pods(pods: Sequence[Pod]) -> dict[str, str]:
@@ -140,7 +144,9 @@ def _concrete_labels(planned: PlannedClaim, types: Iterable[InstanceType]) -> di
     }
 
 
-def _spec(planned: PlannedClaim, pool: NodePool, more: tuple[Taint, ...]) -> dict[str, Any]:
+def claim_spec(
+    planned: PlannedClaim, pool: NodePool, more: tuple[Taint, ...] = ()
+) -> dict[str, Any]:
     """``more``: startup taints that the pool does not have."""
     written = pool.spec.template.spec
     spec: dict[str, Any] = {

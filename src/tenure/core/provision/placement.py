@@ -140,6 +140,11 @@ class NewClaim(msgspec.Struct, frozen=True, kw_only=True):
             planned.instance_type, planned.zone, planned.capacity_type, planned.price
         )
 
+    @property
+    def told(self) -> Fact:
+        """What is launched, for users."""
+        return self.fit
+
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     demands: tuple[Demand, ...]

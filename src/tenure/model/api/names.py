@@ -135,7 +135,7 @@ DO_NOT_DISRUPT_UNTIL: Final = "tenure.dev/do-not-disrupt-until"
 DO_NOT_REPAIR_BY: Final = "tenure.dev/do-not-repair-by"
 DO_NOT_REPAIR_BECAUSE: Final = "tenure.dev/do-not-repair-because"
 DO_NOT_REPAIR_UNTIL: Final = "tenure.dev/do-not-repair-until"
-#: What stands in the first of each.
+#: What stands in the first of each, and in the other marks that say who wrote them.
 SET_BY_TENURE: Final = "tenure"
 # Beside Karpenter, on a NodeClaim: what Tenure remembers there of its Node, and when it noticed. Without
 # Karpenter these are conditions of the claim. Its Node has been Ready …
@@ -149,6 +149,34 @@ TERMINATION_BY: Final = "tenure.dev/termination-by"
 TERMINATION_BECAUSE: Final = "tenure.dev/termination-because"
 #: Beside Karpenter what ``REPAIR_PROBE`` is without: on the pool, and for users to see on the claim.
 PROBE_BESIDE: Final = "tenure.dev/repair-probe"
+# Beside Karpenter, on a claim that is being replaced: by which program …
+DISRUPTED_BY: Final = "tenure.dev/disrupted-by"
+#: … and since when. Its status, which says so elsewhere, is Karpenter's there.
+DISRUPTED_SINCE: Final = "tenure.dev/disrupted-since"
+#: On a replacement: which program has created the claim.
+CREATED_BY: Final = "tenure.dev/created-by"
+#: On a claim that is as old as the NodePoolPolicy of its pool allows: since when.
+EXPIRED_AT: Final = "tenure.dev/expired-at"
+#: Those of them that no template has to give.
+BESIDE_MARKS: Final = frozenset(
+    {
+        DO_NOT_DISRUPT_BY,
+        DO_NOT_DISRUPT_BECAUSE,
+        DO_NOT_DISRUPT_UNTIL,
+        DO_NOT_REPAIR_BY,
+        DO_NOT_REPAIR_BECAUSE,
+        DO_NOT_REPAIR_UNTIL,
+        READY_ONCE_AT,
+        NODE_LOST_AT,
+        TERMINATION_BY,
+        TERMINATION_BECAUSE,
+        PROBE_BESIDE,
+        DISRUPTED_BY,
+        DISRUPTED_SINCE,
+        CREATED_BY,
+        EXPIRED_AT,
+    }
+)
 
 # Conditions of a claim that make its node a candidate of voluntary disruption (types). Karpenter
 # had the first two before its v1.

@@ -21,6 +21,7 @@ from tenure.model.api.meta import ApiObject, controller_of
 from tenure.model.api.names import (
     DRIFTED_CONDITION,
     EMPTY_CONDITION,
+    EXPIRED_AT,
     EXPIRED_CONDITION,
     INSTANCE_TYPE,
     NODEPOOL,
@@ -207,7 +208,9 @@ def _claim_replacing(claim: NodeClaim) -> str:
 
 
 def _claim_says(type_: str, claim: NodeClaim) -> str:
-    return type_ if claim.is_true(type_) else ""
+    """Beside Karpenter an annotation says that it has expired: the status is Karpenter's."""
+    expired = type_ == EXPIRED_CONDITION and EXPIRED_AT in claim.annotations
+    return type_ if expired or claim.is_true(type_) else ""
 
 
 def _node_suspect(node: Node) -> str:
@@ -695,7 +698,7 @@ class Snapshot:
         return self._group(r.NODE_CLAIMS, "replacing", "replacing")
 
     def claims_that_say(self, type_: str) -> Mapping[str, NodeClaim]:
-        """Claims with this condition, one of ``CANDIDATE_CONDITIONS``, True."""
+        """Claims with this condition, one of ``CANDIDATE_CONDITIONS``, True; or the mark that stands for it."""
         return self._group(r.NODE_CLAIMS, type_, type_)
 
     def suspect_nodes(self) -> Mapping[str, Node]:

@@ -43,11 +43,13 @@ WATCHED: Final = (
     r.NAMESPACES,
 )
 
-#: What deciders read beside Karpenter: no pods, of which there are most.
+#: What deciders read beside Karpenter: nothing that only tells where pods fit.
 WATCHED_BESIDE: Final = (
     r.NODE_POOLS,
     r.NODE_CLAIMS,
     r.NODES,
+    r.PODS,
+    r.POD_DISRUPTION_BUDGETS,
     r.MAINTENANCE_WINDOWS,
     r.NODE_POOL_POLICIES,
     r.DEPLOYMENTS,

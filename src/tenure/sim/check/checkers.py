@@ -142,14 +142,16 @@ class Checkers:
             self._set_deadline(stored, body)
 
     def _beside(self, method: str, target: Route, body: Any) -> None:
-        """Beside Karpenter what ends a claim is asked about as without."""
+        """Karpenter is in charge: levers and replacements, and the same rules for claims that go."""
         stored = self._truth.stored(target)
-        self._check("beyond levers", beyond_levers(method, target, body, stored))
-        if stored is None or target.resource != r.NODE_CLAIMS:
+        said = beyond_levers(method, target, body, stored, self.recent.now())
+        self._check("beyond levers", said)
+        if target.resource != r.NODE_CLAIMS or target.subresource or stored is None or said:
             return
         if method == "DELETE" and is_meant(stored, body):
             self._delete_claim(stored)
         elif method == "PATCH" and is_same_version(stored, body):
+            self._begin_command(stored, body)
             self._set_deadline(stored, body)
 
     def has_written(self, target: Route, before: Obj | None) -> None:

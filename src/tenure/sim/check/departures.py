@@ -19,7 +19,7 @@ from tenure.model.cloud.repairs import RepairStatement
 from tenure.model.settings import Settings
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.check import read
-from tenure.sim.check.choices import expires_at, is_left_over, unfounded
+from tenure.sim.check.choices import expires_at, is_left_over, occupies, unfounded
 from tenure.sim.check.read import State
 from tenure.sim.check.starts import Start, too_many
 from tenure.sim.check.truth import has_own_ttl, settled_claim, settled_pool
@@ -107,7 +107,8 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
             return
         if not self.unpaced:
             yield "beyond budgets", self._beyond_budgets(nodes, reason)
-            yield "too many starts", self._beyond_budgets(nodes, reason, starts=True)
+            if not self.settings.beside_karpenter:  # Starts are not recorded there.
+                yield "too many starts", self._beyond_budgets(nodes, reason, starts=True)
         yield "inside a window", self._window(nodes, reason)
         yield "past a switch", self._off(reason)
         if not self.unpaced:
@@ -118,7 +119,8 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
         repair = reason == "Unhealthy"
         yield "before its replacements", self._replacements()
         yield "before its group", self._group()
-        yield "open Node", self._open(nodes)
+        if not self.settings.beside_karpenter:  # Karpenter taints it once its claim is deleted.
+            yield "open Node", self._open(nodes)
         if initialized:
             yield "beyond budgets", self._beyond_budgets(nodes, reason)
         if not repair or initialized:
@@ -182,7 +184,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
         key = read.DO_NOT_REPAIR if reason == "Unhealthy" else read.DO_NOT_DISRUPT
         for thing in (self.claim, *nodes):
             value = read.annotation(thing, key)
-            if value in (None, "false"):
+            if value in (None, "false") or (value == "true" and _is_lever(thing, key)):
                 continue
             seen, _, at = (read.annotation(thing, f"{key}-since") or "").rpartition(" ")
             since, lasts = read_instant(at) if seen == value else None, read.span(value)
@@ -204,6 +206,11 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
 
     def _replacements(self) -> str:
         uid = self.claim["metadata"]["uid"]
+        named = read.annotation(self.claim, "karpenter.sh/replaced-by")
+        if self.settings.beside_karpenter and not named:
+            # Nothing says there that pods fit on other Nodes.
+            moving = [pod["metadata"]["name"] for pod in self.pods if _moves(pod)]
+            return f"pod {moving[0]} has no replacement" if moving else ""
         for name in (read.annotation(self.claim, "karpenter.sh/replaced-by") or "").split(","):
             found = self.state[r.NODE_CLAIMS].get(name) if name else None
             if not name:
@@ -442,3 +449,14 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
             start, end = read_instant(one.get("from", "")), read_instant(one.get("until", ""))
             on.append(start is not None and end is not None and start <= self.now < end)
         return any(on)
+
+
+def _is_lever(thing: Obj, key: str) -> bool:
+    """A word of Tenure's own to Karpenter, beside which it runs."""
+    return read.annotation(thing, f"tenure.dev/{key.removeprefix('karpenter.sh/')}-by") == "tenure"
+
+
+def _moves(pod: Obj) -> bool:
+    owners = pod["metadata"].get("ownerReferences") or ()
+    controlled = any(one.get("controller") for one in owners)
+    return controlled and occupies(pod) and not read.is_drained(pod)

@@ -16,6 +16,8 @@ from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.routes import Route
 from tenure.sim.check import read
+from tenure.sim.check.read import State
+from tenure.sim.check.replacing import created_beyond, marked_beyond
 
 
 def not_leaving(node: Obj | None, claim: Obj | None, *, forced: bool) -> str:
@@ -85,6 +87,7 @@ _LEVERS: Final = {
     f"karpenter.sh/{lever}": {f"tenure.dev/{lever}-{end}" for end in ("by", "because", "until")}
     for lever in ("do-not-disrupt", "do-not-repair")
 }
+_COPIED: Final = {"karpenter.sh/replaces", "tenure.dev/created-by"}
 _BEGINNINGS: Final = {f"{lever}-since" for lever in _LEVERS}
 _STAMP: Final = "karpenter.sh/nodeclaim-termination-timestamp"
 _BY: Final = "tenure.dev/termination-by"
@@ -99,12 +102,15 @@ _OURS: Final = {
 }
 
 
-def beyond_levers(method: str, target: Route, body: Any, stored: Obj | None) -> str:
-    """How it is more than a lever; empty where it is none."""
+def beyond_levers(method: str, target: Route, body: Any, stored: Obj | None, state: State) -> str:
+    """How it is more than a lever or a replacement; empty where it is not."""
     resource = target.resource
     if resource in (r.EVENTS, r.LEASES) or is_users_status(target):
         return ""
     what = f"{method} {resource.kind} {target.name}"
+    if resource == r.NODE_CLAIMS and not target.subresource and method == "POST":
+        said = created_beyond(body, state)
+        return f"{what}: {said}" if said else ""
     if method == "DELETE" and resource == r.NODE_CLAIMS:
         return _deletes(what, body, stored)
     if method != "PATCH" or target.subresource or resource not in _OURS:
@@ -115,12 +121,25 @@ def beyond_levers(method: str, target: Route, body: Any, stored: Obj | None) -> 
     if set(body) != {"metadata"} or set(metadata) - {"annotations", "uid", "resourceVersion"}:
         return f"{what}: more than annotations"
     written = metadata.get("annotations") or {}
-    if others := sorted(set(written) - _OURS[resource]):
+    if resource == r.NODE_CLAIMS:
+        return _on_claim(what, written, stored)
+    # Karpenter copies annotations of a claim to its Node.
+    kept = {key for key, value in written.items() if key not in _COPIED or value is not None}
+    if others := sorted(kept - _OURS[resource]):
         return f"{what}: writes {', '.join(others)}"
-    if resource == r.NODES:
-        found = (_of_a_user(what, one, written, stored) for one in _LEVERS)
-        return next(filter(None, found), "")
-    return _stamps(what, written, stored) if resource == r.NODE_CLAIMS else ""
+    found = (_of_a_user(what, one, written, stored) for one in _LEVERS if resource == r.NODES)
+    return next(filter(None, found), "")
+
+
+def _on_claim(what: str, written: Mapping[str, Any], stored: Obj) -> str:
+    """Of repair and time-outs, or else of a replacement."""
+    if set(written) <= _OURS[r.NODE_CLAIMS]:
+        said = _stamps(what, written, stored)
+        if not said or not marked_beyond(written, stored):
+            return ""
+        return said
+    said = marked_beyond(written, stored)
+    return f"{what}: {said}" if said else ""
 
 
 def karpenter_repairs(gates: str, deployments: Iterable[Obj]) -> bool:
@@ -143,6 +162,8 @@ def _deletes(what: str, body: Any, stored: Obj | None) -> str:
     if wanted["resourceVersion"] != stored["metadata"]["resourceVersion"]:
         return ""  # It is refused.
     there = dig(stored, "metadata", "annotations") or {}
+    if there.keys() & {"karpenter.sh/replaced-by", "tenure.dev/created-by"}:
+        return ""  # What is replaced, or a replacement: ``departures`` asks.
     if there.get(_BY) != "tenure" or read_instant(there.get(_STAMP) or "") is None:
         return f"{what}: without a deadline of ours"
     return ""

@@ -73,7 +73,10 @@ class Member:
     def off(self) -> bool:
         """Whether ``orchestrate`` rolls it back or marks it: nothing may be done meanwhile."""
         ends = self._validation.unwanted or failure_of(self.command, self._now)
-        return self.command.node is None or bool(ends) or mark_next(self.command) is not None
+        if self.command.node is None or ends:
+            return True
+        # Beside Karpenter there are no marks but those that begin it.
+        return not self._settings.beside_karpenter and mark_next(self.command) is not None
 
     @property
     def node(self) -> Node:

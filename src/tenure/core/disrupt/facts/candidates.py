@@ -165,6 +165,26 @@ class DoesNotExpire(Fact, frozen=True):
         return f"NodeClaim {self.claim} does not expire{why}"
 
 
+class ExpiresByForce(Fact, frozen=True):
+    """Beside Karpenter: its own ``expireAfter`` is Karpenter's to read."""
+
+    claim: str
+    at: datetime
+    after: str
+
+    def __str__(self) -> str:
+        return (
+            f"Karpenter expires NodeClaim {self.claim} at {format_time(self.at)} (expireAfter "
+            f"{self.after}), whatever windows and budgets say"
+        )
+
+    def remedy(self) -> str:
+        return (
+            "Set expireAfter: Never in the NodePool and expireAfter in a NodePoolPolicy: nodes that are "
+            "launched from then on wait for windows and budgets."
+        )
+
+
 class StaticPool(Fact, frozen=True):
     pool: str
 
@@ -225,6 +245,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ClaimExpires("general-4nv74", AT, "720h", "WhenAllowed", over=True),
     DoesNotExpire("general-4nv74"),
     DoesNotExpire("general-4nv74", "-1h"),
+    ExpiresByForce("general-4nv74", AT, "720h"),
     StaticPool("gpu"),
     NodeExpired("node-1", AT, "720h"),
     NodeDrifted("node-1", AT, "the template of NodePool general has changed"),

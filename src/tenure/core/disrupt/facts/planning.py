@@ -159,7 +159,8 @@ class NoReschedulablePods(Fact, frozen=True):
 class LaunchedAsReplacement(Fact, frozen=True):
     #: Those that it replaces.
     claims: tuple[str, ...]
-    fit: CheapestFit
+    #: What is launched.
+    fit: Fact
 
     def __str__(self) -> str:
         return f"replacement of {claims_text(self.claims)}; {self.fit}"

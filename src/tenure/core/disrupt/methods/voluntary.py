@@ -25,7 +25,7 @@ from tenure.core.facts import Fact
 from tenure.core.gates.gatefacts import GateFacts
 from tenure.core.gates.operations import Operation
 from tenure.core.gates.traits import Traits
-from tenure.core.marks.candidacy import is_open, node_of
+from tenure.core.marks.candidacy import is_open, node_of, says
 from tenure.core.marks.command import Command
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -136,7 +136,7 @@ class VoluntaryMethod(AnyPlan, ABC):
         yield from (at,) if at is not None else ()
 
     def _due_at(self, command: Command, rules: PoolRules | None) -> datetime | None:
-        said = command.claim.is_true(self.condition)
+        said = says(command.claim, self.condition)
         return self.due_at(command.claim, rules) if rules is not None and said else None
 
     def pool_facts(self, pool: str, snapshot: Snapshot) -> Any:

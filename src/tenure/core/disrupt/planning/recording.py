@@ -17,11 +17,18 @@ from tenure.core.facts import RetriedAt
 from tenure.core.gates.facts import StartsUnreadable
 from tenure.core.gates.gatefacts import Blocked
 from tenure.core.gates.operations import ASKED, Gate
-from tenure.core.marks.starts import has_velocity, new_start, recorded_at, room_for
+from tenure.core.marks.starts import (
+    has_velocity,
+    is_recorded,
+    new_start,
+    recorded_at,
+    room_for,
+)
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import say
 from tenure.core.writes import subject_of
 from tenure.model.api.nodepool import DisruptionStart
+from tenure.model.settings import Settings
 
 _say = partial(say, Concern.DISRUPTION)
 
@@ -33,10 +40,12 @@ class Recording:
         self,
         blocked: Callable[[Wanted, Blocked], Verdict],
         changes_at: Callable[[Wanted], datetime | None],
+        settings: Settings,
         now: datetime,
     ) -> None:
         """``blocked``: says that a gate blocks it; ``changes_at``: when gates may change (``Gating``)."""
-        self._blocked, self._changes_at, self._now = blocked, changes_at, now
+        self._blocked, self._changes_at = blocked, changes_at
+        self._settings, self._now = settings, now
         #: By pool: starts that have to be recorded before they are committed.
         self.starts: dict[str, list[DisruptionStart]] = {}
 
@@ -77,6 +86,8 @@ class Recording:
 
     def _needs_record(self, one: Wanted) -> bool:
         claim, pool = one.claim, one.pool.pool
+        if not is_recorded(self._settings):
+            return False
         paced = Gate.BUDGET in ASKED[one.candidate.operation] and claim.initialized
         return paced and has_velocity(pool) and recorded_at(pool, claim, self._now) is None
 

@@ -240,7 +240,13 @@ class Commands:
             Reason.REPLACING,
             *self._why(one, group, plan),
             *what,
-            action=begin(candidate.claim, came, reason, {**candidate.marks, **used}),
+            action=begin(
+                candidate.claim,
+                came,
+                reason,
+                {**candidate.marks, **used},
+                by_marks=self._settings.beside_karpenter,
+            ),
         )
         if came and one.claim.name != group.names[0]:
             return verdict  # One command, which counts once.

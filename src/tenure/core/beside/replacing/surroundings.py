@@ -1,0 +1,26 @@
+"""The pipeline beside Karpenter: one node like each that goes, and nothing while Karpenter is not known."""
+
+from __future__ import annotations
+
+from tenure.core.beside.karpenter import karpenter_of
+from tenure.core.beside.replacing.likeforlike import like_for_like_in
+from tenure.core.disrupt.simulate import Simulation
+from tenure.core.marks.starts import seen
+from tenure.model.api.nodepool import NodePool
+from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Snapshot
+
+
+class BesideKarpenter:
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def simulation(self, snapshot: Snapshot, protection_clock: str) -> Simulation:
+        return like_for_like_in(snapshot)
+
+    def only_looks(self, snapshot: Snapshot) -> bool:
+        return karpenter_of(snapshot, self._settings).problem is not None
+
+    def counted(self, pool: NodePool, snapshot: Snapshot) -> NodePool:
+        """Its status is Karpenter's, so what can be seen counts."""
+        return seen(pool, snapshot)

@@ -1,0 +1,43 @@
+"""Where the pipeline runs: in charge of nodes, or beside another program that is.
+
+What differs is how capacity for pods is planned, where starts of disruptions are counted from, and whether
+anything may be done at all. Methods, gates and commands are the same (``core.beside.replacing.surroundings`` is the other one).
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from tenure.core.disrupt.simulate import Simulation, simulation_in
+from tenure.model.api.nodepool import NodePool
+from tenure.model.snapshot.snapshot import Snapshot
+
+
+class Surroundings(Protocol):
+    def simulation(self, snapshot: Snapshot, protection_clock: str) -> Simulation:
+        """By which it is planned where pods go."""
+        ...
+
+    def only_looks(self, snapshot: Snapshot) -> bool:
+        """Whether commands under way stand still: nothing is written."""
+        ...
+
+    def counted(self, pool: NodePool, snapshot: Snapshot) -> NodePool:
+        """The pool with the starts that its budgets count."""
+        ...
+
+
+class InCharge:
+    """Tenure launches and terminates."""
+
+    def simulation(self, snapshot: Snapshot, protection_clock: str) -> Simulation:
+        return simulation_in(snapshot, protection_clock)
+
+    def only_looks(self, snapshot: Snapshot) -> bool:
+        return False
+
+    def counted(self, pool: NodePool, snapshot: Snapshot) -> NodePool:
+        return pool
+
+
+IN_CHARGE: Final = InCharge()

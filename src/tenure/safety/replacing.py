@@ -1,0 +1,199 @@
+"""Beside Karpenter: what Tenure may write to replace a node. ``safety.beside`` asks; ``departure`` has the rest.
+
+- create a NodeClaim: of a pool, without a finalizer, marked as ours and as the replacement of one living
+  claim of that pool, and protected from Karpenter;
+- on a NodeClaim: the marks of a command, its deadline, and that it has expired by a NodePoolPolicy;
+- delete a NodeClaim: one that is replaced, where its pods have a replacement; or a replacement without pods
+  that nothing waits for.
+
+Whether windows, budgets, breakers and vetoes allow it is asked of each ground by ``departure``, as without Karpenter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from tenure.core.decision import Create, Delete, Ground, Patch
+from tenure.model.api import names
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.safety.reasons import is_repair
+from tenure.safety.voluntary import EXPIRED, occupies, too_young
+
+_LEVER: Final = frozenset(
+    {
+        names.DO_NOT_DISRUPT,
+        names.DO_NOT_DISRUPT_BY,
+        names.DO_NOT_DISRUPT_BECAUSE,
+        names.DO_NOT_DISRUPT_UNTIL,
+    }
+)
+#: What a command writes on the claim that is replaced.
+_COMMAND: Final = frozenset(
+    {
+        names.REPLACED_BY,
+        names.DISRUPTION_REASON,
+        names.DISRUPTED_BY,
+        names.DISRUPTED_SINCE,
+        names.TERMINATION_TIMESTAMP,
+        names.REPAIR_REASON,
+        names.REPAIR_PROBE,
+        names.REPLACEMENT_FAILED,
+    }
+)
+#: What only goes, from a claim that was a replacement.
+_REPLACEMENT: Final = _LEVER | {names.REPLACES, names.CREATED_BY}
+_GROUNDS: Final = frozenset({Ground.REPLACED, Ground.LEFT_OVER})
+
+
+def beyond_replacing(action: Create | Delete, snapshot: Snapshot) -> str | None:
+    """Why a NodeClaim must not be created or deleted; None: nothing of this module forbids it."""
+    if isinstance(action, Create):
+        return _creates(action, snapshot)
+    claim = snapshot.claims.get(action.name)
+    if claim is None or claim.uid != action.uid:
+        return f"beside Karpenter claim {action.name} is gone or another one"
+    if action.ground not in _GROUNDS:
+        return f"beside Karpenter NodeClaim {claim.name} is not deleted for {action.ground}"
+    if action.ground is Ground.LEFT_OVER:
+        return None if names.CREATED_BY in claim.annotations else _not_made(claim)
+    return _leaves_pods(claim, snapshot)
+
+
+def is_command(written: Mapping[str, Any]) -> bool:
+    """Whether annotations are of those that replace a node."""
+    return bool((_COMMAND | _REPLACEMENT | {names.EXPIRED_AT}) & written.keys())
+
+
+def is_of_replacing(ground: Ground | None) -> bool:
+    return ground in _GROUNDS
+
+
+def _is_ours(reason: str | None) -> bool:
+    """Whether Tenure replaces nodes for this reason there."""
+    return bool(reason) and (is_repair(reason or "") or reason == EXPIRED)
+
+
+def _not_made(claim: NodeClaim) -> str:
+    return f"beside Karpenter NodeClaim {claim.name} is not deleted: Tenure has not created it"
+
+
+def _leaves_pods(claim: NodeClaim, snapshot: Snapshot) -> str | None:
+    """No instance types are known there, so nothing says that pods fit elsewhere."""
+    if not _is_ours(claim.annotations.get(names.DISRUPTION_REASON)):
+        return f"beside Karpenter NodeClaim {claim.name} goes for a reason that is Karpenter's"
+    if any(claim.annotations.get(names.REPLACED_BY, "").split(",")):
+        return None
+    for node in snapshot.nodes_with_provider(claim.provider_id).values():
+        for _, pod in sorted(snapshot.pods_on(node.name).items()):
+            controlled = any(one.controller for one in pod.metadata.owner_references)
+            if occupies(pod) and controlled and not pod.tolerates_disruption:
+                return f"beside Karpenter pod {pod.key} of Node {node.name} has no replacement"
+    return None
+
+
+# -- a new claim -----------------------------------------------------------------------
+
+
+def _creates(action: Create, snapshot: Snapshot) -> str | None:
+    what = f"beside Karpenter NodeClaim {action.name} is not created"
+    claim = msgspec.convert(action.body, NodeClaim)
+    pool = snapshot.pools.get(claim.labels.get(names.NODEPOOL, ""))
+    if pool is None or pool.uid not in {one.uid for one in claim.metadata.owner_references}:
+        return f"{what}: it belongs to no NodePool"
+    if claim.spec.node_class_ref != pool.node_class_ref:
+        return f"{what}: its node class is not that of NodePool {pool.name}"
+    if claim.metadata.finalizers or "status" in action.body:
+        return f"{what}: finalizers and status are Karpenter's"
+    if not _is_ours(action.disrupts_for):
+        return f"{what}: {action.disrupts_for or 'no reason'} is Karpenter's to act on"
+    uids = [uid for uid in claim.annotations.get(names.REPLACES, "").split(",") if uid]
+    found = snapshot.claims_with_uid(uids[0]) if len(uids) == 1 else {}
+    for replaced in found.values():
+        if replaced.deleting or is_unreadable(replaced) or replaced.pool_name != pool.name:
+            return f"{what}: NodeClaim {replaced.name} is not one of its pool that stays"
+    if not found:
+        return f"{what}: it replaces no NodeClaim that is there"
+    return _without_marks(claim, pool.spec.template.metadata.annotations, what)
+
+
+def _without_marks(claim: NodeClaim, template: Mapping[str, str], what: str) -> str | None:
+    there = claim.annotations
+    if there.get(names.CREATED_BY) != names.SET_BY_TENURE:
+        return f"{what}: nothing says that Tenure creates it"
+    if names.DO_NOT_DISRUPT in template:
+        return (
+            f"{what}: a user's value would get our marks"
+            if _LEVER - {names.DO_NOT_DISRUPT} & there.keys()
+            else None
+        )
+    whole = all(there.get(key) for key in _LEVER)
+    ours = there.get(names.DO_NOT_DISRUPT_BY) == names.SET_BY_TENURE
+    if whole and ours and there[names.DO_NOT_DISRUPT] == "true":
+        return None
+    return f"{what}: Karpenter would remove it while it is empty"
+
+
+# -- marks on a claim ------------------------------------------------------------------
+
+
+def beyond_marks(
+    action: Patch, written: Mapping[str, Any], snapshot: Snapshot, now: datetime
+) -> str | None:
+    """Why annotations of a NodeClaim must not be written; None when they may."""
+    claim = snapshot.claims.get(action.name)
+    if claim is None or claim.uid != action.uid:
+        return f"beside Karpenter claim {action.name} is gone or another one"
+    what = f"beside Karpenter nothing of NodeClaim {claim.name} is ours but"
+    if set(written) <= {names.EXPIRED_AT}:
+        return _marks_expired(claim, written, now)
+    if set(written) <= _REPLACEMENT:
+        return _drops(claim, written, what)
+    if set(written) <= _COMMAND:
+        return _commands(action, claim, written, what)
+    return f"{what} when a duration began, and the marks of its replacement"
+
+
+def _marks_expired(claim: NodeClaim, written: Mapping[str, Any], now: datetime) -> str | None:
+    young = too_young(claim, now, spread=True) if written[names.EXPIRED_AT] is not None else None
+    return f"NodeClaim {claim.name} would be marked as expired: {young}" if young else None
+
+
+def _drops(claim: NodeClaim, written: Mapping[str, Any], what: str) -> str | None:
+    if any(value is not None for value in written.values()):
+        return f"{what} to take marks off a replacement"
+    marked = claim.annotations.get(names.DO_NOT_DISRUPT_BY) == names.SET_BY_TENURE
+    if names.DO_NOT_DISRUPT in written and not marked:
+        return f"{names.DO_NOT_DISRUPT} of NodeClaim {claim.name} is a user's: not ours to write"
+    return None
+
+
+def _commands(action: Patch, claim: NodeClaim, written: Mapping[str, Any], what: str) -> str | None:
+    """A deadline is set for the claim of a command alone; each mark may go."""
+    set_ = {key for key, value in written.items() if value is not None}
+    reason = written.get(names.DISRUPTION_REASON) or claim.annotations.get(names.DISRUPTION_REASON)
+    if set_ & {names.REPLACED_BY, names.DISRUPTION_REASON} and not _is_ours(reason):
+        return f"{what} graceful repair and expiration by a policy"
+    begins = names.REPLACED_BY in set_ and names.REPLACED_BY not in claim.annotations
+    if begins and written.get(names.DISRUPTED_BY) != names.SET_BY_TENURE:
+        return f"{what} a command that says that it is ours"
+    commanded = claim.annotations.get(names.DISRUPTED_BY) == names.SET_BY_TENURE
+    if names.TERMINATION_TIMESTAMP in set_ and not (commanded and action.ground is Ground.REPLACED):
+        return f"{what} the deadline of a command of ours"
+    return None
+
+
+# -- levers ----------------------------------------------------------------------------
+
+
+def awaits_pods(claim: NodeClaim, snapshot: Snapshot) -> str | None:
+    """Why a replacement must stay protected: what it replaces is there, and its pods are to come."""
+    for uid in filter(None, claim.annotations.get(names.REPLACES, "").split(",")):
+        for name in snapshot.claims_with_uid(uid):
+            return f"pods of NodeClaim {name} are to come"
+    return None

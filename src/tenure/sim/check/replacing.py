@@ -1,0 +1,78 @@
+"""Beside Karpenter: what Tenure may write to replace a node, as questions about plain trees.
+
+Each answers with a sentence, or with nothing. Whether windows, budgets and vetoes allow it, ``departures`` asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tenure.model.api import resource as r
+from tenure.sim.apiserver.objects.tree import Obj, dig
+from tenure.sim.check import read
+from tenure.sim.check.read import State
+
+_POOL: Final = "karpenter.sh/nodepool"
+_REASON: Final = "karpenter.sh/disruption-reason"
+_REPLACED_BY: Final = "karpenter.sh/replaced-by"
+_REPLACES: Final = "karpenter.sh/replaces"
+_LEVER: Final = {
+    "karpenter.sh/do-not-disrupt",
+    *(f"tenure.dev/do-not-disrupt-{end}" for end in ("by", "because", "until")),
+}
+_COMMAND: Final = {
+    _REPLACED_BY,
+    _REASON,
+    read.STAMP,
+    "tenure.dev/disrupted-by",
+    "tenure.dev/disrupted-since",
+    "karpenter.sh/repair-reason",
+    "karpenter.sh/repair-probe",
+    "karpenter.sh/replacement-failed",
+}
+_GIVEN_UP: Final = {*_LEVER, _REPLACES, "tenure.dev/created-by"}
+_REASONS: Final = ("Expired", "Unhealthy")
+
+
+def created_beyond(body: Any, state: State) -> str:
+    """How a new claim is more than a replacement that Karpenter launches."""
+    pool = state[r.NODE_POOLS].get(dig(body, "metadata", "labels", _POOL) or "")
+    if pool is None:
+        return "a NodeClaim of no NodePool"
+    if dig(body, "metadata", "finalizers") or "status" in body:
+        return "a NodeClaim with a finalizer or a status"
+    there = dig(body, "metadata", "annotations") or {}
+    replaced = [
+        one
+        for one in state[r.NODE_CLAIMS].values()
+        if one["metadata"]["uid"] == there.get(_REPLACES) and not read.is_leaving(one)
+    ]
+    if not replaced or read.labels(replaced[0]).get(_POOL) != pool["metadata"]["name"]:
+        return "a NodeClaim that replaces none of its pool"
+    theirs = dig(pool, "spec", "template", "metadata", "annotations") or {}
+    protected = there.keys() >= _LEVER or "karpenter.sh/do-not-disrupt" in theirs
+    if there.get("tenure.dev/created-by") != "tenure" or not protected:
+        return "a NodeClaim without our marks, or that Karpenter may remove while it is empty"
+    return ""
+
+
+def marked_beyond(written: Mapping[str, Any], claim: Obj) -> str:
+    """How annotations of a claim are more than the marks of a replacement."""
+    there = dig(claim, "metadata", "annotations") or {}
+    if set(written) <= {"tenure.dev/expired-at"}:
+        return ""
+    if set(written) <= _GIVEN_UP:
+        kept = any(value is not None for value in written.values())
+        users = "karpenter.sh/do-not-disrupt" in written and not (there.keys() >= _LEVER)
+        return "writes marks of a replacement, or a user's value" if kept or users else ""
+    if others := sorted(set(written) - _COMMAND):
+        return f"writes {', '.join(others)}"
+    after = {key: value for key, value in {**there, **written}.items() if value is not None}
+    if _REPLACED_BY in after and after.get(_REASON) not in _REASONS:
+        return f"replaces it for {after.get(_REASON)}"
+    if _REPLACED_BY in after and after.get("tenure.dev/disrupted-by") != "tenure":
+        return "replaces it without a mark of ours"
+    if written.get(read.STAMP) is not None and _REPLACED_BY not in there:
+        return "sets a deadline without a command"
+    return ""
