@@ -34,7 +34,11 @@ from tests.core.disrupt.merged import MERGES
 from tests.core.disrupt.retired import BOTH, RETIRE
 from tests.runtime.worlds import Tapped
 from tests.scenarios.halves import half_empty_nodes, merge, scale_down
+from tests.scenarios.karpenterplayed import Accompanied
 from tests.scenarios.test_beside_karpenter import freeze
+from tests.scenarios.test_beside_replacement import a_cluster as expiring
+from tests.scenarios.test_beside_replacement import claims as replaced_claims
+from tests.scenarios.test_beside_replacement import marks_of
 from tests.scenarios.test_beside_scale import put_nodes
 
 Scene = Callable[[World], bool]
@@ -90,6 +94,23 @@ def policy_beside_karpenter(world: World) -> bool:
     world.crash()  # So that it starts with what is broken.
     world.run(3 * HOUR)
     return sum(DO_NOT_DISRUPT in _annotations(world, f"node-{n:04}") for n in range(3)) >= 2
+
+
+class ExpiringBesideKarpenter(Accompanied):
+    """A node with a pod that expires by a policy, beside a Karpenter that is played."""
+
+    def __init__(self) -> None:
+        super().__init__(*expiring())
+
+
+def expiration_beside_karpenter(world: World) -> bool:
+    """The node is replaced first, and nothing of ours is left."""
+    assert isinstance(world, Accompanied)
+    world.play(20 * MINUTE)
+    old = replaced_claims(world)
+    world.play(25 * MINUTE)
+    gone = not set(old) & set(replaced_claims(world))
+    return gone and world.running("web") == 1 and not marks_of(world)
 
 
 def _annotations(world: World, node: str) -> dict[str, str]:

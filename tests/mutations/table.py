@@ -18,9 +18,11 @@ import pytest
 from tenure.core.beside.limits import Choice
 from tenure.core.beside.mark import Lever, is_on, set_lever
 from tenure.core.decision import DeletePod
+from tenure.core.disrupt.simulate import Plan
 from tenure.core.drift.facts import UnmetRequirement
 from tenure.core.gates.traits import Traits
 from tenure.core.gates.velocity import Counted
+from tenure.core.marks.command import mark_next
 from tenure.core.marks.interruption import Interruption
 from tenure.core.policy.deciders import deciders
 from tenure.core.writes import release
@@ -203,7 +205,101 @@ def _unmet(original: Any, world: World) -> Any:
     return found
 
 
+def _with_finalizer(original: Any, world: World) -> Any:
+    def written(*args: Any) -> Any:
+        body = original(*args)
+        body["metadata"]["finalizers"] = ["karpenter.sh/termination"]
+        return body
+
+    return written
+
+
+def _of_an_old_claim(original: Any, world: World) -> Any:
+    """None of its pool that is there."""
+    return lambda claims, **more: {**original(claims, **more), "karpenter.sh/replaces": "another"}
+
+
+def _quarter_early(original: Any, world: World) -> Any:
+    def at(*args: Any) -> Any:
+        found = original(*args)
+        return None if found is None else found - timedelta(minutes=15)
+
+    return at
+
+
+def _marked_all_the_same(original: Any, world: World) -> Any:
+    return lambda self, command: mark_next(command)
+
+
+_BESIDE: Final = {
+    "scene": scenes.expiration_beside_karpenter,
+    "world": scenes.ExpiringBesideKarpenter,
+}
+
 MUTATIONS: Final = (
+    Mutation(
+        name="beside Karpenter a replacement that it may remove while it is empty",
+        point="tenure.core.beside.replacing.newclaim:_lever",
+        breaks=always({}),
+        guard="Karpenter would remove it while it is empty",
+        checker="beyond levers",
+        **_BESIDE,
+    ),
+    Mutation(
+        name="beside Karpenter a replacement with a finalizer",
+        point="tenure.core.beside.replacing.newclaim:replacement_manifest",
+        breaks=_with_finalizer,
+        guard="finalizers and status are Karpenter's",
+        checker="beyond levers",
+        **_BESIDE,
+    ),
+    Mutation(
+        name="beside Karpenter a claim that replaces none",
+        point="tenure.core.marks.command:replacement_marks",
+        breaks=_of_an_old_claim,
+        guard="it replaces no NodeClaim that is there",
+        checker="beyond levers",
+        **_BESIDE,
+    ),
+    Mutation(
+        name="beside Karpenter a node goes before its replacement is up",
+        point="tenure.core.marks.command:Command.complete",
+        breaks=lambda original, world: property(lambda self: True),
+        guard="is not Initialized",
+        checker="before its replacements",
+        **_BESIDE,
+    ),
+    Mutation(
+        name="beside Karpenter a node with pods needs no replacement",
+        point="tenure.core.beside.replacing.likeforlike:LikeForLikeSimulation.plan",
+        breaks=always(Plan()),
+        guard="has no replacement",
+        checker="before its replacements",
+        **_BESIDE,
+    ),
+    Mutation(
+        name="beside Karpenter a Node is tainted",
+        point="tenure.core.disrupt.orchestrate:_Progress._mark_next",
+        breaks=_marked_all_the_same,
+        guard="beside Karpenter",
+        checker="beyond levers",
+        **_BESIDE,
+    ),
+    Mutation(
+        name="beside Karpenter a node expires too early",
+        point="tenure.core.disrupt.expiration:expires_at",
+        breaks=_quarter_early,
+        guard="would be marked as expired",
+        checker="unfounded deletion",
+        **_BESIDE,
+    ),
+    Mutation(
+        name="beside Karpenter the lever of a replacement goes while its pods are to come",
+        point="tenure.core.beside.replacing:replacing_of",
+        breaks=always(None),
+        guard="are to come",
+        **_BESIDE,
+    ),
     Mutation(
         name="beside Karpenter with all deciders",
         point="tenure.core.policy.deciders:beside_karpenter",

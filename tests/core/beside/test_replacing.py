@@ -1,0 +1,243 @@
+"""The pipeline beside Karpenter: what is created, what is said, and which levers stand meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tenure.core.beside.replacing.facts import (
+    KarpenterRepairs,
+    LikeForLike,
+    LimitInTheWay,
+    NodeIsReplaced,
+    ReplacementReserved,
+)
+from tenure.core.decision import Concern, Create, Delete, Ground, Patch, Verdict
+from tenure.core.disrupt.facts.planning import LaunchedAsReplacement
+from tenure.core.marks.templatehash import template_hash
+from tenure.core.policy.deciders import beside_karpenter, decide_all
+from tenure.core.reasons import Reason
+from tenure.model.api import names
+from tenure.model.api.meta import ApiObject, format_time
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.snapshot.snapshot import EVERY_CLASS
+from tests.core.beside.scenes import SETTINGS, annotations_of, marks
+from tests.core.build import (
+    DISRUPTED,
+    FOREIGN,
+    NOW,
+    a_claim,
+    a_node,
+    a_pod,
+    a_policy,
+    a_pool,
+    ago,
+    condition,
+    fact_of,
+)
+from tests.snapshots import snapshot_with
+
+KNOWN = msgspec.structs.replace(SETTINGS, karpenter_feature_gates="NodeRepair=false")
+DAY = 24 * 3600
+SOFT = a_policy(expireAfter="24h")
+POOL = a_pool(ref=FOREIGN, template={"expireAfter": "Never"})
+LABELS = {names.ZONE: "zone-a"}
+EXPIRED = {names.EXPIRED_AT: format_time(ago(DAY))}
+COMMAND = {
+    **EXPIRED,
+    names.REPLACED_BY: "b",
+    names.DISRUPTION_REASON: "Expired",
+    names.DISRUPTED_BY: "tenure",
+    names.DISRUPTED_SINCE: format_time(ago(60)),
+}
+REPLACEMENT = {names.REPLACES: "uid-a", names.CREATED_BY: "tenure"}
+
+
+def old(**fields: Any) -> NodeClaim:
+    spec = {"expire_after": "Never", **fields.pop("spec", {})}
+    fields = {"annotations": EXPIRED, "creation_timestamp": ago(2 * DAY), **fields}
+    return a_claim(ref=FOREIGN, spec=spec, **fields)
+
+
+def new(stage: int = 3, **fields: Any) -> NodeClaim:
+    fields = {"annotations": REPLACEMENT, "creation_timestamp": ago(120), **fields}
+    return a_claim("b", stage=stage, ref=FOREIGN, spec={"expire_after": "Never"}, **fields)
+
+
+def verdicts(*objects: ApiObject, settings: Any = KNOWN, now: Any = NOW) -> list[Verdict]:
+    snapshot = snapshot_with(*objects, ours=EVERY_CLASS)
+    return [
+        verdict
+        for decider in beside_karpenter(settings)
+        for verdict in decide_all(decider, snapshot, settings, now)
+    ]
+
+
+def actions(found: list[Verdict], kind: type) -> list[Any]:
+    return [one.action for one in found if isinstance(one.action, kind)]
+
+
+def on(found: list[Verdict], name: str, reason: Reason) -> Verdict:
+    (verdict,) = (one for one in found if one.subject.name == name and one.reason is reason)
+    return verdict
+
+
+def scene(*more: ApiObject, **fields: Any) -> list[ApiObject]:
+    return [POOL, SOFT, old(**fields), a_node(labels=LABELS), a_pod(), *more]
+
+
+def test_an_expired_node_with_pods_gets_a_claim_from_the_pools_template() -> None:
+    pool = a_pool(
+        ref=FOREIGN,
+        template={
+            "expireAfter": "Never",
+            "taints": [{"key": "team", "value": "web", "effect": "NoSchedule"}],
+            "terminationGracePeriod": "1h",
+        },
+        template_meta={
+            "labels": {"team": "web"},
+            "annotations": {"note": "a", names.REPLACES: "x"},
+        },
+    )
+    found = verdicts(pool, SOFT, old(), a_node(labels=LABELS), a_pod())
+    (create,) = actions(found, Create)
+    metadata, spec = create.body["metadata"], create.body["spec"]
+    assert "finalizers" not in metadata
+    assert metadata["labels"][names.NODEPOOL] == "general"
+    assert metadata["labels"]["team"] == "web"
+    assert metadata["labels"][f"{FOREIGN.group}/{FOREIGN.kind.lower()}"] == FOREIGN.name
+    assert metadata["ownerReferences"][0]["uid"] == pool.uid
+    assert metadata["annotations"] == {
+        "note": "a",
+        **REPLACEMENT,
+        names.DO_NOT_DISRUPT: "true",
+        **marks("replaces NodeClaim a"),
+        names.NODEPOOL_HASH: template_hash(pool.spec.template),
+        names.NODEPOOL_HASH_VERSION: "v3",
+    }
+    assert spec["expireAfter"] == "Never", "as the pool says, not the policy"
+    assert spec["taints"][0]["key"] == "team"
+    assert spec["terminationGracePeriod"] == "1h"
+    assert {"key": names.ZONE, "operator": "In", "values": ["zone-a"]} in spec["requirements"]
+    launched = fact_of(on(found, create.name, Reason.NEEDED_AS_REPLACEMENT), LaunchedAsReplacement)
+    assert isinstance(launched.fit, LikeForLike)
+    assert launched.fit.zone == "zone-a"
+
+
+def test_a_karpenter_that_hashes_otherwise_knows_its_hash_alone() -> None:
+    theirs = {names.NODEPOOL_HASH: "42", names.NODEPOOL_HASH_VERSION: "v4"}
+    pool = msgspec.structs.replace(
+        POOL, metadata=msgspec.structs.replace(POOL.metadata, annotations=theirs)
+    )
+    (create,) = actions(verdicts(pool, SOFT, old(), a_node(labels=LABELS), a_pod()), Create)
+    annotations = create.body["metadata"]["annotations"]
+    assert {key: annotations[key] for key in theirs} == theirs
+
+
+def test_a_users_protection_in_the_template_gets_no_mark_of_ours() -> None:
+    pool = a_pool(
+        ref=FOREIGN,
+        template={"expireAfter": "Never"},
+        template_meta={"annotations": {names.DO_NOT_DISRUPT: "true"}},
+    )
+    (create,) = actions(verdicts(pool, SOFT, old(), a_node(labels=LABELS), a_pod()), Create)
+    annotations = create.body["metadata"]["annotations"]
+    assert annotations[names.DO_NOT_DISRUPT] == "true"
+    assert names.DO_NOT_DISRUPT_BY not in annotations
+
+
+def test_the_command_says_by_which_program_and_since_when_and_nothing_is_tainted() -> None:
+    found = verdicts(*scene(new(stage=1)))
+    command = annotations_of(on(found, "a", Reason.REPLACING))
+    assert command[names.REPLACED_BY] == "b"
+    assert command[names.DISRUPTED_BY] == "tenure"
+    (begins,) = (one for one in actions(found, Patch) if one.begins)
+    assert begins.dated == names.DISRUPTED_SINCE
+    found = verdicts(*scene(new(stage=1), annotations=COMMAND))
+    assert not [one for one in actions(found, Patch) if one.subresource or "spec" in one.body]
+
+
+def test_once_the_replacement_is_initialized_the_claim_is_deleted_on_its_version() -> None:
+    found = verdicts(*scene(new(), a_node("node-b", claim="b"), annotations=COMMAND))
+    (delete,) = actions(found, Delete)
+    assert (delete.name, delete.ground) == ("a", Ground.REPLACED)
+    assert delete.resource_version
+    assert delete.pods_of == "node-a"
+
+
+def test_the_replacement_is_reserved_until_what_it_replaces_is_gone() -> None:
+    empty = a_node("node-b", claim="b", annotations={names.DO_NOT_DISRUPT: "true", **marks()})
+    found = verdicts(*scene(new(), empty, annotations=COMMAND))
+    kept = fact_of(on(found, "node-b", Reason.LEVER_SET), ReplacementReserved)
+    assert kept.claims == ("a",)
+    found = verdicts(POOL, SOFT, new(), empty)
+    assert annotations_of(on(found, "node-b", Reason.LEVER_REMOVED))[names.DO_NOT_DISRUPT] is None
+    assert annotations_of(on(found, "b", Reason.LEVER_REMOVED)) == dict.fromkeys(REPLACEMENT)
+
+
+def test_the_claims_own_lever_goes_once_the_node_has_it() -> None:
+    lever = {**REPLACEMENT, names.DO_NOT_DISRUPT: "true", **marks("replaces NodeClaim a")}
+    node = a_node("node-b", claim="b", annotations=lever)
+    found = verdicts(*scene(new(annotations=lever), node, annotations=COMMAND))
+    gone = annotations_of(on(found, "b", Reason.LEVER_REMOVED))
+    assert gone == dict.fromkeys({names.DO_NOT_DISRUPT: "", **marks()})
+    unregistered = a_node("node-b", claim="b", registered=False)
+    found = verdicts(*scene(new(stage=1, annotations=lever), unregistered, annotations=COMMAND))
+    assert on(found, "b", Reason.LEVER_ON)
+
+
+def test_a_node_that_is_replaced_is_not_disrupted_by_karpenter_meanwhile() -> None:
+    found = verdicts(*scene(new(stage=1), annotations=COMMAND))
+    assert fact_of(on(found, "node-a", Reason.LEVER_SET), NodeIsReplaced).claims == ("b",)
+
+
+def test_our_own_lever_does_not_block_our_own_expiration_and_a_users_does() -> None:
+    lever = {names.DO_NOT_DISRUPT: "true", **marks()}
+    ours, users = (
+        a_node(labels=LABELS, annotations=it) for it in (lever, {names.DO_NOT_DISRUPT: "true"})
+    )
+    assert actions(verdicts(POOL, SOFT, old(), ours, a_pod()), Create)
+    found = verdicts(POOL, SOFT, old(), users, a_pod())
+    assert not actions(found, Create)
+    assert on(found, "a", Reason.DISRUPTION_BLOCKED)
+
+
+def test_a_node_that_karpenter_disrupts_is_left_to_it() -> None:
+    node = a_node(labels=LABELS, taints=(DISRUPTED,))
+    found = verdicts(POOL, SOFT, old(), node, a_pod())
+    assert not actions(found, Create)
+    assert not [one for one in found if one.concern is Concern.DISRUPTION]
+
+
+def test_limits_are_kept_while_both_nodes_are_there() -> None:
+    pool = a_pool(ref=FOREIGN, template={"expireAfter": "Never"}, limits={"cpu": "5"})
+    found = verdicts(pool, SOFT, old(), a_node(labels=LABELS), a_pod())
+    blocked = on(found, "a", Reason.DISRUPTION_BLOCKED)
+    assert fact_of(blocked, LimitInTheWay).resource == "cpu"
+    assert not actions(found, Create)
+
+
+def test_a_claim_is_marked_as_expired_once_and_unmarked_when_the_policy_is_gone() -> None:
+    young = verdicts(POOL, SOFT, old(annotations={}), a_node())
+    (mark,) = actions(young, Patch)
+    assert list(mark.body["metadata"]["annotations"]) == [names.EXPIRED_AT]
+    again = verdicts(POOL, SOFT, old(annotations=mark.body["metadata"]["annotations"]), a_node())
+    assert not [one for one in actions(again, Patch) if names.EXPIRED_AT in str(one.body)]
+    (gone,) = actions(verdicts(POOL, old(), a_node()), Patch)
+    assert gone.body["metadata"]["annotations"] == {names.EXPIRED_AT: None}
+
+
+def test_graceful_repair_waits_while_karpenter_may_repair() -> None:
+    entry = {"conditionType": "Broken", "status": "True", "toleration": "1m"}
+    policy = a_policy(repair={"policies": [entry], "terminationMode": "Graceful"})
+    node = a_node(
+        labels=LABELS, status={"conditions": (condition("Ready"), condition("Broken", at=ago(600)))}
+    )
+    world = (POOL, policy, old(annotations={}), node, a_pod())
+    assert actions(verdicts(*world), Create)
+    found = verdicts(*world, settings=SETTINGS)
+    assert not actions(found, Create)
+    assert fact_of(on(found, "a", Reason.REPAIR_OFF), KarpenterRepairs) == KarpenterRepairs(
+        known=False
+    )
