@@ -136,7 +136,7 @@ def test_the_probe_of_a_pool_and_the_status_of_a_policy_are_ours() -> None:
 # -- what is refused -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ground", set(Ground) - {Ground.TIME_OUT})
+@pytest.mark.parametrize("ground", sorted(set(Ground) - {Ground.TIME_OUT}))
 def test_a_claim_is_not_deleted_on_another_ground(ground: Ground) -> None:
     claim, node = booting(annotations=STAMPED)
     objects = (claim, node, POOL, FIVE_MINUTES, KARPENTER)
