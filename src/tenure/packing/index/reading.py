@@ -28,7 +28,6 @@ from tenure.packing.index.nodes import Nodes
 from tenure.packing.index.shapes import Shapes, free_of, keys_asked, that_differ
 from tenure.packing.offers.daemons import DaemonPod
 
-
 #: After so many questions about few nodes, one after the other, the others are taken for gone.
 ABOUT_FEW_MAX: Final = 64
 
