@@ -49,7 +49,7 @@ PODS_PER_NODE: Final = 20
 #: Issue 14: while a plan is computed, the delay of a turn stays below this.
 DELAY_MAX: Final = 0.1
 #: Of functions, for each node: what a packing reads of it. With 200 nodes: with more, fewer.
-CALLS_MAX: Final = 200
+CALLS_MAX: Final = 180
 #: So many plans fit into one turn where each takes half a slice.
 PLANS_MAX: Final = 3
 #: So many claims are deleted meanwhile.
