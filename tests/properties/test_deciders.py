@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,6 +70,20 @@ def test_no_verdict_changes_before_it_said_it_might(cluster: Cluster) -> None:
     for decider in EVERY:
         for later in LATER:
             check_honest_recheck(decider, snapshot_of(cluster), NOW, later)
+
+
+@tried(100)
+@given(cluster=clusters())
+def test_where_karpenter_is_in_charge_of_every_class_that_holds_too(cluster: Cluster) -> None:
+    tables = governed_tables()
+    for item in cluster.objects:
+        tables.put(RESOURCE_OF[type(item)], item)
+    snapshot = Snapshot(tables, cluster.observations, ours=EVERY_CLASS)
+    gates = msgspec.structs.replace(BESIDE, karpenter_feature_gates="NodeRepair=false")
+    for decider in deciders(gates):
+        check_one_verdict_per_subject(decider, snapshot, NOW)
+        for later in LATER:
+            check_honest_recheck(decider, snapshot, NOW, later)
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, BESIDE], ids=["alone", "beside Karpenter"])
