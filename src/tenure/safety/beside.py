@@ -137,10 +137,9 @@ def _removes(
         return None
     if is_unreadable(claim) or asked_for(claim, lever, now):
         return f"{although} its NodeClaim is protected"
-    voluntary = reasons if lever == names.DO_NOT_DISRUPT else ()
-    for reason in voluntary:
-        if why := open_beyond_budgets(claim, node, reason, snapshot, now):
-            return f"{although} too many Nodes would be open: {why}"
+    limited = lever == names.DO_NOT_DISRUPT
+    if limited and (why := open_beyond_budgets(claim, node, reasons, snapshot, now)):
+        return f"{although} too many Nodes would be open: {why}"
     return None
 
 
