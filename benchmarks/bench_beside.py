@@ -40,6 +40,8 @@ OPEN: Final = 100
 #: Seconds.
 ANNOTATED_WITHIN: Final = 30.0
 IDLE: Final = 60.0
+#: So long without a write, and no more come.
+RESTS: Final = 15.0
 _MIB: Final = 2**20
 _ACCOUNT: Final = "system:serviceaccount:tenure:bench"
 _FLAGS: Final = (
@@ -134,9 +136,13 @@ class _Steps:
         """Until Tenure has written so many Nodes; then until it is at rest."""
         begin, cpu = self._log.stat().st_size, self._replica.cpu()
         asyncio.run(with_client(self._plane, deed))
-        began, deadline = datetime.now(UTC), time.monotonic() + 120
-        while len(self._writes(begin)) < writes and time.monotonic() < deadline:
+        began, seen, since = datetime.now(UTC), 0, time.monotonic()
+        while seen < writes and time.monotonic() < since + RESTS:
             time.sleep(0.5)
+            if (
+                now := len(self._writes(begin))
+            ) > seen:  # An answer may be lost, and the write done.
+                seen, since = now, time.monotonic()
         self._replica.until_quiet()
         found = self._writes(begin)
         processor = self._replica.cpu() - cpu

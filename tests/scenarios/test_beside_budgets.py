@@ -24,13 +24,13 @@ def policy(*budgets: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def annotations(node: Any) -> dict[str, str]:
+def annotations_of(node: Any) -> dict[str, str]:
     found: dict[str, str] = node["metadata"].get("annotations") or {}
     return found
 
 
 def open_nodes(story: Story) -> list[str]:
-    nodes = (one for one in story.all(r.NODES) if names.DO_NOT_DISRUPT not in annotations(one))
+    nodes = (one for one in story.all(r.NODES) if names.DO_NOT_DISRUPT not in annotations_of(one))
     return sorted(one["metadata"]["name"] for one in nodes)
 
 
@@ -65,7 +65,9 @@ def test_one_node_at_a_time_is_left_open_and_the_next_when_it_is_gone() -> None:
         assert nodes > 2
         (first,) = open_nodes(story)
         held = next(one for one in story.all(r.NODES) if one["metadata"]["name"] != first)
-        assert annotations(held)[names.DO_NOT_DISRUPT_BECAUSE] == "budgets of NodePoolPolicy slow"
+        assert (
+            annotations_of(held)[names.DO_NOT_DISRUPT_BECAUSE] == "budgets of NodePoolPolicy slow"
+        )
         taint(story, first)
         story.run(2 * MINUTE)
         assert open_nodes(story) == [first], "it leaves, so no other may go"
@@ -116,7 +118,7 @@ def test_a_budget_that_is_closed_says_until_when() -> None:
     with beside(policy({"nodes": "100%"}, closed), spread=True) as story:
         assert open_nodes(story) == []
         ends = format_time(DEFAULT_EPOCH + 30 * MINUTE)
-        untils = {annotations(one)[names.DO_NOT_DISRUPT_UNTIL] for one in story.all(r.NODES)}
+        untils = {annotations_of(one)[names.DO_NOT_DISRUPT_UNTIL] for one in story.all(r.NODES)}
         assert untils == {ends}
         story.run_until(DEFAULT_EPOCH + 31 * MINUTE)
         assert len(open_nodes(story)) == len(story.all(r.NODES))
