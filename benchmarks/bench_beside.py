@@ -109,7 +109,7 @@ def _measured(plane: ControlPlane, replica: Replica, nodes: int) -> Figures:
             ),
         ),
         absolute=(
-            *_seconds("a window opens", opens),
+            *_seconds("a window opens", opens, ANNOTATED_WITHIN),
             *_seconds("a window closes", closes),
             *_seconds("a policy limits the pool", limits),
             Figure(what="processor time per minute, at rest under a window", value=idle, unit="s"),
@@ -119,8 +119,7 @@ def _measured(plane: ControlPlane, replica: Replica, nodes: int) -> Figures:
     )
 
 
-def _seconds(when: str, step: Step) -> tuple[Figure, Figure]:
-    limit = ANNOTATED_WITHIN
+def _seconds(when: str, step: Step, limit: float | None = None) -> tuple[Figure, Figure]:
     return (
         Figure(what=f"{when}: to the last node", value=step.seconds, unit="s", limit=limit),
         Figure(what=f"{when}: processor time", value=step.processor, unit="s"),
