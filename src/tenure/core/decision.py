@@ -59,9 +59,9 @@ class Concern(StrEnum):
     WINDOW = "window"
     POOL_POLICY = "poolpolicy"
     # Beside Karpenter (``core.beside``).
+    STARTS = "starts"
     LEVER = "lever"
     REPAIR_LEVER = "repairlever"
-    STARTS = "starts"
     MEMORY = "memory"
     KARPENTER = "karpenter"
 

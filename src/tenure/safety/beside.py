@@ -173,9 +173,8 @@ def _removes(
         return f"{although} {why}"
     if is_unreadable(claim) or asked_for(claim, lever, now):
         return f"{although} its NodeClaim is protected"
-    for reason in voluntary:
-        if why := open_beyond_budgets(claim, node, reason, snapshot, now):
-            return f"{although} too many Nodes would be open: {why}"
+    if voluntary and (why := open_beyond_budgets(claim, node, reasons, snapshot, now)):
+        return f"{although} too many Nodes would be open: {why}"
     return None
 
 

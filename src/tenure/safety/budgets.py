@@ -12,7 +12,7 @@ nodes that are being deleted do: two commands that wait for each other would wai
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import msgspec
@@ -57,7 +57,7 @@ def beyond_budgets(
 
 
 def open_beyond_budgets(
-    claim: NodeClaim, node: Node, reason: str, snapshot: Snapshot, now: datetime
+    claim: NodeClaim, node: Node, reasons: Sequence[str], snapshot: Snapshot, now: datetime
 ) -> str | None:
     """Beside Karpenter: would one more Node without the lever be beyond the budgets of policies, and those
     that Karpenter does not know? A Node without it counts as if it were on its way."""
@@ -66,23 +66,43 @@ def open_beyond_budgets(
         return None  # Karpenter does not disrupt it before it is.
     if is_unreadable(pool):
         return f"NodePool {pool.name} cannot be read" if snapshot.pool_policies else None
-    block = msgspec.structs.replace(pool.spec.disruption, budgets=_limiting(pool))
+    limiting = tuple(
+        msgspec.structs.replace(one, reasons=())
+        for one in _limiting(pool)
+        if _limits(one, reasons, now)
+    )
+    if not limiting:
+        return None  # The whole pool need not be looked at.
+    block = msgspec.structs.replace(pool.spec.disruption, budgets=limiting)
     limited = msgspec.structs.replace(
         pool, spec=msgspec.structs.replace(pool.spec, disruption=block)
     )
-    ahead = frozenset(_open_claims(pool, snapshot)) - {claim.uid} if block.budgets else frozenset()
+    ahead = frozenset(_open_claims(pool, snapshot)) - {claim.uid}
     return _beyond_any(
-        limited, claim, node, reason, snapshot, now, planned=True, group=ahead, ahead=ahead
+        limited, claim, node, reasons[0], snapshot, now, planned=True, group=ahead, ahead=ahead
     )
 
 
-def _limiting(pool: NodePool) -> tuple[Budget, ...]:
-    """The budgets that Karpenter does not keep: those of policies, and those that use what it does not know."""
+def _limiting(pool: NodePool) -> Iterator[Budget]:
+    """The budgets that Karpenter does not keep: those of policies, and those that use what it does not know.
+    For whichever reason: the lever cannot tell them apart."""
     own, ruling = as_written(pool).spec.disruption.budgets, ruling_of(pool)
     found = [b for b in own if b.within or b.per or b.selector is not None or b.time_zone]
     if ruling is not None and ruling.budgets is not None:
         found += ruling.budgets[0 if own == DEFAULT_BUDGETS else len(own) :]
-    return tuple(one for one in found if one.nodes != "100%" or one.within is not None)
+    return (one for one in found if one.nodes != "100%" or one.within is not None)
+
+
+def _limits(budget: Budget, reasons: Sequence[str], now: datetime) -> bool:
+    """Whether it may limit something now; one that cannot be read does."""
+    if budget.reasons and not set(budget.reasons) & set(reasons):
+        return False
+    if budget.schedule is None or budget.duration is None:
+        return True
+    try:
+        return is_on(budget.schedule, budget.duration, budget.time_zone, now)
+    except (SpecError, OverflowError, ValueError):
+        return True
 
 
 def _open_claims(pool: NodePool, snapshot: Snapshot) -> Iterator[str]:

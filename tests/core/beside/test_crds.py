@@ -13,7 +13,7 @@ from tenure.core.beside.pools import KarpenterDecider
 from tenure.core.decision import Verdict
 from tenure.core.policy.deciders import decide_all
 from tenure.core.reasons import Reason
-from tenure.model.api.crd import CustomResourceDefinition
+from tenure.model.api.deployment import CustomResourceDefinition
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import CRDS, NODE_POOLS
 from tenure.model.snapshot.kinds import decode

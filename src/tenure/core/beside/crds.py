@@ -12,7 +12,7 @@ import msgspec
 
 from tenure.core.beside.facts import CrdNotServed
 from tenure.core.facts import Fact
-from tenure.model.api.crd import CustomResourceDefinition
+from tenure.model.api.deployment import CustomResourceDefinition
 from tenure.model.api.resource import CRDS, NODE_CLAIMS, NODE_POOLS
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable

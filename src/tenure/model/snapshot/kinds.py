@@ -9,8 +9,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from tenure.model.api import resource as r
-from tenure.model.api.crd import CustomResourceDefinition
-from tenure.model.api.deployment import Deployment
+from tenure.model.api.deployment import CustomResourceDefinition, Deployment
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim

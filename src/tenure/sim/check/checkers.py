@@ -30,7 +30,6 @@ from tenure.sim.check.choices import occupies
 from tenure.sim.check.departures import Departure
 from tenure.sim.check.drifts import Drifts
 from tenure.sim.check.instances import InstanceChecks
-from tenure.sim.check.openings import opens, too_many_open
 from tenure.sim.check.pods import PodChecks
 from tenure.sim.check.promises import (
     beyond_levers,
@@ -39,6 +38,8 @@ from tenure.sim.check.promises import (
     is_same_version,
     is_users_status,
     karpenter_repairs,
+    opens,
+    too_many_open,
 )
 from tenure.sim.check.recent import KEPT, Recent
 from tenure.sim.check.replacements import Replacements

@@ -1,0 +1,1 @@
+"""What must never happen beside Karpenter, as questions about plain trees."""
