@@ -170,7 +170,7 @@ def test_a_deadline_stands_with_our_marks_and_never_over_another_programs() -> N
     bare = stamp_claim(claim, Ground.TIME_OUT)
     assert "without our marks" in said(bare, *objects)
     full = stamp_claim(claim, Ground.TIME_OUT, beside=repair_mark("ReadinessTimeout"))
-    assert "karpenter.sh/repair-reason" in said(full, *objects)
+    assert "the deadline of a command of ours" in said(full, *objects)
     theirs, node = booting(annotations={names.TERMINATION_TIMESTAMP: format_time(ahead(60))})
     for action in (stamps(theirs), take_off_stamp(theirs)):
         assert "is not ours to write" in said(action, theirs, node, POOL, FIVE_MINUTES, KARPENTER)

@@ -36,7 +36,7 @@ from tenure.safety.replacing import (
     awaits_pods,
     beyond_marks,
     beyond_replacing,
-    is_command,
+    is_of_command,
     is_of_replacing,
 )
 from tenure.safety.times import asked_for
@@ -106,11 +106,10 @@ def _on_claim(
     now: datetime,
     settings: Settings,
 ) -> str | None:
-    """Either what repair and time-outs may write there, or what replaces nodes may."""
-    of_repair = beyond_claim(action, written, snapshot, settings)
-    if of_repair is None or (why := beyond_marks(action, written, snapshot, now)) is None:
-        return None
-    return why if is_command(written) else of_repair
+    """What replaces nodes may write there, or else what repair and time-outs may."""
+    if is_of_command(action.name, written, snapshot):
+        return beyond_marks(action, written, snapshot, now)
+    return beyond_claim(action, written, snapshot, settings)
 
 
 def _on_node(

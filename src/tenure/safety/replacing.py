@@ -46,6 +46,8 @@ _COMMAND: Final = frozenset(
         names.REPLACEMENT_FAILED,
     }
 )
+#: What a repair by force writes beside its deadline.
+_FORCED: Final = frozenset({names.TERMINATION_BY, names.TERMINATION_BECAUSE, names.PROBE_BESIDE})
 #: What only goes, from a claim that was a replacement.
 _REPLACEMENT: Final = _LEVER | {names.REPLACES, names.CREATED_BY}
 _GROUNDS: Final = frozenset({Ground.REPLACED, Ground.LEFT_OVER})
@@ -65,9 +67,14 @@ def beyond_replacing(action: Create | Delete, snapshot: Snapshot) -> str | None:
     return _leaves_pods(claim, snapshot)
 
 
-def is_command(written: Mapping[str, Any]) -> bool:
-    """Whether annotations are of those that replace a node."""
-    return bool((_COMMAND | _REPLACEMENT | {names.EXPIRED_AT}) & written.keys())
+def is_of_command(name: str, written: Mapping[str, Any], snapshot: Snapshot) -> bool:
+    """Whether annotations of that claim are of those that replace a node. Its deadline alone is where it is
+    replaced; with marks of its own it is that of a repair."""
+    if set(written) == {names.TERMINATION_TIMESTAMP}:
+        claim = snapshot.claims.get(name)
+        return claim is not None and names.DISRUPTED_BY in claim.annotations
+    marks = _COMMAND | _REPLACEMENT | {names.EXPIRED_AT}
+    return bool((marks - {names.TERMINATION_TIMESTAMP}) & written.keys())
 
 
 def is_of_replacing(ground: Ground | None) -> bool:
@@ -154,6 +161,8 @@ def beyond_marks(
         return _marks_expired(claim, written, now)
     if set(written) <= _REPLACEMENT:
         return _drops(claim, written, what)
+    # Those of a repair by force go with the command that it took over.
+    written = {k: v for k, v in written.items() if k not in _FORCED or v is not None}
     if set(written) <= _COMMAND:
         return _commands(action, claim, written, what)
     return f"{what} when a duration began, and the marks of its replacement"
@@ -184,6 +193,8 @@ def _commands(action: Patch, claim: NodeClaim, written: Mapping[str, Any], what:
         return f"{what} a command that says that it is ours"
     commanded = claim.annotations.get(names.DISRUPTED_BY) == names.SET_BY_TENURE
     if names.TERMINATION_TIMESTAMP in set_ and not (commanded and action.ground is Ground.REPLACED):
+        return f"{what} the deadline of a command of ours"
+    if names.TERMINATION_TIMESTAMP in written and not commanded:
         return f"{what} the deadline of a command of ours"
     return None
 

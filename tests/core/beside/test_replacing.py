@@ -71,6 +71,7 @@ def verdicts(*objects: ApiObject, settings: Any = KNOWN, now: Any = NOW) -> list
         verdict
         for decider in beside_karpenter(settings)
         for verdict in decide_all(decider, snapshot, settings, now)
+        if verdict.concern not in (Concern.POOL_POLICY, Concern.STARTS, Concern.REPAIR)
     ]
 
 

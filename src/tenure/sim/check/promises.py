@@ -135,12 +135,11 @@ def beyond_levers(method: str, target: Route, body: Any, stored: Obj | None, sta
 
 def _on_claim(what: str, written: Mapping[str, Any], stored: Obj) -> str:
     """Of repair and time-outs, or else of a replacement."""
-    if set(written) <= _OURS[r.NODE_CLAIMS]:
-        said = _stamps(what, written, stored)
-        if not said or not marked_beyond(written, stored):
-            return ""
-        return said
-    said = marked_beyond(written, stored)
+    commanded = "tenure.dev/disrupted-by" in (dig(stored, "metadata", "annotations") or {})
+    if set(written) <= _OURS[r.NODE_CLAIMS] and not (commanded and set(written) == {_STAMP}):
+        return _stamps(what, written, stored)
+    gone = {*_STAMPED, _PROBE}
+    said = marked_beyond({k: v for k, v in written.items() if k not in gone or v}, stored)
     return f"{what}: {said}" if said else ""
 
 

@@ -1,1 +1,4 @@
-"""What must never happen beside Karpenter, as questions about plain trees."""
+"""What must never happen beside Karpenter, as questions about plain trees.
+
+Start reading: replacing.py.
+"""
