@@ -225,7 +225,7 @@ def _marked_all_the_same(original: Any, world: World) -> Any:
     return lambda self, command: mark_next(command)
 
 
-_BESIDE: Final = {
+_BESIDE: Final[Any] = {
     "scene": scenes.expiration_beside_karpenter,
     "world": scenes.ExpiringBesideKarpenter,
 }

@@ -166,8 +166,8 @@ OWN: Final = (
         field="beside_karpenter",
         flag="beside-karpenter",
         form=form.switch(),
-        reason="Run beside Karpenter, which stays in charge: set and remove levers that it honours, and "
-        "launch, drain and delete nothing. See docs/beside-karpenter.md.",
+        reason="Run beside Karpenter, which stays in charge: set and remove levers that it honours, replace "
+        "nodes through it, and launch and drain nothing. See docs/beside-karpenter.md.",
     ),
     Setting(
         section=BESIDE,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from tenure.core.beside.cover import PROTECTION, WINDOW
+from tenure.core.beside.cover import PROTECTION, REPLACEMENT, WINDOW
 from tenure.core.beside.facts import LeverBlocks
 from tenure.core.beside.mark import is_on, until_of
 from tenure.core.decision import Concern, Verdict
@@ -26,7 +26,7 @@ Row = tuple[tuple[str, ...], float]
 def lever_rows(
     snapshot: Snapshot, verdicts: Iterable[Verdict], now: datetime
 ) -> Iterator[tuple[Named, list[Row]]]:
-    causes: Counter[str] = Counter({WINDOW: 0, PROTECTION: 0})
+    causes: Counter[str] = Counter({WINDOW: 0, PROTECTION: 0, REPLACEMENT: 0})
     for verdict in verdicts:
         if verdict.concern is Concern.LEVER and verdict.reason is Reason.LEVER_ON:
             for fact in verdict.facts:
