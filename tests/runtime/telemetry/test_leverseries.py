@@ -29,7 +29,7 @@ def rows(*objects: ApiObject, after: timedelta = timedelta()) -> dict[str, dict[
 
 def test_levers_are_counted_by_cause() -> None:
     found = rows(node_with(ON), a_claim(), OPEN)
-    assert found[names.LEVERS.name] == {"protection": 0, "window": 1}
+    assert found[names.LEVERS.name] == {"protection": 0, "replacement": 0, "window": 1}
     assert found[names.LEVERS_PAST_END.name] == {"": 0}
 
 

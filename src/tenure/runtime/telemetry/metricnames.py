@@ -466,8 +466,8 @@ LEVERS: Final = Named(
     "tenure_levers",
     _G,
     ("cause",),
-    "Beside Karpenter: Nodes on which Tenure has set karpenter.sh/do-not-disrupt, by cause: window or "
-    "protection. A Node with both counts twice.",
+    "Beside Karpenter: Nodes on which Tenure has set karpenter.sh/do-not-disrupt, by cause: window, "
+    "protection or replacement. A Node with several counts for each.",
 )
 LEVERS_PAST_END: Final = Named(
     "tenure_levers_past_end",
