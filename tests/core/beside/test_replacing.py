@@ -257,3 +257,12 @@ def test_a_budget_with_within_counts_the_starts_that_can_be_seen() -> None:
     found = verdicts(*one_more, leaving, nodes[2])
     assert not actions(found, Create)
     assert on(found, "a", Reason.DISRUPTION_BLOCKED).gate == Gate.BUDGET
+
+
+def test_only_a_replacement_of_ours_is_removed_where_nothing_waits_for_it() -> None:
+    node = a_node("node-b", claim="b")
+    fresh = {"annotations": {}, "creation_timestamp": ago(3600)}
+    (delete,) = actions(verdicts(*scene(new(), node, **fresh)), Delete)
+    assert (delete.name, delete.ground) == ("b", Ground.LEFT_OVER)
+    theirs = new(annotations={names.REPLACES: "uid-a"})
+    assert not actions(verdicts(*scene(theirs, node, **fresh)), Delete)
