@@ -258,7 +258,6 @@ MUTATIONS: Final = (
         point="tenure.core.marks.command:replacement_marks",
         breaks=_of_an_old_claim,
         guard="it replaces no NodeClaim that is there",
-        checker="beyond levers",
         **_BESIDE,
     ),
     Mutation(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -16,9 +17,11 @@ from tenure.runtime.release import Release, release_levers
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.transport import InProcessTransport
 from tenure.sim.world import World
-from tests.builders import a_pool
+from tests.builders import HOUR, MINUTE, SECOND, a_pool
 from tests.core.beside.scenes import TRUE, marks
+from tests.scenarios.karpenterplayed import Accompanied
 from tests.scenarios.test_beside_repair import claim_that_never_registers
+from tests.scenarios.test_beside_replacement import a_cluster, claims, marks_of
 
 REPAIR_LEVER = {names.DO_NOT_REPAIR: "true", **marks(kind=REPAIR)}
 NODES = {
@@ -204,3 +207,28 @@ def test_the_lease_of_a_replica_that_is_gone_does_not_count() -> None:
             "karpenter.sh/do-not-disrupt: MaintenanceWindow freeze, until unknown; "
             "karpenter.sh/do-not-repair: MaintenanceWindow freeze, until unknown",
         )
+
+
+def test_a_command_under_way_is_rolled_back_and_its_replacement_is_a_node_like_any_other() -> None:
+    """No NodeClaim is deleted; keys under Karpenter's name that are not ours stay."""
+    lever = {**TRUE, **marks("replaces NodeClaim old")}
+    with told_until_replaced() as story:
+        client = Client(InProcessTransport(Api(story.store)))
+        names_before = claims(story)
+        story.crash(stay_down=True)
+        assert marks_of(story) >= set(lever)
+        taken = told(story, lambda: release_levers(client))
+        assert {one.kind for one in taken} == {"Node", "NodeClaim"}
+        assert not any(one.problem for one in taken)
+        assert marks_of(story) == set()
+        assert claims(story) == names_before
+        assert told(story, lambda: release_levers(client)) == []
+
+
+@contextmanager
+def told_until_replaced() -> Iterator[Accompanied]:
+    """A node expires, and its replacement comes up."""
+    with closing(Accompanied(*a_cluster())) as story:
+        story.play(20 * MINUTE)
+        story.run_while(lambda: len(story.all(r.NODES)) < 2, at_most=HOUR, step=SECOND)
+        yield story

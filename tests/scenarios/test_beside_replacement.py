@@ -244,6 +244,63 @@ def test_a_node_without_pods_needs_no_replacement() -> None:
         assert story.cloud.launch_count == 1
 
 
+def until_the_replacement_is_there(story: Accompanied) -> tuple[str, str]:
+    """The claim that goes, and the new one, by name."""
+    story.play(20 * MINUTE)
+    story.run_while(lambda: len(claims(story)) < 2, at_most=HOUR, step=1 * SECOND)
+    story.play(5 * SECOND)
+    old, new = claims(story)
+    return old, new
+
+
+def test_a_replacement_that_pods_have_come_to_stays_after_a_roll_back() -> None:
+    with told(*a_cluster()) as story:
+        old, new = until_the_replacement_is_there(story)
+        story.apply(a_deployment("late", replicas=1, cpu="1500m"))
+        story.run_while(lambda: story.running("late") < 1, at_most=5 * MINUTE, step=1 * SECOND)
+        late = {"apiVersion": "karpenter.sh/v1alpha1", "kind": "MaintenanceWindow"}
+        story.apply({**late, "metadata": {"name": "f"}, "spec": {"actions": ["Expiration"]}})
+        story.play(5 * MINUTE)
+        assert story.running("web") == story.running("late") == 1
+        assert marks_of(story) <= {names.EXPIRED_AT}
+        assert story.cloud.launch_count <= 4
+        assert old in claims(story) or new in claims(story)
+
+
+def test_a_claim_that_a_user_deletes_meanwhile_leaves_a_node_like_any_other() -> None:
+    with told(*a_cluster()) as story:
+        old, new = until_the_replacement_is_there(story)
+        story.store.delete(r.NODE_CLAIMS, "", old)
+        story.play(5 * MINUTE)
+        assert claims(story) == [new]
+        assert story.running("web") == 1
+        assert marks_of(story) == set()
+
+
+def test_a_replacement_that_a_user_deletes_is_created_again_after_a_pause() -> None:
+    with told(*a_cluster()) as story:
+        old, new = until_the_replacement_is_there(story)
+        story.store.delete(r.NODE_CLAIMS, "", new)
+        story.play(50 * SECOND)
+        assert "ReplacementFailed" in story.reasons(f"NodeClaim/{old}")
+        story.play(5 * MINUTE)
+        assert old not in claims(story)
+        assert story.running("web") == 1
+
+
+def test_two_nodes_at_a_time_where_the_budget_says_so_and_never_more_launches() -> None:
+    """Replacements that never come up: as many in each round as the budget lets go."""
+    two = {"budgets": [{"nodes": "2"}], "consolidateAfter": "Never"}
+    with told(*a_cluster(replicas=4, disruption=two)) as story:
+        story.play(20 * MINUTE)
+        story.infrastructure.faults.set(never_ready_rate=1.0)
+        story.play(3 * HOUR)
+        assert story.running("web") == 4
+        launched = story.when("NeededAsReplacement")
+        by_hour = Counter((at - launched[0]) // HOUR for at in launched)
+        assert max(by_hour.values()) <= 6, by_hour
+
+
 # -- graceful repair -------------------------------------------------------------------
 
 

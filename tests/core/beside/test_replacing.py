@@ -15,6 +15,7 @@ from tenure.core.beside.replacing.facts import (
 )
 from tenure.core.decision import Concern, Create, Delete, Ground, Patch, Verdict
 from tenure.core.disrupt.facts.planning import LaunchedAsReplacement
+from tenure.core.gates.operations import Gate
 from tenure.core.marks.templatehash import template_hash
 from tenure.core.policy.deciders import beside_karpenter, decide_all
 from tenure.core.reasons import Reason
@@ -185,7 +186,7 @@ def test_the_claims_own_lever_goes_once_the_node_has_it() -> None:
     assert gone == dict.fromkeys({names.DO_NOT_DISRUPT: "", **marks()})
     unregistered = a_node("node-b", claim="b", registered=False)
     found = verdicts(*scene(new(stage=1, annotations=lever), unregistered, annotations=COMMAND))
-    on(found, "b", Reason.LEVER_ON)
+    assert on(found, "b", Reason.LEVER_ON).action is None
 
 
 def test_a_node_that_is_replaced_is_not_disrupted_by_karpenter_meanwhile() -> None:
@@ -201,7 +202,7 @@ def test_our_own_lever_does_not_block_our_own_expiration_and_a_users_does() -> N
     assert actions(verdicts(POOL, SOFT, old(), ours, a_pod()), Create)
     found = verdicts(POOL, SOFT, old(), users, a_pod())
     assert not actions(found, Create)
-    on(found, "a", Reason.DISRUPTION_BLOCKED)
+    assert on(found, "a", Reason.DISRUPTION_BLOCKED).gate == Gate.PODS
 
 
 def test_a_node_that_karpenter_disrupts_is_left_to_it() -> None:
@@ -240,3 +241,27 @@ def test_graceful_repair_waits_while_karpenter_may_repair() -> None:
     found = verdicts(*world, settings=SETTINGS)
     assert not actions(found, Create)
     assert not fact_of(on(found, "a", Reason.REPAIR_LEFT), KarpenterRepairs).known
+
+
+def test_a_budget_with_within_counts_the_starts_that_can_be_seen() -> None:
+    """A command under way, and a claim that Karpenter deletes; there is no record of others."""
+    budgets = [{"nodes": "2", "within": "1h"}, {"nodes": "100%"}]
+    pool = a_pool(ref=FOREIGN, template={"expireAfter": "Never"}, disruption={"budgets": budgets})
+    command = {**COMMAND, names.REPLACED_BY: "r"}
+    under_way = a_claim("b", ref=FOREIGN, annotations=command)
+    leaving = a_claim("c", ref=FOREIGN, deletion_timestamp=ago(60))
+    nodes = [a_node(f"node-{one}", claim=one, labels=LABELS) for one in "abc"]
+    one_more = (pool, SOFT, old(), under_way, *nodes[:2], a_pod())
+    assert actions(verdicts(*one_more), Create)
+    found = verdicts(*one_more, leaving, nodes[2])
+    assert not actions(found, Create)
+    assert on(found, "a", Reason.DISRUPTION_BLOCKED).gate == Gate.BUDGET
+
+
+def test_only_a_replacement_of_ours_is_removed_where_nothing_waits_for_it() -> None:
+    node = a_node("node-b", claim="b")
+    fresh = {"annotations": {}, "creation_timestamp": ago(3600)}
+    (delete,) = actions(verdicts(*scene(new(), node, **fresh)), Delete)
+    assert (delete.name, delete.ground) == ("b", Ground.LEFT_OVER)
+    theirs = new(annotations={names.REPLACES: "uid-a"})
+    assert not actions(verdicts(*scene(theirs, node, **fresh)), Delete)

@@ -32,9 +32,11 @@ def test_levers_are_counted_by_cause() -> None:
     assert found[names.LEVERS.name] == {
         "do-not-disrupt budget": 0,
         "do-not-disrupt protection": 0,
+        "do-not-disrupt replacement": 0,
         "do-not-disrupt window": 1,
         "do-not-repair budget": 0,
         "do-not-repair protection": 0,
+        "do-not-repair replacement": 0,
         "do-not-repair window": 0,
     }
     assert found[names.LEVERS_PAST_END.name] == {"": 0}

@@ -167,8 +167,8 @@ OWN: Final = (
         flag="beside-karpenter",
         form=form.switch(),
         reason="Run beside Karpenter, which stays in charge: set and remove levers that it honours, delete "
-        "NodeClaims that a policy of yours repairs or times out, and launch and drain nothing. See "
-        "docs/beside-karpenter.md.",
+        "NodeClaims that a policy of yours repairs or times out, replace nodes through it, and launch and drain "
+        "nothing. See docs/beside-karpenter.md.",
     ),
     Setting(
         section=BESIDE,

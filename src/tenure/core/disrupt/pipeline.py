@@ -96,7 +96,8 @@ class DisruptionDecider:
         return (CLUSTER,) if subject == PLAN or observes_capacity(subject) else ()
 
     def view(self, snapshot: Snapshot, key: str) -> DisruptionView | None:
-        left_over = tuple(left_overs(snapshot))
+        created = self._surroundings.has_created
+        left_over = tuple(one for one in left_overs(snapshot) if created(one.claim))
         without = {one.claim.name for one in left_over}
         unfinished = tuple(unfinished_groups(self._methods, snapshot))
         missing = [one for group in unfinished for one in group.missing]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from tenure.core.disrupt.simulate import Simulation, simulation_in
+from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.snapshot.snapshot import Snapshot
 
@@ -26,6 +27,10 @@ class Surroundings(Protocol):
         """The pool with the starts that its budgets count."""
         ...
 
+    def has_created(self, replacement: NodeClaim) -> bool:
+        """Whether it is ours to remove where nothing waits for it."""
+        ...
+
 
 class InCharge:
     """Tenure launches and terminates."""
@@ -38,6 +43,9 @@ class InCharge:
 
     def counted(self, pool: NodePool, snapshot: Snapshot) -> NodePool:
         return pool
+
+    def has_created(self, replacement: NodeClaim) -> bool:
+        return True
 
 
 IN_CHARGE: Final = InCharge()

@@ -178,8 +178,7 @@ def _closing_at(facts: GateFacts, closes_at: datetime | None) -> datetime | None
 
 
 def switched_off(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
-    """Node repair is switched off, or another controller's; for voluntary disruption:
-    ``--voluntary-disruption=false``. Or it is Karpenter's, beside which Tenure runs."""
+    """Node repair, or voluntary disruption, is switched off; beside Karpenter: it is Karpenter's."""
     if facts.off is not None:
         choice = _is_voluntary(facts)
         reason = Reason.VOLUNTARY_DISRUPTION_OFF if choice else Reason.REPAIR_LEFT

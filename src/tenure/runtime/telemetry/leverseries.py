@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from tenure.core.beside.cover import BUDGET, PROTECTION, WINDOW
+from tenure.core.beside.cover import BUDGET, PROTECTION, REPLACEMENT, WINDOW
 from tenure.core.beside.facts import LeverBlocks
 from tenure.core.beside.kinds import LEVERS, LeverKind
 from tenure.core.beside.mark import is_on, until_of
@@ -32,7 +32,8 @@ def lever_rows(
 ) -> Iterator[tuple[Named, list[Row]]]:
     causes: Counter[tuple[str, str]] = Counter()
     for kind in LEVERS:
-        causes.update({(kind.short, cause): 0 for cause in (WINDOW, PROTECTION, BUDGET)})
+        known = (WINDOW, PROTECTION, BUDGET, REPLACEMENT)
+        causes.update({(kind.short, cause): 0 for cause in known})
     for verdict in verdicts:
         if verdict.concern in _CONCERNS and verdict.reason is Reason.LEVER_ON:
             for fact in verdict.facts:

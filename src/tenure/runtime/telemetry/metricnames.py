@@ -467,7 +467,7 @@ LEVERS: Final = Named(
     _G,
     ("lever", "cause"),
     "Beside Karpenter: Nodes on which Tenure has set a lever, do-not-disrupt or do-not-repair, by cause: "
-    "window, protection or budget. A Node with two of them counts twice.",
+    "window, protection, budget or replacement. A Node with several counts for each.",
 )
 LEVERS_PAST_END: Final = Named(
     "tenure_levers_past_end",

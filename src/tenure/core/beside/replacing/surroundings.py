@@ -6,6 +6,8 @@ from tenure.core.beside.karpenter import karpenter_of
 from tenure.core.beside.replacing.likeforlike import like_for_like_in
 from tenure.core.disrupt.simulate import Simulation
 from tenure.core.marks.starts import seen
+from tenure.model.api.names import CREATED_BY
+from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
@@ -24,3 +26,7 @@ class BesideKarpenter:
     def counted(self, pool: NodePool, snapshot: Snapshot) -> NodePool:
         """Its status is Karpenter's, so what can be seen counts."""
         return seen(pool, snapshot)
+
+    def has_created(self, replacement: NodeClaim) -> bool:
+        """Not those of a Tenure that was in charge before: they are Karpenter's now."""
+        return CREATED_BY in replacement.annotations
