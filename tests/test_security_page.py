@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
+import yaml
 
 from tenure.cli.settings.table import TABLE, Setting
 from tenure.kube.webhook.server import LIMITS, REVIEWS_MAX
 from tenure.parse.limits import BODY, FILE, SMALL, Limits
 from tenure.runtime.telemetry.serving import HEALTH_LIMITS, JOURNAL_LIMITS, METRICS_LIMITS
 from tenure.sim.serve import http
+from testbed.manifests import BESIDE_KARPENTER
 from tests.folders import ROOT
 from tests.real.account import shipped
 from tests.real.rights import Right, granted
@@ -32,12 +35,27 @@ def described() -> set[tuple[str, str]]:
     return found
 
 
+def manifests_of(path: Path) -> list[dict[str, Any]]:
+    return list(filter(None, yaml.safe_load_all(path.read_text(encoding="utf-8"))))
+
+
 RIGHTS: Final = granted(shipped())
 
 
 @pytest.mark.parametrize("right", RIGHTS, ids=str)
 def test_every_right_that_is_granted_is_explained(right: Right) -> None:
     assert (right.verb, right.resource) in described()
+
+
+@pytest.mark.parametrize("right", granted(manifests_of(BESIDE_KARPENTER)), ids=str)
+def test_every_right_beside_karpenter_is_in_its_table(right: Right) -> None:
+    table = PAGE.partition("| beside Karpenter | what for |")[2].partition("\n\n")[0]
+    kind, _, subresource = right.resource.partition("/")
+    rows = [row for row in table.splitlines() if f"`{kind}`" in row]
+    (row,) = [row for row in rows if row.startswith(f"| `{kind}`")] or rows
+    verbs = row.partition("their `status`: ")[2] if subresource else row
+    assert right.verb in re.findall(r"\w+", verbs)
+    assert f"`{right.name}`" in row or not right.name
 
 
 def test_what_is_granted_by_name_or_in_one_namespace_is_said() -> None:
