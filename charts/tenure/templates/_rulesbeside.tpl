@@ -1,5 +1,5 @@
 {{/* What Tenure reads and writes beside Karpenter: annotations of Nodes and NodeClaims, claims, and the
-     status of its own kinds. Without: status of Karpenter's kinds, NodePools, Nodes' deletion, pods. */}}
+     status of its own kinds. Without: status of Karpenter's kinds, deletion of Nodes, pods. */}}
 {{- define "tenure.rulesBeside" -}}
 # Karpenter's version and feature gates are on its Deployment. Its namespace and name are not known, so no
 # Role and no resourceNames can be given; only Deployments with its label are asked for.
@@ -17,9 +17,10 @@
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [list, watch]
+# An annotation says which claim was repaired as the probe of a failure domain; never the spec or the status.
 - apiGroups: [karpenter.sh]
   resources: [nodepools]
-  verbs: [list, watch]
+  verbs: [list, watch, patch]
 # The levers: annotations with their marks.
 - apiGroups: [""]
   resources: [nodes]
