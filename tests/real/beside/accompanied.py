@@ -1,0 +1,182 @@
+"""What a story of Tenure beside Karpenter has: both as processes, and the levers on the Nodes.
+
+Which Karpenter is in charge Tenure reads from its Deployment, which the bed applies as Karpenter's chart does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from tenure.cli.settings.config import BESIDE_LEASE
+from tenure.errors import NotFound
+from tenure.model.api.names import (
+    DO_NOT_DISRUPT,
+    DO_NOT_DISRUPT_BECAUSE,
+    DO_NOT_DISRUPT_BY,
+    DO_NOT_DISRUPT_UNTIL,
+    NODEPOOL,
+)
+from tenure.model.api.resource import CONFIG_MAPS, LEASES, MAINTENANCE_WINDOWS, NODE_CLAIMS
+from testbed.karpenter import Karpenter
+from tests.builders import SECOND, Manifest, a_requirement
+from tests.real.account import NAMESPACE
+from tests.real.audit import Audit
+from tests.real.beside.mortal import WRITES
+from tests.real.beside.onlooker import Onlooker, onlooking, pool_of
+from tests.real.beside.rights import NAME, account
+from tests.real.chronicle import Holds
+from tests.real.process import Process, program, tenure_run
+from tests.real.terminations import at
+from tests.real.test_voluntary import a_window
+from tests.real.users import LOOK_EVERY, Json
+
+PAST: Final = "2020-01-01T00:00:00Z"
+FUTURE: Final = "2099-01-01T00:00:00Z"
+FLAGS: Final = ("--beside-karpenter", f"--leader-election-namespace={NAMESPACE}")
+#: All that Tenure may ask for here, besides its Lease.
+ALLOWED: Final = frozenset(
+    {
+        ("patch", "nodes"),
+        ("patch", "maintenancewindows/status"),
+        ("create", "events"),
+        ("patch", "events"),
+    }
+)
+#: What a lever is made of.
+MARKS: Final = (DO_NOT_DISRUPT, DO_NOT_DISRUPT_BY, DO_NOT_DISRUPT_BECAUSE, DO_NOT_DISRUPT_UNTIL)
+
+
+class Accompanied(Onlooker):
+    def __init__(self, onlooker: Onlooker, folder: Path) -> None:
+        super().__init__(onlooker.karpenter, onlooker.users, onlooker.chronicle)
+        self.audit = Audit(onlooker.karpenter.plane)
+        self._folder = folder
+
+    # -- Tenure ------------------------------------------------------------------------
+
+    @contextmanager
+    def tenure(self, name: str, *flags: str, **more: Any) -> Iterator[Process]:
+        """A replica, or a new life of one: each has a name, for its log."""
+        kubeconfig = account(self.karpenter.plane)
+        with tenure_run(kubeconfig, self._folder, *FLAGS, *flags, name=name, **more) as process:
+            yield process
+
+    @asynccontextmanager
+    async def dying_after_each_write(self) -> AsyncIterator[list[str]]:
+        """Tenure, killed right after each of its writes and started again; the writes."""
+        lives: list[str] = []
+        task = asyncio.create_task(self._die_and_live(lives))
+        try:
+            yield lives
+            assert not task.done(), task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _die_and_live(self, lives: list[str]) -> None:
+        while True:
+            name = f"life-{len(lives)}"
+            mortal = program("tests.real.beside.mortal")
+            with self.tenure(name, program=mortal, **{WRITES: "1"}) as tenure:
+                while tenure.running:
+                    await asyncio.sleep(LOOK_EVERY)
+                last = tenure.log_file.read_text(errors="replace").splitlines()[-1]
+                assert last.startswith("killed after"), last
+            lives.append(last.removeprefix("killed after "))
+            await self.without_its_lease()
+
+    async def without_its_lease(self) -> None:
+        """So that the next life need not wait for the end of one that was killed."""
+        with suppress(NotFound):
+            lease = await self.users.client.get(LEASES, BESIDE_LEASE, NAMESPACE)
+            uid = msgspec.json.decode(lease)["metadata"]["uid"]
+            await self.users.client.delete(LEASES, BESIDE_LEASE, uid=uid, namespace=NAMESPACE)
+
+    def wrote_no_more_than_levers(self) -> None:
+        asked = {(each.verb, each.resource) for each in self.audit.entries(NAME)}
+        assert asked <= ALLOWED, asked
+
+    # -- what users do -----------------------------------------------------------------
+
+    async def now(self) -> datetime:
+        """By the API server's clock, to the second."""
+        made = await self.users.client.create(
+            CONFIG_MAPS, {"metadata": {"generateName": "now-"}}, self.users.namespace
+        )
+        return at(msgspec.json.decode(made)["metadata"]["creationTimestamp"])
+
+    async def until_past(self, instant: datetime) -> None:
+        while await self.now() <= instant:
+            await asyncio.sleep(LOOK_EVERY * 5)
+
+    async def end_soon(self, window: str, seconds: int) -> datetime:
+        """Its only dates end in so many seconds by the API server's clock; when."""
+        ends = await self.now() + seconds * SECOND
+        dates = [{"from": PAST, "until": f"{ends:%Y-%m-%dT%H:%M:%SZ}"}]
+        await self.users.client.patch(MAINTENANCE_WINDOWS, window, {"spec": {"dates": dates}})
+        return ends
+
+    # -- levers ------------------------------------------------------------------------
+
+    async def claims_in(self, pool: str) -> list[Json]:
+        return [c for c in await self.users.all(NODE_CLAIMS) if pool_of(c) == pool]
+
+    async def lever_set(self, claim: Json, because: str, until: str = FUTURE) -> int:
+        """At which version its Node had a whole lever that says so; waits until it has."""
+        node, holds = self.chronicle.node_of(claim), a_lever(because, until)
+        return await self.chronicle.first(node, holds, f"blocked by {because} until {until}")
+
+    async def lever_removed(self, claim: Json, after: int) -> int:
+        """At which version after that one its Node had nothing of a lever."""
+        node = self.chronicle.node_of(claim)
+        return await self.chronicle.first(node, lever_free, "without a lever", after=after)
+
+    async def levers_whole(self, *claims: Json) -> None:
+        """At no time did one of the annotations stand without the others."""
+        await self.chronicle.caught_up()
+        for claim in claims:
+            for version in self.chronicle.of(self.chronicle.node_of(claim)):
+                assert set(marks_of(version)) in (set(), set(MARKS)), marks_of(version)
+
+
+def a_lever(because: str, until: str) -> Holds:
+    wanted = dict(zip(MARKS, ("true", "tenure", because, until), strict=True))
+    return lambda node: marks_of(node) == wanted
+
+
+def marks_of(node: Json) -> dict[str, str]:
+    annotations = node["metadata"].get("annotations", {})
+    return {key: annotations[key] for key in MARKS if key in annotations}
+
+
+def lever_free(node: Json) -> bool:
+    return not marks_of(node)
+
+
+def a_block(name: str, *pools: str, actions: list[str]) -> Manifest:
+    """A window that is active, for the Nodes of these pools."""
+    selector = {"matchExpressions": [a_requirement(NODEPOOL, *pools)]}
+    dates = [{"from": PAST, "until": FUTURE}]
+    return a_window(name, actions=actions, dates=dates, selector=selector)
+
+
+def tell(
+    karpenter: Karpenter,
+    folder: Path,
+    namespace: str,
+    story: Callable[[Accompanied], Awaitable[None]],
+) -> None:
+    async def told() -> None:
+        async with onlooking(karpenter, namespace) as onlooker:
+            seen = Accompanied(onlooker, folder)
+            await seen.without_its_lease()
+            await story(seen)
+
+    asyncio.run(told())
