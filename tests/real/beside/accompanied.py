@@ -128,10 +128,12 @@ class Accompanied(Onlooker):
     async def claims_in(self, pool: str) -> list[Json]:
         return [c for c in await self.users.all(NODE_CLAIMS) if pool_of(c) == pool]
 
-    async def lever_set(self, claim: Json, because: str, until: str = FUTURE) -> int:
+    async def lever_set(
+        self, claim: Json, because: str, until: str = FUTURE, *, after: int = 0
+    ) -> int:
         """At which version its Node had a whole lever that says so; waits until it has."""
-        node, holds = self.chronicle.node_of(claim), a_lever(because, until)
-        return await self.chronicle.first(node, holds, f"blocked by {because} until {until}")
+        node, what = self.chronicle.node_of(claim), f"blocked by {because} until {until}"
+        return await self.chronicle.first(node, a_lever(because, until), what, after=after)
 
     async def lever_removed(self, claim: Json, after: int) -> int:
         """At which version after that one its Node had nothing of a lever."""
