@@ -25,6 +25,8 @@ from tenure.schema.structure import crd
 ROOT = Path(__file__).parents[1]
 #: The chart ships the CRDs of the provider that ships with Tenure.
 KINDS = (*crd.CUSTOM_KINDS, *find(DEFAULT).kinds)
+#: Karpenter has these, too: helm must not install them beside it.
+KARPENTERS_KINDS = tuple(kind for kind in KINDS if kind not in crd.BESIDE_KINDS)
 
 _HEADER = """\
 # Reasons
@@ -50,7 +52,8 @@ _DECISION = ROOT / "docs" / "decisions" / "0027-rooms.md"
 
 def generated() -> dict[Path, str]:
     """Every generated file with the text it should have."""
-    crds = ROOT / "charts" / "tenure" / "crds"
+    ours = ROOT / "charts" / "tenure" / "crds"
+    theirs = ROOT / "charts" / "tenure" / "charts" / "karpenter-crds" / "crds"
     return {
         _ARCHITECTURE: _with_rooms(_ARCHITECTURE, rooms.draw()),
         _DECISION: _with_rooms(_DECISION, rooms.measured()),
@@ -62,7 +65,8 @@ def generated() -> dict[Path, str]:
         ROOT / "docs" / "disruption-gates.md": gates_page(),
         ROOT / "docs" / "settings.md": settings_page(),
         ROOT / "docs" / "conformance.md": conformance_page(),
-        **{crds / name: text for name, text in crd.files(KINDS).items()},
+        **{ours / name: text for name, text in crd.files(crd.BESIDE_KINDS).items()},
+        **{theirs / name: text for name, text in crd.files(KARPENTERS_KINDS).items()},
         **chart.files(),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from docs.chart import LEFT_OUT
+from docs.chart import LEFT_OUT, MODE
 from tenure.cli.settings.table import BUILT, GATES, KARPENTER_ONLY, SECTIONS, TABLE, Setting
 
 _HEADER = """\
@@ -71,6 +71,8 @@ def _row(setting: Setting) -> str:
 
 def _exceptions(setting: Setting) -> str:
     said = ", not in the chart" if setting.key in LEFT_OUT else ""
+    if setting.key == MODE:
+        said = "<br>in the chart `mode: beside-karpenter`"
     in_scenario = setting.field.replace("_", "-")
     # Such a switch has its opposite as its field.
     if in_scenario and in_scenario != setting.flag and not setting.flag.startswith("disable-"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,10 +11,12 @@ import pytest
 import yaml
 
 from testbed.controlplane import control_plane
-from testbed.manifests import CHART, MANIFEST, rendered
+from testbed.manifests import ALONE, BESIDE, BESIDE_KARPENTER, CHART, MANIFEST, rendered
 from tests.real.programs import run, said
 
 Json = dict[str, Any]
+MODES: Final = (BESIDE, ("--set", "mode=full"))
+KARPENTERS: Final = CHART / "charts" / "karpenter-crds" / "crds"
 KINDS: Final = (
     "kwoknodeclasses.karpenter.kwok.sh",
     "maintenancewindows.karpenter.sh",
@@ -65,6 +67,10 @@ VALUES: Final[dict[str, Json]] = {
         "webhookPolicy": {"enabled": False},
         "settings": {"providerNamespace": "default", "journalPort": 9000},
     },
+    "beside Karpenter": {
+        "mode": "beside-karpenter",
+        "settings": {"release": True},
+    },
     "types of one's own": {
         "settings": {"instanceTypesFile": "/etc/tenure/types.json"},
         "extraVolumes": [{"name": "types", "configMap": {"name": "types"}}],
@@ -108,23 +114,24 @@ def kinds(text: str) -> str:
     return ",".join(sorted({each["kind"].lower() for each in objects(text)}))
 
 
-def wait_for_the_kinds(admin: Path) -> None:
-    crds = [f"crd/{kind}" for kind in KINDS]
+def wait_for_the_kinds(admin: Path, which: Sequence[str] = KINDS) -> None:
+    crds = [f"crd/{kind}" for kind in which]
     said(admin, "kubectl", "wait", "--for=condition=Established", "--timeout=240s", *crds)
     # A kind that is deleted before it could ever be listed holds the API server's own cleaner up:
     # that one asks again after pauses which double each time.
-    said(admin, "kubectl", "get", ",".join(KINDS))
+    said(admin, "kubectl", "get", ",".join(which))
 
 
+@pytest.mark.parametrize("manifest", [MANIFEST, BESIDE_KARPENTER], ids=lambda path: path.stem)
 def test_the_plain_manifests_install_at_once_and_a_second_time_would_change_nothing(
-    admin: Path,
+    admin: Path, manifest: Path
 ) -> None:
-    said(admin, "kubectl", "apply", "--server-side", "--validate=strict", "-f", MANIFEST)
-    wait_for_the_kinds(admin)
-    said(admin, "kubectl", "diff", "--server-side", "-f", MANIFEST)
-    assert installed(admin, "-f", str(MANIFEST)) == names(MANIFEST.read_text())
-    said(admin, "kubectl", "delete", "--timeout=600s", "-f", MANIFEST)
-    gone = run(admin, "kubectl", "get", "-f", MANIFEST)
+    said(admin, "kubectl", "apply", "--server-side", "--validate=strict", "-f", manifest)
+    wait_for_the_kinds(admin, [kind for kind in KINDS if f" {kind}\n" in manifest.read_text()])
+    said(admin, "kubectl", "diff", "--server-side", "-f", manifest)
+    assert installed(admin, "-f", str(manifest)) == names(manifest.read_text())
+    said(admin, "kubectl", "delete", "--timeout=600s", "-f", manifest)
+    gone = run(admin, "kubectl", "get", "-f", manifest)
     assert not gone.stdout
 
 
@@ -132,7 +139,9 @@ def test_helm_installs_upgrades_and_leaves_nothing_but_the_kinds(
     admin: Path, tmp_path: Path
 ) -> None:
     where = ("--namespace=elsewhere", "--create-namespace")
-    notes = said(admin, "helm", "install", "first", CHART, *where)
+    refused = run(admin, "helm", "install", "first", CHART, *where)
+    assert "this cluster has no NodePools: set karpenterCRDs.install=true" in refused.stderr
+    notes = said(admin, "helm", "install", "first", CHART, *where, *ALONE)
     assert "first-tenure in elsewhere, 2 replicas" in notes
     wait_for_the_kinds(admin)
     everything = ["-l", "app.kubernetes.io/instance=first", "--all-namespaces", kinds(rendered())]
@@ -146,6 +155,36 @@ def test_helm_installs_upgrades_and_leaves_nothing_but_the_kinds(
     said(admin, "helm", "uninstall", "first", "--namespace=elsewhere", "--wait")
     assert installed(admin, *everything) == set()
     assert len(installed(admin, "crd")) == len(KINDS)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=["beside", "full"])
+def test_helm_leaves_karpenters_kinds_as_they_are_in_every_mode(
+    admin: Path, mode: tuple[str, ...]
+) -> None:
+    """Kinds of another release that helm itself has installed, so that no other manager stops it."""
+    said(admin, "kubectl", "delete", "--ignore-not-found", "crd", *KINDS)
+    for path in sorted(KARPENTERS.glob("karpenter.sh_*.yaml")):
+        other = path.read_text().replace("- karpenter\n", "- other\n")
+        apply = ("kubectl", "apply", "--server-side", "--field-manager=helm", "-f", "-")
+        said(admin, *apply, stdin=other)
+    before = generations(admin)
+    first = ("first", CHART, "--namespace=elsewhere")
+
+    said(admin, "helm", "install", *first, "--create-namespace", *mode)
+    ours = {"maintenancewindows.karpenter.sh", "nodepoolpolicies.tenure.dev"}
+    wait_for_the_kinds(admin, sorted(ours))
+    installed = generations(admin)
+    assert installed.keys() - before.keys() == ours
+    assert before.items() <= installed.items()
+    said(admin, "helm", "upgrade", *first, *next(other for other in MODES if other != mode))
+    said(admin, "helm", "uninstall", "first", "--namespace=elsewhere", "--wait")
+    assert generations(admin) == installed
+
+
+def generations(admin: Path) -> dict[str, int]:
+    """What is installed as a kind, and the generation of its spec."""
+    items = json.loads(said(admin, "kubectl", "get", "crd", "-o", "json"))["items"]
+    return {each["metadata"]["name"]: each["metadata"]["generation"] for each in items}
 
 
 @pytest.mark.parametrize("name", VALUES)

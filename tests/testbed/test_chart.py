@@ -12,7 +12,7 @@ import yaml
 from docs.chart import settings
 from tenure.cli.settings.config import configured
 from testbed.binaries import Missing, found
-from testbed.manifests import CHART, helm, rendered
+from testbed.manifests import ALONE, BESIDE, CHART, helm, rendered
 
 Json = dict[str, Any]
 
@@ -217,3 +217,100 @@ def test_the_policy_of_the_webhook_can_be_left_out() -> None:
     assert len(objects_of(rendered(), "ValidatingAdmissionPolicy")) == 1
     off = rendered("--set", "webhookPolicy.enabled=false")
     assert "ValidatingAdmissionPolicy" not in off
+
+
+# -- beside Karpenter ------------------------------------------------------------------
+
+
+def kinds_of(text: str) -> list[str]:
+    return sorted(each["kind"] for each in yaml.safe_load_all(text) if each)
+
+
+def test_beside_karpenter_there_is_neither_webhook_nor_cloud_nor_a_kind_of_karpenters() -> None:
+    text = rendered(*BESIDE, "--set", "settings.webhookPort=9443", "--include-crds")
+    assert kinds_of(text) == sorted(
+        [
+            *("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount"),
+            *("Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service"),
+            *("CustomResourceDefinition", "CustomResourceDefinition"),
+        ]
+    )
+    crds = {each["metadata"]["name"] for each in objects_of(text, "CustomResourceDefinition")}
+    assert crds == {"maintenancewindows.karpenter.sh", "nodepoolpolicies.tenure.dev"}
+    (policy,) = objects_of(text, "NetworkPolicy")
+    assert [p["port"] for r in policy["spec"]["ingress"] for p in r["ports"]] == [8081, 8080]
+
+
+def test_beside_karpenter_the_program_is_told_so_and_accepts_the_rest() -> None:
+    told = environment(rendered(*BESIDE, "--set", "settings.release=true"))
+    assert told == {
+        "HEALTH_PROBE_PORT": "8081",
+        "LEADER_ELECTION_NAME": "tenure-beside-karpenter",
+        "LEADER_ELECTION_NAMESPACE": "tenure",
+        "METRICS_PORT": "8080",
+        "TENURE_BESIDE_KARPENTER": "true",
+        "TENURE_RELEASE": "true",
+    }
+    settings = configured({}, told).settings
+    assert settings.beside_karpenter
+    assert settings.release
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        (("mode=beside",), "mode"),
+        (("mode=beside-karpenter", "karpenterCRDs.install=true"), "leave it false"),
+        (("settings.besideKarpenter=true",), "besideKarpenter"),
+        (
+            ("mode=beside-karpenter", "settings.leaderElectionName=karpenter-leader-election"),
+            "that Lease is Karpenter's",
+        ),
+    ],
+)
+def test_a_mode_that_is_not_there_or_half_set_is_refused(
+    values: tuple[str, ...], word: str
+) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        rendered(*(part for value in values for part in ("--set", value)))
+    assert word in caught.value.stderr
+
+
+def test_beside_karpenter_pods_nodes_and_karpenters_status_are_out_of_reach() -> None:
+    writes = {
+        (resource, verb)
+        for _, rule in rules(rendered(*BESIDE))
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        if verb not in ("get", "list", "watch")
+    }
+    assert writes == {
+        ("nodes", "patch"),
+        *(("nodeclaims", verb) for verb in ("create", "patch", "delete")),
+        *((f"{kind}/status", "patch") for kind in ("maintenancewindows", "nodepoolpolicies")),
+        *(("events", verb) for verb in ("create", "patch")),
+        *(("leases", verb) for verb in ("create", "patch")),
+    }
+    named = {
+        (resource, *rule["resourceNames"])
+        for _, rule in rules(rendered(*BESIDE))
+        for resource in rule["resources"]
+        if "resourceNames" in rule
+    }
+    assert named == {
+        ("customresourcedefinitions", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh"),
+        ("leases", "tenure-beside-karpenter"),
+        ("namespaces", "kube-system"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "crds"),
+    [((), 2), (ALONE, 5), (BESIDE, 2)],
+    ids=["full", "alone", "beside"],
+)
+def test_kinds_are_installed_by_helm_alone_and_karpenters_only_where_they_are_wanted(
+    values: tuple[str, ...], crds: int
+) -> None:
+    assert "CustomResourceDefinition" not in kinds_of(rendered(*values))
+    assert kinds_of(rendered(*values, "--include-crds")).count("CustomResourceDefinition") == crds

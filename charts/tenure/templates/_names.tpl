@@ -51,8 +51,14 @@ annotations:
 {{- .Values.settings.leaderElectionNamespace | default .Release.Namespace }}
 {{- end }}
 
+{{/* Beside Karpenter both act, each under a Lease of its own. */}}
 {{- define "tenure.leaseName" -}}
-{{- .Values.settings.leaderElectionName | default "karpenter-leader-election" }}
+{{- $karpenters := "karpenter-leader-election" }}
+{{- $name := .Values.settings.leaderElectionName | default (ternary $karpenters "tenure-beside-karpenter" (eq .Values.mode "full")) }}
+{{- if and (ne .Values.mode "full") (eq $name $karpenters) }}
+{{- fail "settings.leaderElectionName: beside Karpenter that Lease is Karpenter's; leave it empty" }}
+{{- end }}
+{{- $name }}
 {{- end }}
 
 {{- define "tenure.image" -}}

@@ -16,11 +16,20 @@
 {{- end }}
 
 {{- define "tenure.environment" -}}
-{{- $found := dict "leaderElectionNamespace" (include "tenure.leaseNamespace" .) "webhookName" (include "tenure.webhookName" .) -}}
-{{- if eq .Values.settings.provider "kwok" -}}
-  {{- $_ := set $found "providerNamespace" (include "tenure.providerNamespace" .) -}}
+{{- $found := dict "leaderElectionNamespace" (include "tenure.leaseNamespace" .) -}}
+{{- $settings := dict -}}
+{{- if eq .Values.mode "full" -}}
+  {{- $_ := set $found "webhookName" (include "tenure.webhookName" .) -}}
+  {{- if eq .Values.settings.provider "kwok" -}}
+    {{- $_ := set $found "providerNamespace" (include "tenure.providerNamespace" .) -}}
+  {{- end -}}
+  {{- $settings = merge $found .Values.settings -}}
+{{- else -}}
+  {{- /* Neither a cloud nor a webhook. */ -}}
+  {{- $_ := set $found "besideKarpenter" true -}}
+  {{- $_ := set $found "leaderElectionName" (include "tenure.leaseName" .) -}}
+  {{- $settings = omit (merge $found .Values.settings) "provider" "providerNamespace" "instanceTypesFile" "webhookPort" "webhookName" -}}
 {{- end -}}
-{{- $settings := merge $found .Values.settings -}}
 {{- range $key, $value := $settings }}
 {{- $text := include "tenure.environmentValue" $value }}
 {{- if ne $text "" }}

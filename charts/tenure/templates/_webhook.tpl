@@ -3,6 +3,11 @@
 {{- .Values.settings.webhookName | default (printf "%s-webhook" (include "tenure.name" .)) }}
 {{- end }}
 
+{{/* Its port; empty: there is none. Beside Karpenter there is none, as its kinds are not ours to refuse. */}}
+{{- define "tenure.webhookPort" -}}
+{{- if and (eq .Values.mode "full") .Values.settings.webhookPort }}{{ .Values.settings.webhookPort }}{{ end }}
+{{- end }}
+
 {{- define "tenure.webhookMetadata" -}}
 name: {{ include "tenure.webhookName" . }}
 labels:

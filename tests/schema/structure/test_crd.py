@@ -13,7 +13,7 @@ from tenure.schema.structure import crd
 from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
 from tests.folders import ROOT
 
-COMMITTED = ROOT / "charts" / "tenure" / "crds"
+CHART = ROOT / "charts" / "tenure"
 DEFINITIONS = {
     definition["spec"]["names"]["kind"]: definition for definition in crd.generate(SERVED_KINDS)
 }
@@ -41,8 +41,20 @@ ALL_PLACES = [
 
 
 def test_the_committed_files_are_current() -> None:
-    committed = {path.name: path.read_text(encoding="utf-8") for path in COMMITTED.iterdir()}
-    assert committed == crd.files(SERVED_KINDS), "run `make generate` and commit charts/tenure/crds"
+    folders = (CHART / "crds", CHART / "charts" / "karpenter-crds" / "crds")
+    paths = [path for folder in folders for path in folder.iterdir()]
+    committed = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    assert committed == crd.files(SERVED_KINDS), "run `make generate` and commit charts/tenure"
+
+
+def test_what_helm_installs_in_every_mode_is_no_kind_of_karpenters() -> None:
+    """Helm applies the folder crds/ before it reads any value."""
+    kinds = [
+        yaml.safe_load(path.read_text())["spec"]["names"]["kind"]
+        for path in sorted((CHART / "crds").iterdir())
+    ]
+    assert kinds == ["MaintenanceWindow", "NodePoolPolicy"]
+    assert [kind.resource.kind for kind in crd.BESIDE_KINDS] == kinds
 
 
 def test_the_dump_holds_all_kinds_ready_to_apply() -> None:

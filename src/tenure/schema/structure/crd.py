@@ -130,6 +130,11 @@ CUSTOM_KINDS: Final = (
     ),
 )
 
+#: Those that Karpenter does not have: all that is installed beside it.
+BESIDE_KINDS: Final = tuple(
+    kind for kind in CUSTOM_KINDS if kind.resource in (MAINTENANCE_WINDOWS, NODE_POOL_POLICIES)
+)
+
 
 def schema_of(kind: CustomKind) -> Schema:
     """The structural schema with the rules put in their places."""
