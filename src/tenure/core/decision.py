@@ -60,6 +60,7 @@ class Concern(StrEnum):
     POOL_POLICY = "poolpolicy"
     # Beside Karpenter (``core.beside``).
     LEVER = "lever"
+    MEMORY = "memory"
     KARPENTER = "karpenter"
 
 

@@ -59,6 +59,7 @@ class Reason(StrEnum):
     REPAIR_PROBE = "NodeRepairProbe"
     REPAIR_VETOED = "DoNotRepair"
     REPAIR_OFF = "NodeRepairOff"
+    REPAIR_LEFT = "NodeRepairLeftToKarpenter"
 
     # Graceful disruption: candidates, replacements and reboots.
     DISRUPTION_BLOCKED = "DisruptionBlocked"
@@ -182,6 +183,7 @@ class Reason(StrEnum):
     LEVER_NOT_OURS = "LeverNotOurs"
     LEVER_LEFT_TO_USER = "LeverLeftToUser"
     LEVER_IMPOSSIBLE = "LeverImpossible"
+    READY_NOTED = "ReadyNoted"
 
     # Objects that cannot be read or evaluated.
     OBJECT_UNREADABLE = "ObjectUnreadable"
@@ -370,9 +372,15 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _NORMAL,
     ),
     Reason.REPAIR_OFF: ReasonInfo(
-        "The node is unhealthy, and not repaired: repair is switched off, or the repair block of its "
-        "NodePool is invalid.",
+        "The node is unhealthy, and not repaired: repair is switched off, the repair block of its "
+        "NodePool is invalid, or, beside Karpenter, the NodePool has none.",
         "Correct spec.repair of the NodePool, or set --node-repair=true; or repair the node by hand.",
+        _NORMAL,
+    ),
+    Reason.REPAIR_LEFT: ReasonInfo(
+        "Beside Karpenter, the node is unhealthy and Karpenter's to repair: its feature gate NodeRepair is on "
+        "or not known, or what is due is a reboot.",
+        "Do what the message advises, or leave it to Karpenter.",
         _NORMAL,
     ),
     Reason.DISRUPTION_BLOCKED: ReasonInfo(
@@ -820,8 +828,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "karpenter.sh/do-not-disrupt is removed with its marks: what it was set for is over."
     ),
     Reason.LEVER_WAITS: ReasonInfo(
-        "It is not known which Karpenter is in charge: no lever is set on the Node, and one that is "
-        "set stays.",
+        "It is not known which Karpenter is in charge: no lever is set on the Node, one that is set "
+        "stays, and nothing is repaired or terminated.",
         "See OnlyLooks on the NodePool.",
     ),
     Reason.LEVER_NOT_OURS: ReasonInfo(
@@ -837,6 +845,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         'Remove the annotation from the Node, or set it to "true"; a duration belongs on the '
         "NodeClaim.",
         _WARNING,
+    ),
+    Reason.READY_NOTED: ReasonInfo(
+        "The Node of a new NodeClaim is Ready for the first time. Beside Karpenter Tenure remembers that on "
+        "the NodeClaim (tenure.dev/ready-once): its readinessTTL no longer applies, and its "
+        "initializationTTL counts from then."
     ),
     Reason.OBJECT_UNREADABLE: ReasonInfo(
         "The object cannot be decoded. Nothing is written to it, and nothing is taken away from it "

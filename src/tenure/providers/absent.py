@@ -1,12 +1,16 @@
 """No provider: beside Karpenter no cloud is ever called.
 
 Each call that would change something is refused here as well, behind the deciders and the guard.
+
+What counts as unhealthy there is what Karpenter's providers state in common: a Node that is not Ready, for
+30m. Beside it stand the conditions of its KWOK provider, which no other cloud has.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, nullcontext
+from datetime import timedelta
 from typing import Final, NoReturn
 
 from tenure.errors import Misconfigured
@@ -20,9 +24,12 @@ from tenure.model.cloud.offering import InstanceType
 from tenure.model.cloud.repairs import RepairStatement
 from tenure.ports.cloud import Cloud, no_notices
 from tenure.ports.provider import Option, Surroundings
+from tenure.providers.kwok.repairs import kwok_statements
 from tenure.schema.structure.crd import CustomKind
 
 _NAME: Final = "none"
+#: For a pool that has a repair block, and no policy for the condition there.
+_STATEMENTS: Final = kwok_statements(timedelta(minutes=30))
 
 
 class NoCloud:
@@ -30,7 +37,7 @@ class NoCloud:
 
     name: str = _NAME
     node_classes: tuple[Resource, ...] = ()
-    repair_statements: tuple[RepairStatement, ...] = ()
+    repair_statements: tuple[RepairStatement, ...] = _STATEMENTS
 
     async def instance_types(self, node_class: ApiObject) -> tuple[InstanceType, ...]:
         return ()
@@ -69,7 +76,7 @@ class NoProvider:
     name: str = _NAME
     node_classes: tuple[Resource, ...] = ()
     kinds: tuple[CustomKind, ...] = ()
-    repair_statements: tuple[RepairStatement, ...] = ()
+    repair_statements: tuple[RepairStatement, ...] = _STATEMENTS
     options: tuple[Option, ...] = ()
     namespace: str = ""
 

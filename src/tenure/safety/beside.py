@@ -2,8 +2,9 @@
 
 A list of what is allowed, not of what is forbidden: a new action is refused until it is here.
 
-- the status of a MaintenanceWindow;
-- on a NodeClaim, when a duration of ``do-not-disrupt`` or ``do-not-repair`` was first seen;
+- the status of a MaintenanceWindow or NodePoolPolicy;
+- on a NodeClaim what ``besideclaims`` allows, and its deletion on that version;
+- on a NodePool which of its claims is the probe of a failure domain;
 - on a Node, the lever (``karpenter.sh/do-not-disrupt``) with its marks, where no user's value stands
   there. It is removed with its marks only, and not while a window or the claim forbids the disruption.
 """
@@ -14,12 +15,20 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from tenure.core.decision import Action, Patch
+from tenure.core.decision import Action, Delete, Patch
 from tenure.model.api import names
 from tenure.model.api.node import Node
-from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODES
+from tenure.model.api.resource import (
+    MAINTENANCE_WINDOWS,
+    NODE_CLAIMS,
+    NODE_POOL_POLICIES,
+    NODE_POOLS,
+    NODES,
+)
+from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.safety.besideclaims import beyond_claim, beyond_deletion, beyond_pool
 from tenure.safety.times import asked_for
 from tenure.safety.windows import closed_window, unlisted_windows
 
@@ -28,15 +37,23 @@ _STOPPED: Final = ("Drifted", "Empty", "Underutilized")
 _MARKS: Final = frozenset(
     {names.DO_NOT_DISRUPT_BY, names.DO_NOT_DISRUPT_BECAUSE, names.DO_NOT_DISRUPT_UNTIL}
 )
-_SINCE: Final = frozenset({f"{names.DO_NOT_DISRUPT}-since", f"{names.DO_NOT_REPAIR}-since"})
 _VERSIONED: Final = frozenset({"annotations", "resourceVersion", "uid"})
 
 
-def beyond_levers(action: Action, snapshot: Snapshot, now: datetime) -> str | None:
+#: Users write these; their status is ours.
+_OURS: Final = (MAINTENANCE_WINDOWS, NODE_POOL_POLICIES)
+
+
+def beyond_levers(
+    action: Action, snapshot: Snapshot, now: datetime, settings: Settings
+) -> str | None:
     """Why Tenure must not do this beside Karpenter; None when it may."""
+    if isinstance(action, Delete) and action.resource == NODE_CLAIMS:
+        return beyond_deletion(action, snapshot, now, settings)
     if not isinstance(action, Patch):
-        return f"beside Karpenter Tenure only sets annotations: no {type(action).__name__}"
-    if action.resource == MAINTENANCE_WINDOWS and action.subresource == "status":
+        what = f"no {type(action).__name__}"
+        return f"beside Karpenter Tenure sets annotations and deletes NodeClaims: {what}"
+    if action.resource in _OURS and action.subresource == "status":
         return None
     written = _annotations(action)
     if written is None:
@@ -45,7 +62,9 @@ def beyond_levers(action: Action, snapshot: Snapshot, now: datetime) -> str | No
             f"beside Karpenter Tenure writes nothing of {what} but annotations, on a known version"
         )
     if action.resource == NODE_CLAIMS:
-        return _on_claim(action.name, written)
+        return beyond_claim(action, written, snapshot, settings)
+    if action.resource == NODE_POOLS:
+        return beyond_pool(action, written, snapshot)
     if action.resource == NODES:
         return _on_node(action, written, snapshot, now)
     return f"beside Karpenter {action.resource.kind} {action.name} is not ours to write"
@@ -59,12 +78,6 @@ def _annotations(action: Patch) -> Mapping[str, Any] | None:
     if not metadata["resourceVersion"] or not metadata["uid"]:
         return None
     return metadata["annotations"] or None
-
-
-def _on_claim(name: str, written: Mapping[str, Any]) -> str | None:
-    if set(written) <= _SINCE:
-        return None
-    return f"beside Karpenter nothing of NodeClaim {name} is ours but when a duration began"
 
 
 def _on_node(

@@ -14,7 +14,7 @@ import msgspec
 
 from tenure.core.decision import Ground
 from tenure.model.api import names
-from tenure.model.api.meta import format_time, later
+from tenure.model.api.meta import format_time, later, read_instant
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -248,9 +248,11 @@ def timed_out(d: Departure) -> str | None:
 def lost(d: Departure) -> str | None:
     """Its Node has been gone for its readinessTTL."""
     condition = d.claim.condition("NodeLost")
-    if d.nodes or condition is None or condition.status != "True":
+    said = condition is not None and condition.status == "True"
+    noted = d.claim.annotations.get(names.NODE_LOST_AT)
+    if d.nodes or (not said and noted is None):
         return "its Node is not lost"
-    since = condition.last_transition_time
+    since = condition.last_transition_time if said and condition else read_instant(noted or "")
     if since is None or d.now < later(since, span_of(d.claim.spec.readiness_ttl) or DEFAULT_TTL):
         return "its Node is not lost for long enough"
     return None

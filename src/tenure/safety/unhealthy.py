@@ -141,8 +141,10 @@ def _shortest(condition: Condition, repair: Repair | None, snapshot: Snapshot) -
 def _is_probe(claim: NodeClaim, snapshot: Snapshot) -> bool:
     """Whether its pool names it as the one that is repaired first."""
     pool = snapshot.pools.get(claim.pool_name)
-    written = pool.annotations.get(names.REPAIR_PROBE, "") if pool is not None else ""
-    return claim.name in written.split(" ")
+    if pool is None:
+        return False
+    keys = (names.REPAIR_PROBE, names.PROBE_BESIDE)
+    return any(claim.name in pool.annotations.get(key, "").split(" ") for key in keys)
 
 
 def _domains(

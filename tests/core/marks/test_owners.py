@@ -23,6 +23,10 @@ OWNERS = {
     "REBOOT_HISTORY": "core/marks/reboot.py",
     "TERMINATION_TIMESTAMP": "core/marks/stamp.py",
     "REPAIR_REASON": "core/marks/repaired.py",
+    "TERMINATION_BY": "core/marks/repaired.py",
+    "TERMINATION_BECAUSE": "core/marks/repaired.py",
+    "READY_ONCE_AT": "core/marks/memory.py",
+    "NODE_LOST_AT": "core/marks/memory.py",
     "INTERRUPTION": "core/marks/interruption.py",
     "REBALANCE_CONDITION": "core/marks/candidacy.py",
     "DISRUPTED_TAINT": "core/marks/taints.py",
@@ -33,6 +37,7 @@ OWNERS = {
     # A room that alone reads or writes a mark keeps it.
     "REPLACEMENT_FAILED": "core/disrupt/replacements.py",
     "REPAIR_PROBE": "core/repair/force.py",
+    "PROBE_BESIDE": "core/repair/force.py",
     "LAUNCHED_FOR": "core/provision/newclaim.py",
     "NOMINATED_PODS": "core/provision/newclaim.py",
     "NODEPOOL_HASH_FIELDS": "core/marks/templatehash.py",

@@ -124,7 +124,9 @@ async def read(
     namespace = await _namespace(client, settings, provider, leases)
     reader = CloudReader(client, clock, settings, seen)
     async with provider.open(reader.surroundings(namespace)) as cloud:
-        if not beside:
+        if beside:
+            seen.observations.repair_statements = cloud.repair_statements
+        else:
             # The instances of an embedded cluster are known to the process that serves it alone.
             await reader.ask(cloud, about, drift=not embedded)
     evaluated = _evaluated(seen, settings, clock.now())

@@ -7,7 +7,7 @@ from typing import Final
 
 from tenure.core.facts import AT, Fact, some
 from tenure.model.api.meta import FOR_EVER, format_time
-from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_DISRUPT_BY
+from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_DISRUPT_BY, READY_ONCE_AT
 
 _ONLY_LOOKS: Final = "so Tenure only looks: no lever is set, and those that are set stay"
 
@@ -87,6 +87,36 @@ class KarpenterInCharge(Fact, frozen=True):
             return "; its feature gates are not known"
         on = [name for name, is_on in self.gates if is_on]
         return f"; feature gates that are on: {', '.join(on)}" if on else ""
+
+
+class KarpenterRepairs(Fact, frozen=True):
+    """Its feature gate ``NodeRepair`` is on, or is not known."""
+
+    release: str
+    known: bool = True
+
+    def __str__(self) -> str:
+        if self.known:
+            return f"Karpenter {self.release} repairs nodes (feature gate NodeRepair is on)"
+        return (
+            f"Karpenter {self.release} may repair nodes: its feature gate NodeRepair cannot be read"
+        )
+
+    def remedy(self) -> str:
+        if self.known:
+            return "Turn the feature gate off, and Tenure repairs by policy."
+        return "Write --feature-gates of Karpenter as text, or set --karpenter-feature-gates."
+
+
+class ReadyNoted(Fact, frozen=True):
+    node: str
+    #: None: just now.
+    at: datetime | None = None
+
+    def __str__(self) -> str:
+        if self.at is None:
+            return f"Node {self.node} is Ready for the first time; readinessTTL no longer applies"
+        return f"Node {self.node} has been Ready ({READY_ONCE_AT} {format_time(self.at)})"
 
 
 class LeverBlocks(Fact, frozen=True, kw_only=True):
@@ -188,6 +218,10 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     KarpenterUnsupported("1.16", "1.6", "1.15"),
     KarpenterInCharge("1.15", (("NodeRepair", True),)),
     KarpenterInCharge("1.15", None),
+    KarpenterRepairs("1.15"),
+    KarpenterRepairs("1.15", known=False),
+    ReadyNoted("node-1"),
+    ReadyNoted("node-1", AT),
     LeverBlocks(
         node="node-1",
         because="MaintenanceWindow office-hours",

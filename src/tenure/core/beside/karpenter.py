@@ -16,6 +16,7 @@ import msgspec
 from tenure.core.beside.facts import (
     DeploymentsUnlisted,
     KarpenterNotFound,
+    KarpenterRepairs,
     KarpenterUnreadable,
     KarpenterUnsupported,
     SeveralKarpenters,
@@ -36,6 +37,9 @@ SELECTOR: Final = f"{NAME_LABEL}={NAME}"
 #: First and last release whose levers were tested: major and minor.
 OLDEST: Final = (1, 6)
 NEWEST: Final = (1, 15)
+
+#: The feature gate of Karpenter's own repair.
+NODE_REPAIR: Final = "NodeRepair"
 
 _VERSION: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(\.[0-9A-Za-z.+_-]{1,64})?")
 _GATES_FLAG: Final = "--feature-gates"
@@ -68,6 +72,17 @@ class Karpenter(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def version(self) -> str:
         return "" if self.release is None else shown_release(self.release)
+
+
+def repairs_nodes(karpenter: Karpenter) -> KarpenterRepairs | None:
+    """Why repair for conditions is Karpenter's; None: it is left to us.
+
+    A gate that is not written has its default, and that is off in every release that is supported.
+    """
+    if karpenter.gates is None:
+        return KarpenterRepairs(karpenter.version, known=False)
+    on = dict(karpenter.gates).get(NODE_REPAIR, False)
+    return KarpenterRepairs(karpenter.version) if on else None
 
 
 def shown_release(release: Release) -> str:

@@ -53,6 +53,21 @@ class RepairRulesUnusable(Fact, frozen=True):
         return f"spec.repair of NodePool {self.pool} cannot be used: {said}"
 
 
+class RepairNotRequested(Fact, frozen=True):
+    """Beside Karpenter."""
+
+    pool: str
+
+    def __str__(self) -> str:
+        return (
+            f"NodePool {self.pool} has no repair block, and beside Karpenter Tenure repairs only "
+            "what a NodePool or a NodePoolPolicy asks for"
+        )
+
+    def remedy(self) -> str:
+        return "Write spec.repair in a NodePoolPolicy that selects the NodePool."
+
+
 class RepairVetoed(Fact, frozen=True):
     kind: str
     name: str
@@ -297,6 +312,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     DisruptionRulesUnusable("general", (_SOON,)),
     ClaimWithoutPool("general-4nv74"),
     RepairRulesUnusable("general", (_MANY,)),
+    RepairNotRequested("general"),
     RepairVetoed("Node", "node-1", "true"),
     RepairVetoed("NodeClaim", "general-4nv74", "4h", AT),
     RepairVetoed("Node", "node-1", "tomorrow", unreadable=True),

@@ -49,6 +49,8 @@ class GateFacts(msgspec.Struct, frozen=True, kw_only=True):
     windows: Windows | UnsetType = UNSET
     #: Why the pool's repair block cannot be used; empty when it can.
     broken: Problems = ()
+    #: Why repair for conditions is left to another controller; None: it is not.
+    left: Fact | None = None
     #: Why its failure domains block it, and why the breaker of its pool does; empty: they do not.
     outage: tuple[Fact, ...] | UnsetType = UNSET
     breaker: CircuitBreakerOpen | UnsetType | None = UNSET

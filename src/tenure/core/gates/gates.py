@@ -31,6 +31,7 @@ from tenure.core.gates.facts import (
     DrainUnbounded,
     OthersFirst,
     PoolPauses,
+    RepairNotRequested,
     RepairRulesUnusable,
     RepairSwitchedOff,
     RepairVetoed,
@@ -177,19 +178,23 @@ def _closing_at(facts: GateFacts, closes_at: datetime | None) -> datetime | None
 
 
 def switched_off(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
-    """Node repair is switched off; for voluntary disruption: ``--voluntary-disruption=false``."""
+    """Node repair is switched off, or another controller's; for voluntary disruption:
+    ``--voluntary-disruption=false``."""
     if _is_voluntary(facts):
         off = Reason.VOLUNTARY_DISRUPTION_OFF, (VoluntaryDisruptionOff(),)
         if settings.voluntary_disruption:
             return None
         return Blocked(gate=Gate.OFF, reason=off[0], facts=off[1])
+    if facts.left is not None:
+        return Blocked(gate=Gate.OFF, reason=Reason.REPAIR_LEFT, facts=(facts.left,))
     if settings.node_repair:
         return None
     return Blocked(gate=Gate.OFF, reason=Reason.REPAIR_OFF, facts=(RepairSwitchedOff(),))
 
 
 def unusable_rules(facts: GateFacts, settings: Settings, now: datetime) -> Blocked | None:
-    """The pool's ``repair`` block cannot be used; for voluntary disruption: its ``disruption`` block."""
+    """The pool's ``repair`` block cannot be used, or beside Karpenter there is none; for voluntary
+    disruption: its ``disruption`` block."""
     if _is_voluntary(facts):
         return _unusable_disruption(facts)
     why: Fact | None = None
@@ -197,6 +202,8 @@ def unusable_rules(facts: GateFacts, settings: Settings, now: datetime) -> Block
         why = ClaimWithoutPool(facts.claim.name)
     elif facts.pool is not None and facts.broken:
         why = RepairRulesUnusable(facts.pool.name, facts.broken)
+    elif facts.pool is not None and settings.beside_karpenter and facts.pool.spec.repair is None:
+        why = RepairNotRequested(facts.pool.name)
     if why is None:
         return None
     return Blocked(gate=Gate.RULES, reason=Reason.REPAIR_OFF, facts=(why,))

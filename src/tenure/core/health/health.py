@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.facts import Fact
 from tenure.core.health.domains import NOTHING, Domains, UnhealthyNode
 from tenure.core.health.poolcount import PoolCount
 from tenure.core.health.readiness import Boot, Stage, boot_of
@@ -67,6 +68,8 @@ class HealthView(msgspec.Struct, frozen=True, kw_only=True):
     unreadable: Mapping[str, UnreadableObject] = {}
     #: Where nodes of several pools are unhealthy at once.
     domains: Domains = NOTHING
+    #: Why repair for conditions is left to another controller; None: it is not.
+    left: Fact | None = None
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -99,11 +102,11 @@ class Health(msgspec.Struct, frozen=True):
 
 
 def examine(claim: NodeClaim, node: Node | None, rules: Rules) -> Health:
-    boot = None if claim.initialized else boot_of(claim, node)
+    boot = None if claim.initialized else boot_of(claim, node, stated_only=rules.beside)
     found: tuple[UnhealthyCondition, ...] = ()
     if node is not None and claim.registered:
         found = unhealthy_conditions(node, rules, rebooted_at=rebooted_at(claim))
-    if boot is not None and boot.stage is not Stage.INITIALIZATION:
+    if boot is not None and boot.acts and boot.stage is not Stage.INITIALIZATION:
         found = tuple(unhealthy for unhealthy in found if unhealthy.condition.type != "Ready")
     return Health(boot, found)
 

@@ -40,6 +40,8 @@ from tenure.model.api import names
 from tenure.model.api.meta import BEGINNING, FOR_EVER, later, read_instant
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import NodePool
+from tenure.model.cloud.repairs import RepairAction
 from tenure.model.snapshot.derived import Derivation
 from tenure.model.snapshot.snapshot import Snapshot
 
@@ -140,9 +142,13 @@ class _Survey:
         return self._rules[pool]
 
     def _is_broken(self, pool: str) -> bool:
-        """Whether the pool's ``repair`` block is invalid, so that nothing is repaired."""
+        """Whether nothing of the pool is repaired: its ``repair`` block is invalid, or, beside Karpenter, it
+        has none."""
         if pool not in self._broken:
-            self._broken[pool] = bool(unusable(self._snapshot.pools.get(pool)))
+            found = self._snapshot.pools.get(pool)
+            unasked = found is not None and found.spec.repair is None
+            unasked = unasked and self._snapshot.beside_karpenter
+            self._broken[pool] = unasked or bool(unusable(found))
         return self._broken[pool]
 
     # -- what they share ---------------------------------------------------------------
@@ -203,8 +209,7 @@ class _Survey:
 
     def _probes(self) -> Iterator[Probe]:
         for name, pool in sorted(self._snapshot.pools.items()):
-            if (written := pool.annotations.get(names.REPAIR_PROBE)) is not None:
-                probe = read_permit(name, written)
+            if (probe := _recorded(name, pool)) is not None:
                 yield msgspec.structs.replace(probe, answered=self._is_answered(probe))
 
     def _is_answered(self, probe: Probe) -> bool:
@@ -240,13 +245,14 @@ def _examined(node: Node, claim: NodeClaim, rules: Rules, broken: bool) -> Unhea
     boot, before_ready = health.boot, health.before_ready
     if not before_ready and not found:
         return None
-    repaired_at = min((i.due_at for i in found if i.due_at is not None), default=None)
+    repairs = (i for i in found if not (rules.beside and i.action is RepairAction.REBOOT))
+    repaired_at = min((i.due_at for i in repairs if i.due_at is not None), default=None)
     since = min((unhealthy.since for unhealthy in found), default=BEGINNING)
     if boot is not None and before_ready:
         since = min(boot.due_at, *health.due()) if found else boot.due_at
     if claim.rebooting or broken:
         repaired_at = None
-    timed_out_at = boot.due_at if boot is not None else None
+    timed_out_at = boot.due_at if boot is not None and boot.acts else None
     free_at = _free_at(claim, node)
     return UnhealthyNode(
         claim=claim.name,
@@ -279,6 +285,14 @@ def nodes_in(domain: Domain, snapshot: Snapshot) -> Iterator[Node]:
     else:
         for claim in snapshot.claims_of_image(domain.value).values():
             yield from snapshot.nodes_with_provider(claim.provider_id).values()
+
+
+def _recorded(name: str, pool: NodePool) -> Probe | None:
+    """The later of the two where the mode has changed: beside Karpenter its key is another. One that cannot
+    be read counts."""
+    keys = (names.REPAIR_PROBE, names.PROBE_BESIDE)
+    found = [read_permit(name, pool.annotations[key]) for key in keys if key in pool.annotations]
+    return max(found, key=lambda one: one.at or FOR_EVER, default=None)
 
 
 def read_permit(pool: str, written: str) -> Probe:

@@ -2,9 +2,12 @@
 
 The clock starts with the Node's creation once the claim is registered; until then with the
 launch; until then with the claim. Flapping between ``False`` and ``Unknown`` does not restart
-it. It no longer applies once the node was Ready; the claim's condition ``ReadyOnce`` records
-that. Other evidence counts as well, so that a claim taken over from Karpenter is not terminated by
-a TTL only because the condition is missing.
+it. It no longer applies once the node was Ready; the claim remembers that (``core.marks.memory``). Other
+evidence counts as well, so that a claim of Karpenter's is not terminated by a TTL only because
+it does not remember.
+
+Beside Karpenter the default of 15m is Karpenter's to act on: there only a TTL that a user has written
+terminates a node, and until 15m a node without one counts as booting.
 """
 
 from __future__ import annotations
@@ -15,9 +18,15 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.marks.ownership import READY_ONCE
+from tenure.core.marks.memory import ready_once
 from tenure.core.marks.reboot import rebooted_at
-from tenure.core.marks.timeout import DEFAULT_TTL, launched_at, readiness_ttl, span_of
+from tenure.core.marks.timeout import (
+    DEFAULT_TTL,
+    launched_at,
+    readiness_ttl,
+    span_of,
+    states_readiness,
+)
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import BEGINNING, later
 from tenure.model.api.names import INITIALIZED
@@ -57,19 +66,23 @@ class Boot(msgspec.Struct, frozen=True):
     since: datetime
     ttl: str
     due_at: datetime
+    #: Whether it is terminated then. Beside Karpenter the default TTL is not ours to act on.
+    acts: bool = True
 
 
-def boot_of(claim: NodeClaim, node: Node | None) -> Boot | None:
+def boot_of(claim: NodeClaim, node: Node | None, *, stated_only: bool = False) -> Boot | None:
     """None once the node has been Ready, and initialized where that has a limit.
 
-    During a reboot no TTL applies; the TTLs start again after it.
+    During a reboot no TTL applies; the TTLs start again after it. ``stated_only``: the default TTL does
+    not act.
     """
     if claim.rebooting:
         return None
     if not was_ready(claim, node):
         stage, since = _start(claim, node)
         ttl = claim.spec.readiness_ttl or "15m"
-        return Boot(stage, since, ttl, later(since, readiness_ttl(claim)))
+        acts = not stated_only or states_readiness(claim)
+        return Boot(stage, since, ttl, later(since, readiness_ttl(claim)), acts)
     return _initialization(claim, node)
 
 
@@ -79,7 +92,7 @@ def initialization_ttl(claim: NodeClaim) -> timedelta | None:
 
 def was_ready(claim: NodeClaim, node: Node | None) -> bool:
     """Whether the node has been Ready, by any evidence: then the TTL no longer applies."""
-    if claim.ready_once or claim.initialized:
+    if claim.initialized or ready_once(claim) is not None:
         return True
     if node is None or not claim.registered:
         return False
@@ -97,7 +110,7 @@ def _start(claim: NodeClaim, node: Node | None) -> tuple[Stage, datetime]:
 def _initialization(claim: NodeClaim, node: Node | None) -> Boot | None:
     """Ready, but not initialized: limited only if the claim has an ``initializationTTL``."""
     span = initialization_ttl(claim)
-    ready = claim.condition(READY_ONCE)
+    ready = ready_once(claim)
     if span is None or claim.initialized or node is None:
         return None
     if ready is None or ready.last_transition_time is None or ready.reason == SPENT:
@@ -114,8 +127,8 @@ def initialized_until(claim: NodeClaim) -> datetime | None:
     """
     if is_unreadable(claim):
         return later(claim.created_at, DEFAULT_TTL + INITIALIZES_WITHIN)
-    once = claim.condition(READY_ONCE)
-    if claim.initialized or claim.rebooting or once is None or once.status != "True":
+    once = ready_once(claim)
+    if claim.initialized or claim.rebooting or once is None:
         return None
     if once.last_transition_time is None:
         return None

@@ -76,6 +76,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     statements: tuple[RepairStatement, ...] = ()
     #: What pools without a block do.
     default_mode: str = GRACEFUL
+    #: Karpenter is in charge: the default ``readinessTTL`` terminates nothing.
+    beside: bool = False
 
     @cached_property
     def entries(self) -> tuple[RepairPolicy, ...]:
@@ -114,7 +116,8 @@ def rules_of(pool: str, snapshot: Snapshot) -> Rules:
     """Which conditions mean unhealthy in that pool, and how its nodes are repaired."""
     found = snapshot.pools.get(pool)
     repair = found.spec.repair if found is not None else None
-    return Rules(repair=repair, statements=snapshot.observations.repair_statements)
+    statements = snapshot.observations.repair_statements
+    return Rules(repair=repair, statements=statements, beside=snapshot.beside_karpenter)
 
 
 def unhealthy_conditions(

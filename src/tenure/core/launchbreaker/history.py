@@ -40,7 +40,8 @@ from tenure.core.launchbreaker.owners import (
 )
 from tenure.core.launchbreaker.removed import was_left_at_once, was_wasted
 from tenure.core.marks.command import is_replaced
-from tenure.core.marks.ownership import LOST, is_our_pool, missing_after
+from tenure.core.marks.memory import lost
+from tenure.core.marks.ownership import is_our_pool, missing_after
 from tenure.model.api import names
 from tenure.model.api.meta import condition_status
 from tenure.model.api.node import Node
@@ -374,7 +375,7 @@ def _node_in_service(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
     leaves = not empty and (claim.deleting or is_replaced(claim))
     ours = leaves or claim.rebooting or names.REBOOT_HISTORY in claim.annotations
     nodes = snapshot.nodes_with_provider(claim.provider_id)
-    if ours or claim.is_true(LOST) or len(nodes) != 1:
+    if ours or lost(claim) is not None or len(nodes) != 1:
         return None
     (node,) = nodes.values()
     return None if node.deleting and not empty else node

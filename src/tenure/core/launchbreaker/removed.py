@@ -27,7 +27,7 @@ from typing import Final
 from tenure.core.marks.candidacy import said_since
 from tenure.core.marks.command import has_reason, is_replaced, is_replacement
 from tenure.core.marks.interruption import is_interrupted
-from tenure.core.marks.ownership import LOST
+from tenure.core.marks.memory import lost
 from tenure.core.marks.timeout import has_timed_out
 from tenure.model.api import names
 from tenure.model.api.meta import later
@@ -72,5 +72,5 @@ def _by_us(claim: NodeClaim) -> bool:
         or names.REBOOT_HISTORY in claim.annotations
         or is_replacement(claim)
         or is_interrupted(claim)
-        or claim.is_true(LOST)
+        or lost(claim) is not None
     )

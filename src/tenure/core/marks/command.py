@@ -276,7 +276,7 @@ def says_reason(reason: str, message: str = "") -> Wanted:
 def roll_back(claim: NodeClaim, beside: Mapping[str, Any] | None = None) -> Patch:
     """Takes the marks off the claim; ``left_over`` takes off the others, one by one."""
     marks = {names.REPLACED_BY: None, names.DISRUPTION_REASON: None}
-    marks |= {**no_stamp(), **no_repair_mark()}
+    marks |= {**no_stamp(), **no_repair_mark(claim)}
     gone = {mark: None for mark in marks if mark in claim.annotations}
     return patch(claim, {"annotations": {**gone, **(beside or {})}})
 

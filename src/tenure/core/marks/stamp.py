@@ -17,7 +17,7 @@ from tenure.core.marks.repaired import no_repair_mark
 from tenure.core.writes import patch
 from tenure.errors import shown
 from tenure.model.api.meta import format_time
-from tenure.model.api.names import REPAIR_REASON, TERMINATION_TIMESTAMP
+from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.api.nodeclaim import NodeClaim
 
 
@@ -51,8 +51,7 @@ def stamp_with(claim: NodeClaim, deadline: datetime) -> Patch:
 
 def take_off_stamp(claim: NodeClaim) -> Patch:
     """Remove it from a claim that is not being deleted, and so has no deadline."""
-    marked = no_repair_mark() if REPAIR_REASON in claim.annotations else {}
-    return patch(claim, {"annotations": {**no_stamp(), **marked}})
+    return patch(claim, {"annotations": {**no_stamp(), **no_repair_mark(claim)}})
 
 
 def no_stamp() -> dict[str, None]:

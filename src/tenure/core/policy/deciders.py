@@ -11,7 +11,9 @@ from datetime import datetime
 from typing import Final
 
 from tenure.core.beside.levers import LeverDecider
+from tenure.core.beside.memory import MemoryDecider
 from tenure.core.beside.pools import KarpenterDecider
+from tenure.core.beside.repair import RepairBesideDecider
 from tenure.core.claim.decider import LifecycleDecider
 from tenure.core.claim.garbage import GarbageDecider
 from tenure.core.claim.node import NodeDecider
@@ -83,6 +85,7 @@ UNMOVED: Final = {
             Concern.WINDOW,
             Concern.POOL_POLICY,
             Concern.LEVER,
+            Concern.MEMORY,
             Concern.KARPENTER,
         }
     )
@@ -130,13 +133,16 @@ def beside_karpenter(settings: Settings) -> tuple[AnyDecider, ...]:
     """Those that write nothing but what Tenure may write beside Karpenter (``safety.beside``).
 
     All others write what is Karpenter's there: status and finalizers of claims and Nodes, status of pools,
-    pods. Repair, time-outs and expiration get deciders of their own, in ``core.beside``.
+    pods. What differs in those that are there is in ``core.beside``.
     """
     return (
         UnreadableDecider(),  # Writes nothing.
+        RepairBesideDecider(settings),  # Stamps and deletes claims; notes a probe on its pool.
         ProtectionDecider(claims_only=True),  # Records from when on a duration on a claim counts.
-        WindowDecider(),  # The status of MaintenanceWindows, which are ours.
+        WindowDecider(),  # The status of MaintenanceWindows, which are ours …
+        PoolPolicyDecider(),  # … and of NodePoolPolicies.
         LeverDecider(settings),
+        MemoryDecider(settings),  # What a claim remembers of its Node.
         KarpenterDecider(settings),  # Writes nothing.
     )
 

@@ -29,7 +29,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.health.readiness import was_ready
-from tenure.core.marks.ownership import READY_ONCE
+from tenure.core.marks.memory import ready_once
 from tenure.core.marks.repaired import OF_USE_AFTER, was_of_no_use
 from tenure.core.marks.timeout import has_timed_out
 from tenure.core.pool.facts import NodesOfNoUse
@@ -239,7 +239,7 @@ def _of_use_at(claims: Iterable[NodeClaim], since: datetime) -> Iterator[datetim
 
 
 def _came_up_at(claim: NodeClaim) -> datetime | None:
-    conditions = (claim.condition(READY_ONCE), claim.condition("Initialized"))
+    conditions = (ready_once(claim), claim.condition("Initialized"))
     return min(
         (
             c.last_transition_time

@@ -19,7 +19,8 @@ from tenure.core.health.health import HealthView, Member, unusable
 from tenure.core.health.outage import domains_in, domains_of, unhealthy_nodes_in
 from tenure.core.health.poolcount import PoolCount, count_nodes
 from tenure.core.health.rules import Rules, rules_of
-from tenure.core.marks.ownership import LOST, is_our_node, is_ours
+from tenure.core.marks.memory import lost
+from tenure.core.marks.ownership import is_our_node, is_ours
 from tenure.core.repair.evaluate import diagnose
 from tenure.core.unreadable.decider import in_the_way
 from tenure.core.windows.windows import REPAIR_ACTIONS, windows_naming
@@ -159,7 +160,7 @@ def _members(pool: str, rules: Rules, snapshot: Snapshot) -> Iterator[Member]:
 
 
 def _is_healthy(node: Node, claim: NodeClaim, rules: Rules) -> bool:
-    if not claim.initialized or claim.termination_stamp is not None or claim.is_true(LOST):
+    if not claim.initialized or claim.termination_stamp is not None or lost(claim) is not None:
         return False
     return not any((c.type, c.status) in rules.watched for c in node.status.conditions)
 
@@ -190,7 +191,8 @@ def _view_of_one(snapshot: Snapshot, name: str) -> HealthView | None:
     claim = snapshot.claims.get(name)
     if claim is None or claim.pool_name or not is_ours(claim, snapshot):
         return None
-    rules = Rules(statements=snapshot.observations.repair_statements)
+    statements = snapshot.observations.repair_statements
+    rules = Rules(statements=statements, beside=snapshot.beside_karpenter)
     members = (_member(claim, snapshot),)
     others = tuple(
         unhealthy_node

@@ -28,7 +28,6 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.conditions import Wanted
 from tenure.core.decision import Concern, Ground, Verdict
 from tenure.core.facts import Fact
 from tenure.core.gates.gatefacts import Blocked, GateFacts
@@ -37,19 +36,20 @@ from tenure.core.gates.operations import OF_REPAIR, Gate, Operation
 from tenure.core.health.domains import Probe
 from tenure.core.health.health import Health, HealthView, Member, examine
 from tenure.core.health.readiness import TIMEOUTS, Boot, Stage
-from tenure.core.health.rules import FORCEFUL, UnhealthyCondition
+from tenure.core.health.rules import FORCEFUL, Rules, UnhealthyCondition
 from tenure.core.marks.command import is_commanded, is_replaced, is_replacement
 from tenure.core.marks.deadline import deadline_of, hurried_until, hurry, stamp_of
 from tenure.core.marks.interruption import is_interrupted
-from tenure.core.marks.ownership import LOST, claim_status
+from tenure.core.marks.memory import lost, note_found, note_lost
 from tenure.core.marks.reboot import MOST, changes_at, is_spared, recent
-from tenure.core.marks.repaired import repair_mark
+from tenure.core.marks.repaired import is_stamped_by_us, repair_mark
 from tenure.core.marks.stamp import stale_stamp, stamp_claim, take_off_stamp
-from tenure.core.marks.timeout import readiness_ttl
+from tenure.core.marks.timeout import readiness_ttl, states_readiness
 from tenure.core.reasons import Reason
 from tenure.core.repair.breakers import Breakers
 from tenure.core.repair.cause import Cause, merged, symptom, urgency_of
 from tenure.core.repair.facts import (
+    DeadlineNotOurs,
     LostUntil,
     MustBeUpBy,
     NeverRepaired,
@@ -61,14 +61,22 @@ from tenure.core.repair.facts import (
     ProbeChosen,
     RebootedTooOften,
     RebootFailedBefore,
+    RebootLeft,
     RepairedAsProbe,
     RepairPlanned,
     TerminatingAlready,
     ToleratedUntil,
 )
-from tenure.core.repair.force import committed, force, note_probe, probe_mark
+from tenure.core.repair.force import (
+    committed,
+    force,
+    is_stamped_by_others,
+    note_probe,
+    probe_mark,
+)
 from tenure.core.verdicts import also_of, no_later, say
 from tenure.core.writes import as_evaluated
+from tenure.errors import shown
 from tenure.model.api.meta import later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -139,7 +147,8 @@ class _Evaluation:
     def _of_pool(self, pool: NodePool) -> Iterator[Verdict]:
         probe, changes = self._breakers.next_probe(pool.name), self._breakers.changes_at
         if probe is not None:
-            chosen, action = ProbeChosen(probe.claim, probe.domains), note_probe(pool, probe)
+            chosen = ProbeChosen(probe.claim, probe.domains)
+            action = note_probe(pool, probe, beside=self._rules.beside)
             yield _say(pool, Reason.REPAIR_PROBE, chosen, action=action, recheck_at=changes)
         elif self._blocked:
             # An outage says more than the breaker that it trips as well.
@@ -157,7 +166,7 @@ class _Evaluation:
             return
         verdict = self._lost(member) or self._coming_up(member, health)
         verdict = self._initializing(member, health, verdict)
-        if _has_stale_stamp(claim):
+        if _has_stale_stamp(claim, self._rules):
             stale = _stale(claim)
             if verdict is None:
                 verdict = stale
@@ -174,39 +183,49 @@ class _Evaluation:
 
     def _lost(self, member: Member) -> Verdict | None:
         """The Node is gone, and its claim is not: noted on the claim, from where the TTL counts."""
-        claim = member.claim
-        condition = claim.condition(LOST)
+        claim, known, beside = member.claim, lost(member.claim), self._rules.beside
         if claim.deleting or not claim.registered:
             return None
         if member.nodes:
-            if condition is None or condition.status != "True":
+            if known is None:
                 return None
-            said = claim_status(claim, Wanted(LOST, "False", "NodeFound"))
             found = NodeFound(member.nodes[0].name)
-            return _say(claim, Reason.NODE_LOST, found, action=said)
-        if condition is None or condition.status != "True" or not condition.last_transition_time:
-            lost = NodeLost(claim.node_name)
-            said = claim_status(claim, Wanted(LOST, "True", "NodeNotFound", str(lost)))
-            return _say(claim, Reason.NODE_LOST, lost, action=said)
-        since = condition.last_transition_time
+            return _say(claim, Reason.NODE_LOST, found, action=note_found(claim, beside=beside))
+        if beside and not states_readiness(claim):
+            return None  # It is Karpenter's.
+        since = known.last_transition_time if known is not None else None
+        gone = NodeLost(claim.node_name, since)
+        if since is None:
+            said = note_lost(claim, str(gone), beside=beside)
+            return _say(claim, Reason.NODE_LOST, gone, action=said)
         due_at = later(since, readiness_ttl(claim))
-        lost = NodeLost(claim.node_name, since)
         if self._now < due_at:
-            return _say(claim, Reason.NODE_LOST, lost, LostUntil(due_at), recheck_at=due_at)
-        return self._forceful(member, Reason.NODE_LOST, (lost,), Operation.BOOT_TIMEOUT)
+            return _say(claim, Reason.NODE_LOST, gone, LostUntil(due_at), recheck_at=due_at)
+        return self._forceful(member, Reason.NODE_LOST, (gone,), Operation.BOOT_TIMEOUT)
 
     def _coming_up(self, member: Member, health: Health) -> Verdict | None:
         booting = self._timed_out(member, health)
         if booting is not None and booting.reason is not Reason.BOOTING:
             return booting
         unhealthy = self._unhealthy(member, health)
+        if health.booting_at(self._now) and booting is None:
+            return self._boots_without_limit(member, health, unhealthy)
         if booting is None or unhealthy is None or unhealthy.reason is Reason.REPAIR_OFF:
             return booting or unhealthy
         return no_later(unhealthy, booting.recheck_at)
 
+    def _boots_without_limit(
+        self, member: Member, health: Health, unhealthy: Verdict | None
+    ) -> Verdict | None:
+        """Beside Karpenter, where no TTL acts: it is new, and what is tolerated of it is no news."""
+        if unhealthy is None or unhealthy.reason is not Reason.UNHEALTHY or health.boot is None:
+            return unhealthy
+        boots = _say(member.claim, Reason.BOOTING, _not_up(member.claim, health.boot))
+        return no_later(boots, unhealthy.recheck_at, health.boot.due_at)
+
     def _timed_out(self, member: Member, health: Health) -> Verdict | None:
         claim, boot = member.claim, health.boot
-        if boot is None or (claim.deleting and not _has_pods(member)):
+        if boot is None or not boot.acts or (claim.deleting and not _has_pods(member)):
             return None
         if self._now < boot.due_at:
             if boot.stage is Stage.INITIALIZATION:
@@ -317,6 +336,8 @@ class _Evaluation:
     def _repair(self, member: Member, cause: Cause) -> Verdict:
         """For an unhealthy condition, as opposed to a time-out."""
         claim, operation = member.claim, _operation(cause)
+        if cause.action is RepairAction.REBOOT and self._rules.beside:
+            return _say(claim, Reason.REPAIR_LEFT, *cause.facts, RebootLeft(claim.name))
         if operation is Operation.FORCEFUL_REPAIR:
             verdict = self._forceful(member, Reason.REPAIRING, cause.facts, operation)
             verdict = committed(verdict, cause.condition)
@@ -348,7 +369,9 @@ class _Evaluation:
             return _say(claim, Reason.REPAIR_DUE, *facts)
         near_enough = hurried_until(claim, span)
         # It may have recovered by the time of the call.
-        stamp = stamp_claim(claim, Ground.REPAIR, span)
+        due = Reason.REPAIR_DUE.value
+        marks = repair_mark(due, beside=True) if self._rules.beside else {}
+        stamp = stamp_claim(claim, Ground.REPAIR, span, beside=marks)
         action = msgspec.structs.replace(stamp, precondition=as_evaluated(node))
         return _say(claim, Reason.REPAIR_DUE, *facts, action=action, recheck_at=near_enough)
 
@@ -364,8 +387,10 @@ class _Evaluation:
         counted = operation is not Operation.BOOT_TIMEOUT
         probe = self._breakers.probe(member) if counted else None
         ground = _GROUNDS.get(reason, Ground.TIME_OUT)
-        action = force(member, self._now, ground, reason.value, probe)
-        verdict = _say(member.claim, reason, *why, *_as_probe(probe), action=action)
+        beside = self._rules.beside
+        action = force(member, self._now, ground, reason.value, probe, beside=beside)
+        told = (*why, *_as_probe(probe), *_not_ours(member.claim, self._rules))
+        verdict = _say(member.claim, reason, *told, action=action)
         known = (stamp_of(member.claim), deadline.at if deadline is not None else None)
         ahead = [at for at in known if at is not None and at > self._now]
         return no_later(verdict, self._breakers.changes_at if counted else None, *ahead)
@@ -394,15 +419,23 @@ def _has_pods(member: Member) -> bool:
     return member.claim.registered and member.node is not None
 
 
-def _has_stale_stamp(claim: NodeClaim) -> bool:
-    """That of an interruption is written before the claim is deleted."""
+def _has_stale_stamp(claim: NodeClaim, rules: Rules) -> bool:
+    """That of an interruption is written before the claim is deleted. Beside Karpenter one without our
+    mark is not ours."""
     stamped = claim.termination_stamp is not None
+    if rules.beside:
+        stamped = is_stamped_by_us(claim)
     return stamped and not claim.deleting and not is_interrupted(claim)
 
 
 def _stale(claim: NodeClaim) -> Verdict:
     action = take_off_stamp(claim)
     return _say(claim, Reason.STALE_DEADLINE, stale_stamp(claim), action=action)
+
+
+def _not_ours(claim: NodeClaim, rules: Rules) -> Iterator[Fact]:
+    if rules.beside and is_stamped_by_others(claim):
+        yield DeadlineNotOurs(claim.name, shown(claim.termination_stamp or ""))
 
 
 def _as_probe(probe: Probe | None) -> Iterator[Fact]:

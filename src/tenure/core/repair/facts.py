@@ -10,6 +10,7 @@ from tenure.core.facts import AT, THEN, Fact, unreadable
 from tenure.core.health.facts import Policy, PoolPolicy, ProviderPolicy
 from tenure.core.health.readiness import Stage
 from tenure.model.api.meta import format_time
+from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.cloud.repairs import RepairAction
 from tenure.model.values.duration import Duration, compact
 from tenure.model.values.unreadable import UnreadableObject
@@ -76,6 +77,36 @@ class RebootedTooOften(Fact, frozen=True):
 
     def __str__(self) -> str:
         return f"replacing instead of rebooting: {self.times} reboots within 24h"
+
+
+class RebootLeft(Fact, frozen=True):
+    """Beside Karpenter."""
+
+    claim: str
+
+    def __str__(self) -> str:
+        return f"the reboot of NodeClaim {self.claim} is left to Karpenter: Tenure calls no cloud"
+
+    def remedy(self) -> str:
+        return (
+            "Turn on Karpenter's feature gate NodeRepair, or write action: Replace in the policy."
+        )
+
+
+class DeadlineNotOurs(Fact, frozen=True):
+    """Beside Karpenter."""
+
+    claim: str
+    written: str
+
+    def __str__(self) -> str:
+        return (
+            f'another program has set {TERMINATION_TIMESTAMP}: "{self.written}" on NodeClaim '
+            f"{self.claim}, which Tenure does not touch"
+        )
+
+    def remedy(self) -> str:
+        return f"Remove the annotation, or delete NodeClaim {self.claim}."
 
 
 # -- nodes that do not come up ---------------------------------------------------------------
@@ -261,6 +292,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NeverRepaired(PoolPolicy("GPUHealthy", "10m"), reported=True),
     RebootFailedBefore(),
     RebootedTooOften(2),
+    RebootLeft("general-4nv74"),
+    DeadlineNotOurs("general-4nv74", "2026-03-02T12:00:00Z"),
     NotUp(Stage.LAUNCH, AT),
     NotUp(Stage.REGISTRATION, AT),
     NotUp(Stage.READINESS, AT, "node-1"),

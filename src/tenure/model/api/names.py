@@ -133,6 +133,18 @@ DO_NOT_DISRUPT_BECAUSE: Final = "tenure.dev/do-not-disrupt-because"
 DO_NOT_DISRUPT_UNTIL: Final = "tenure.dev/do-not-disrupt-until"
 #: What stands in the first of them.
 SET_BY_TENURE: Final = "tenure"
+# Beside Karpenter, on a NodeClaim: what Tenure remembers there of its Node, and when it noticed. Without
+# Karpenter these are conditions of the claim. Its Node has been Ready …
+READY_ONCE_AT: Final = "tenure.dev/ready-once"
+#: … and is gone.
+NODE_LOST_AT: Final = "tenure.dev/node-lost"
+#: Beside Karpenter, on a NodeClaim whose termination timestamp is ours: by which program it was set. Without
+#: this mark the timestamp is Karpenter's or a user's.
+TERMINATION_BY: Final = "tenure.dev/termination-by"
+#: … and why, as a reason code.
+TERMINATION_BECAUSE: Final = "tenure.dev/termination-because"
+#: Beside Karpenter what ``REPAIR_PROBE`` is without: on the pool, and for users to see on the claim.
+PROBE_BESIDE: Final = "tenure.dev/repair-probe"
 
 # Conditions of a claim that make its node a candidate of voluntary disruption (types). Karpenter
 # had the first two before its v1.

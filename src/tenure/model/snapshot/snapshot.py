@@ -518,6 +518,11 @@ class Snapshot:
         #: (group, kind) of the node classes that our provider serves.
         self.ours = ours
 
+    @property
+    def beside_karpenter(self) -> bool:
+        """Karpenter is in charge of every pool and claim: we look at all of them."""
+        return self.ours is EVERY_CLASS
+
     def once(self, work_out: Callable[[Snapshot], V]) -> V:
         """What follows from the objects and the provider's statements: worked out once for all.
 

@@ -67,8 +67,10 @@ def veto(
     """Why this must not be done; None when it may."""
     if snapshot.unreadable() and (why := _unreadable(action, snapshot, now)):
         return f"{why}, so nothing is taken away from it"
-    if settings.beside_karpenter and (beyond := beyond_levers(action, snapshot, now)):
-        return beyond
+    if settings.beside_karpenter:
+        beyond = beyond_levers(action, snapshot, now, settings)
+        if beyond is not None:
+            return beyond
     match action:
         case Patch() | Delete():
             return _write(action, snapshot, now, settings)

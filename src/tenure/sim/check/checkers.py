@@ -37,6 +37,7 @@ from tenure.sim.check.promises import (
     is_meant,
     is_same_version,
     is_users_status,
+    karpenter_repairs,
 )
 from tenure.sim.check.recent import Recent
 from tenure.sim.check.replacements import Replacements
@@ -116,8 +117,7 @@ class Checkers:
         self._ahead = max(self._ahead, min(offset, most))
         self._behind = min(self._behind, max(offset, -most))
         if self.settings.beside_karpenter:
-            said = beyond_levers(method, target, body, self._truth.stored(target))
-            self._check("beyond levers", said)
+            self._beside(method, target, body)
             return
         if target.resource == r.PODS:
             now = later(self._environment.now(), self._ahead)
@@ -137,6 +137,17 @@ class Checkers:
         elif target.resource == r.NODE_CLAIMS and is_same_version(stored, body):
             self._begin_command(stored, body)
             self._reboot(stored, body)
+            self._set_deadline(stored, body)
+
+    def _beside(self, method: str, target: Route, body: Any) -> None:
+        """Beside Karpenter what ends a claim is asked about as without."""
+        stored = self._truth.stored(target)
+        self._check("beyond levers", beyond_levers(method, target, body, stored))
+        if stored is None or target.resource != r.NODE_CLAIMS:
+            return
+        if method == "DELETE" and is_meant(stored, body):
+            self._delete_claim(stored)
+        elif method == "PATCH" and is_same_version(stored, body):
             self._set_deadline(stored, body)
 
     def has_written(self, target: Route, before: Obj | None) -> None:
@@ -225,6 +236,8 @@ class Checkers:
             self._check(rule, f"claim {name} {what}: {sentence}" if broken else "")
 
     def _departure(self, claim: Obj) -> Departure:
+        # Beside Karpenter its instance is in a cloud that is not known here.
+        beside, gates = self.settings.beside_karpenter, self.settings.karpenter_feature_gates
         return Departure(
             claim=claim,
             starts=self._starts.of(self._truth.pool_of(claim)),
@@ -232,7 +245,8 @@ class Checkers:
             now=self._environment.now(),
             settings=self.settings,
             statements=self._cloud.repair_statements,
-            has_instance=self._truth.has_instance(r.NODE_CLAIMS, claim),
+            has_instance=beside or self._truth.has_instance(r.NODE_CLAIMS, claim),
+            left=beside and karpenter_repairs(gates, self._store.list(r.DEPLOYMENTS)),
             interrupted=dig(claim, "status", "providerID") in self._interruptions,
             pods=tuple(self._known_pods(claim, self.recent.late)),
             nominated=tuple(self._nominated(claim)),

@@ -22,7 +22,7 @@ from tenure.sim.check import read
 from tenure.sim.check.choices import expires_at, is_left_over, unfounded
 from tenure.sim.check.read import State
 from tenure.sim.check.starts import Start, too_many
-from tenure.sim.check.truth import settled_claim, settled_pool
+from tenure.sim.check.truth import has_own_ttl, settled_claim, settled_pool
 
 _POOL: Final = "karpenter.sh/nodepool"
 _TTL: Final = timedelta(minutes=15)
@@ -48,6 +48,8 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
     statements: tuple[RepairStatement, ...]
     #: The cloud has an instance for it.
     has_instance: bool
+    #: Beside Karpenter, which repairs nodes itself.
+    left: bool = False
     #: The cloud has announced that it takes its instance back.
     interrupted: bool = False
     #: Those on its Nodes that Tenure must know of.
@@ -79,7 +81,7 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
             unheard = "the cloud has not announced that it takes the instance back"
             yield "unfounded deletion", "" if self.interrupted else unheard
             return
-        by_age = tuple(self._expired())
+        by_age = () if self.settings.beside_karpenter else tuple(self._expired())
         if by_age and not any(sentence for _, sentence in by_age):
             yield from by_age  # Whatever command is under way.
             return
@@ -238,6 +240,8 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
         if reason != "Unhealthy":
             on = self.settings.voluntary_disruption
             return "" if on else "voluntary disruption is switched off"
+        if self.left:
+            return "repair is Karpenter's"
         return "" if self.settings.node_repair else "node repair is switched off"
 
     def _expires_always(self) -> bool:
@@ -247,6 +251,8 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
     def _not_forceful(self) -> str:
         pool = self._pool
         block = dig(pool, "spec", "repair")
+        if self.settings.beside_karpenter and block is None:
+            return "its pool has no repair block"
         if pool is None or (block is None and self.settings.legacy_node_repair):
             return ""
         entries = dig(block, "policies") or []
@@ -290,15 +296,22 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
         if read.says(self.claim, "Initialized"):
             return False
         spec = self._settled["spec"]
-        spans = [read.span(spec.get("readinessTTL")) or _TTL]
+        spans = [read.span(spec.get("readinessTTL")) or _TTL] if self._has_ttl() else []
         spans += [one] if (one := read.span(spec.get("initializationTTL"))) is not None else []
         created = read.instant(self.claim, "metadata", "creationTimestamp") or BEGINNING
-        return self.now >= later(created, min(spans))
+        return bool(spans) and self.now >= later(created, min(spans))
+
+    def _has_ttl(self) -> bool:
+        """Beside Karpenter only a readinessTTL counts that a user has written."""
+        return not self.settings.beside_karpenter or has_own_ttl(self.claim, self.state)
 
     def _lost(self, nodes: Sequence[Obj]) -> bool:
         lost = read.condition(self.claim, "NodeLost")
-        since = read_instant(lost.get("lastTransitionTime") or "")
-        if nodes or lost.get("status") != "True" or since is None:
+        if lost.get("status") == "True":
+            since = read_instant(lost.get("lastTransitionTime") or "")
+        else:
+            since = read_instant(read.annotation(self.claim, "tenure.dev/node-lost") or "")
+        if nodes or since is None or not self._has_ttl():
             return False
         ttl = read.span(self._settled["spec"].get("readinessTTL")) or _TTL
         return self.now >= later(since, ttl)

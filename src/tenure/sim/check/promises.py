@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
 from tenure.model.api import resource as r
-from tenure.model.api.meta import format_time
+from tenure.model.api.meta import format_time, read_instant
 from tenure.model.api.names import DISRUPTED_TAINT, REBOOTING_TAINT
 from tenure.model.snapshot.kinds import decode
 from tenure.model.snapshot.unreadable import is_unreadable
@@ -83,6 +83,17 @@ def is_same_version(stored: Obj, body: Any) -> bool:
 _LEVER: Final = "karpenter.sh/do-not-disrupt"
 _MARKS: Final = {f"tenure.dev/do-not-disrupt-{end}" for end in ("by", "because", "until")}
 _BEGINNINGS: Final = {f"{_LEVER}-since", "karpenter.sh/do-not-repair-since"}
+_STAMP: Final = "karpenter.sh/nodeclaim-termination-timestamp"
+_BY: Final = "tenure.dev/termination-by"
+_STAMPED: Final = {_BY, "tenure.dev/termination-because"}
+_PROBE: Final = "tenure.dev/repair-probe"
+_NOTES: Final = {"tenure.dev/ready-once", "tenure.dev/node-lost"}
+#: The annotations that are ours, by the kind of object: a list that shares no code with that of the guard.
+_OURS: Final = {
+    r.NODES: {_LEVER, *_MARKS},
+    r.NODE_CLAIMS: {*_BEGINNINGS, *_NOTES, _STAMP, *_STAMPED, _PROBE},
+    r.NODE_POOLS: {_PROBE},
+}
 
 
 def beyond_levers(method: str, target: Route, body: Any, stored: Obj | None) -> str:
@@ -91,7 +102,9 @@ def beyond_levers(method: str, target: Route, body: Any, stored: Obj | None) -> 
     if resource in (r.EVENTS, r.LEASES) or is_users_status(target):
         return ""
     what = f"{method} {resource.kind} {target.name}"
-    if method != "PATCH" or target.subresource or resource not in (r.NODES, r.NODE_CLAIMS):
+    if method == "DELETE" and resource == r.NODE_CLAIMS:
+        return _deletes(what, body, stored)
+    if method != "PATCH" or target.subresource or resource not in _OURS:
         return f"{what}: not ours to write beside Karpenter"
     if stored is None or not is_same_version(stored, body):
         return ""  # It is refused.
@@ -99,10 +112,49 @@ def beyond_levers(method: str, target: Route, body: Any, stored: Obj | None) -> 
     if set(body) != {"metadata"} or set(metadata) - {"annotations", "uid", "resourceVersion"}:
         return f"{what}: more than annotations"
     written = metadata.get("annotations") or {}
-    allowed = _BEGINNINGS if resource == r.NODE_CLAIMS else {_LEVER, *_MARKS}
-    if others := sorted(set(written) - allowed):
+    if others := sorted(set(written) - _OURS[resource]):
         return f"{what}: writes {', '.join(others)}"
-    return _of_a_user(what, written, stored) if resource == r.NODES else ""
+    if resource == r.NODES:
+        return _of_a_user(what, written, stored)
+    return _stamps(what, written, stored) if resource == r.NODE_CLAIMS else ""
+
+
+def karpenter_repairs(gates: str, deployments: Iterable[Obj]) -> bool:
+    """Whether its feature gate NodeRepair is on, by the setting or else by what its Deployments say."""
+    texts = [gates]
+    for one in deployments if not gates else ():
+        labels = dig(one, "metadata", "labels") or {}
+        if labels.get("app.kubernetes.io/name") == "karpenter":
+            texts.append(str(dig(one, "spec", "template", "spec", "containers")))
+    return any("NodeRepair=true" in text for text in texts)
+
+
+def _deletes(what: str, body: Any, stored: Obj | None) -> str:
+    """On the version that carries our deadline."""
+    if stored is None:
+        return ""
+    wanted = dig(body, "preconditions") or {}
+    if not wanted.get("uid") or not wanted.get("resourceVersion"):
+        return f"{what}: on any version"
+    if wanted["resourceVersion"] != stored["metadata"]["resourceVersion"]:
+        return ""  # It is refused.
+    there = dig(stored, "metadata", "annotations") or {}
+    if there.get(_BY) != "tenure" or read_instant(there.get(_STAMP) or "") is None:
+        return f"{what}: without a deadline of ours"
+    return ""
+
+
+def _stamps(what: str, written: Mapping[str, Any], stored: Obj) -> str:
+    """The deadline stands with its marks or not at all; one of another program only if it leaves."""
+    there = dig(stored, "metadata", "annotations") or {}
+    live = "deletionTimestamp" not in stored["metadata"]
+    if _STAMP in written and _STAMP in there and there.get(_BY) != "tenure" and live:
+        return f"{what}: the deadline is another program's"
+    after = {**there, **written}
+    marked = {key for key in _STAMPED if after.get(key) is not None}
+    if written.get(_STAMP) is not None and marked != _STAMPED:
+        return f"{what}: a deadline without its marks"
+    return f"{what}: marks without a deadline" if marked and after.get(_STAMP) is None else ""
 
 
 def _of_a_user(what: str, written: Mapping[str, Any], stored: Obj) -> str:

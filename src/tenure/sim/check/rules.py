@@ -17,7 +17,7 @@ from tenure.sim.virtual.environment import Environment
 #: What must never happen, by the name that a violation has.
 RULES: Final[Mapping[str, str]] = {
     "foreign write": "a write to an object that is not ours",
-    "beyond levers": "beside Karpenter, a write that is neither a lever nor the status of a window",
+    "beyond levers": "beside Karpenter, a write that is neither a lever nor the status of a window or policy, nor the end of a claim with a deadline of ours",
     "pod written": "a write to a pod that is neither an eviction nor a deletion, nor its nomination",
     "early eviction": "a pod taken from a Node that neither leaves nor reboots, or takes new pods",
     "protected eviction": "a pod evicted before its protection ends",

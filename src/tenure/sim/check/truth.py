@@ -134,6 +134,17 @@ def settled_claim(claim: Obj, state: State) -> Obj:
     return {**claim, "spec": spec}
 
 
+def has_own_ttl(claim: Obj, state: State) -> bool:
+    """Whether a user has written its readinessTTL: there, or in the one policy for its pool."""
+    if claim["spec"].get("readinessTTL", _TTL) != _TTL:
+        return True
+    pool = state[r.NODE_POOLS].get(read.labels(claim).get(_POOL, ""))
+    found = _most_specific(pool, state.get(r.NODE_POOL_POLICIES) or {}) if pool is not None else []
+    template = dig(pool, "spec", "template", "spec") or {}
+    overruled = template.get("readinessTTL", _TTL) != _TTL
+    return len(found) == 1 and "readinessTTL" in found[0] and not overruled
+
+
 def _readiness(found: list[Obj]) -> str:
     """Of several, the longest counts."""
     given: list[str] = [one["readinessTTL"] for one in found if "readinessTTL" in one]
