@@ -26,11 +26,10 @@ from tenure.model.api.names import (
 from tenure.model.api.resource import CONFIG_MAPS, LEASES, MAINTENANCE_WINDOWS, NODE_CLAIMS
 from testbed.karpenter import Karpenter
 from tests.builders import SECOND, Manifest, a_requirement
-from tests.real.account import NAMESPACE
+from tests.real.account import NAMESPACE, account
 from tests.real.audit import Audit
 from tests.real.beside.mortal import WRITES
 from tests.real.beside.onlooker import Onlooker, onlooking, pool_of
-from tests.real.beside.rights import NAME, account
 from tests.real.chronicle import Holds
 from tests.real.process import Process, program, tenure_run
 from tests.real.terminations import at
@@ -40,11 +39,17 @@ from tests.real.users import LOOK_EVERY, Json
 PAST: Final = "2020-01-01T00:00:00Z"
 FUTURE: Final = "2099-01-01T00:00:00Z"
 FLAGS: Final = ("--beside-karpenter", f"--leader-election-namespace={NAMESPACE}")
+#: Its name in the audit log.
+TENURE: Final = "tenure"
+#: How Tenure is run: once, or killed right after each of its writes and started again.
+WHOLE, KILLED = "whole", "killed after each write"
+LIVES: Final = (WHOLE, KILLED)
 #: All that Tenure may ask for here, besides its Lease.
 ALLOWED: Final = frozenset(
     {
         ("patch", "nodes"),
         ("patch", "maintenancewindows/status"),
+        ("patch", "nodepoolpolicies/status"),
         ("create", "events"),
         ("patch", "events"),
     }
@@ -69,6 +74,16 @@ class Accompanied(Onlooker):
             yield process
 
     @asynccontextmanager
+    async def living(self, life: str) -> AsyncIterator[list[str]]:
+        """One of ``LIVES``; the writes after which it was killed."""
+        if life == KILLED:
+            async with self.dying_after_each_write() as lives:
+                yield lives
+        else:
+            with self.tenure("tenure"):
+                yield []
+
+    @asynccontextmanager
     async def dying_after_each_write(self) -> AsyncIterator[list[str]]:
         """Tenure, killed right after each of its writes and started again; the writes."""
         lives: list[str] = []
@@ -90,6 +105,7 @@ class Accompanied(Onlooker):
                 last = tenure.log_file.read_text(errors="replace").splitlines()[-1]
                 assert last.startswith("killed after"), last
             lives.append(last.removeprefix("killed after "))
+            print(f"{self.users.namespace}: {last}")  # noqa: T201
             await self.without_its_lease()
 
     async def without_its_lease(self) -> None:
@@ -99,9 +115,12 @@ class Accompanied(Onlooker):
             uid = msgspec.json.decode(lease)["metadata"]["uid"]
             await self.users.client.delete(LEASES, BESIDE_LEASE, uid=uid, namespace=NAMESPACE)
 
-    def wrote_no_more_than_levers(self) -> None:
-        asked = {(each.verb, each.resource) for each in self.audit.entries(NAME)}
-        assert asked <= ALLOWED, asked
+    def wrote_only(self, *more: tuple[str, str]) -> None:
+        """Levers and what is its own, and these; none was refused for lack of a right."""
+        asked = self.audit.entries(TENURE)
+        beyond = {(each.verb, each.resource) for each in asked} - ALLOWED - set(more)
+        assert not beyond
+        assert not [each for each in asked if each.code == 403]
 
     # -- what users do -----------------------------------------------------------------
 
@@ -167,6 +186,16 @@ def a_block(name: str, *pools: str, actions: list[str]) -> Manifest:
     selector = {"matchExpressions": [a_requirement(NODEPOOL, *pools)]}
     dates = [{"from": PAST, "until": FUTURE}]
     return a_window(name, actions=actions, dates=dates, selector=selector)
+
+
+def a_policy(name: str, *pools: str, **spec: Any) -> Manifest:
+    """Settings for these pools."""
+    kind = {"apiVersion": "tenure.dev/v1alpha1", "kind": "NodePoolPolicy"}
+    return {
+        **kind,
+        "metadata": {"name": name},
+        "spec": {"nodePools": {"names": list(pools)}, **spec},
+    }
 
 
 def tell(

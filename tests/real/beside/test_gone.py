@@ -14,8 +14,7 @@ from tenure.model.api.resource import NODES
 from testbed.karpenter import Karpenter
 from tests.builders import DAY
 from tests.real import programs
-from tests.real.beside.accompanied import Accompanied, a_block, a_lever, lever_free, tell
-from tests.real.beside.rights import NAME
+from tests.real.beside.accompanied import TENURE, Accompanied, a_block, a_lever, lever_free, tell
 from tests.real.unhealthy import node_of
 from tests.real.users import Json, is_true, names
 from tests.real.voluntary import a_small_pool
@@ -126,7 +125,7 @@ def test_a_lever_past_its_end_is_counted_while_tenure_only_looks(
             assert "tenure_levers_past_end 1.0" in page.splitlines()
         await seen.untouched(claim)
         assert not lever_free(await node_of(seen.users, claim))
-        assert not seen.audit.entries(NAME, verb="patch", resource="nodes")
+        assert not seen.audit.entries(TENURE, verb="patch", resource="nodes")
 
     tell(karpenter, tmp_path, "past-its-end", story)
 
