@@ -106,14 +106,16 @@ class Accompanied(Onlooker):
                 assert last.startswith("killed after"), last
             lives.append(last.removeprefix("killed after "))
             print(f"{self.users.namespace}: {last}")  # noqa: T201
-            await self.without_its_lease()
+            await self.renew_lease()
 
-    async def without_its_lease(self) -> None:
-        """So that the next life need not wait for the end of one that was killed."""
+    async def renew_lease(self) -> None:
+        """One that no replica has held: the next life need not wait for the end of one that was killed."""
+        client = self.users.client
         with suppress(NotFound):
-            lease = await self.users.client.get(LEASES, BESIDE_LEASE, NAMESPACE)
+            lease = await client.get(LEASES, BESIDE_LEASE, NAMESPACE)
             uid = msgspec.json.decode(lease)["metadata"]["uid"]
-            await self.users.client.delete(LEASES, BESIDE_LEASE, uid=uid, namespace=NAMESPACE)
+            await client.delete(LEASES, BESIDE_LEASE, uid=uid, namespace=NAMESPACE)
+        await client.create(LEASES, {"metadata": {"name": BESIDE_LEASE}}, NAMESPACE)
 
     def wrote_only(self, *more: tuple[str, str]) -> None:
         """Levers and what is its own, and these; none was refused for lack of a right."""
@@ -121,6 +123,10 @@ class Accompanied(Onlooker):
         beyond = {(each.verb, each.resource) for each in asked} - ALLOWED - set(more)
         assert not beyond
         assert not [each for each in asked if each.code == 403]
+
+    async def restart_karpenter(self) -> None:
+        """kill -9, and another life of it."""
+        await asyncio.to_thread(self.karpenter.restart)
 
     # -- what users do -----------------------------------------------------------------
 
@@ -207,7 +213,7 @@ def tell(
     async def told() -> None:
         async with onlooking(karpenter, namespace) as onlooker:
             seen = Accompanied(onlooker, folder)
-            await seen.without_its_lease()
+            await seen.renew_lease()
             await story(seen)
 
     asyncio.run(told())

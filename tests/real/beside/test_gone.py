@@ -90,7 +90,7 @@ def test_release_waits_for_the_replica_and_leaves_no_trace(
             assert refused.returncode == 1
             assert "nothing is released: a replica runs" in refused.stderr
             tenure.kill()
-        await seen.without_its_lease()
+        await seen.renew_lease()
         done = await release(karpenter)
         assert (done.returncode, done.stderr) == (0, "")
         version = await seen.lever_removed(claim, after=version)

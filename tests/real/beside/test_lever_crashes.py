@@ -70,18 +70,18 @@ def test_karpenter_killed_while_it_is_held_and_while_it_rolls_ends_as_without_a_
             await seen.drift("held")
             for claim in claims:
                 await seen.chronicle.first(claim, is_true("Drifted"), "drifted")
-            await restarted(seen)
+            await seen.restart_karpenter()
             await seen.drift("free")
             await seen.replaced(free, "Drifted")
             await seen.untouched(*claims)
 
             await seen.end_soon("office", 5)
             await one_of(seen, claims, first_reason)
-            await restarted(seen)
+            await seen.restart_karpenter()
             new = await seen.follower(*claims)
-            await restarted(seen)
+            await seen.restart_karpenter()
             await one_of(seen, claims, leaves)
-            await restarted(seen)
+            await seen.restart_karpenter()
             for claim in claims:
                 await seen.removed(claim, "Drifted")
             await seen.all_run(4)
@@ -105,8 +105,3 @@ async def one_of(
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def restarted(seen: Accompanied) -> None:
-    """kill -9, and another life of it."""
-    await asyncio.to_thread(seen.karpenter.restart)
