@@ -17,20 +17,21 @@ import msgspec
 from tenure.cli.settings.config import BESIDE_LEASE
 from tenure.errors import NotFound
 from tenure.model.api.names import (
+    DISRUPTION_REASON,
     DO_NOT_DISRUPT,
     DO_NOT_DISRUPT_BECAUSE,
     DO_NOT_DISRUPT_BY,
     DO_NOT_DISRUPT_UNTIL,
     NODEPOOL,
 )
-from tenure.model.api.resource import CONFIG_MAPS, LEASES, MAINTENANCE_WINDOWS, NODE_CLAIMS
+from tenure.model.api.resource import CONFIG_MAPS, LEASES, MAINTENANCE_WINDOWS, NODE_CLAIMS, NODES
 from testbed.karpenter import Karpenter
 from tests.builders import SECOND, Manifest, a_requirement
 from tests.real.account import NAMESPACE, account
 from tests.real.audit import Audit
 from tests.real.beside.mortal import WRITES
 from tests.real.beside.onlooker import Onlooker, onlooking, pool_of
-from tests.real.chronicle import Holds
+from tests.real.chronicle import Holds, is_leaving, says, version_of
 from tests.real.process import Process, program, tenure_run
 from tests.real.terminations import at
 from tests.real.test_voluntary import a_window
@@ -165,6 +166,34 @@ class Accompanied(Onlooker):
         node = self.chronicle.node_of(claim)
         return await self.chronicle.first(node, lever_free, "without a lever", after=after)
 
+    async def until_open(self, claims: list[Json], number: int) -> None:
+        """Until all of their Nodes but so many have a lever."""
+        there = {claim["status"]["nodeName"] for claim in claims}
+
+        def holds(nodes: list[Json]) -> bool:
+            ours = [node for node in nodes if node["metadata"]["name"] in there]
+            return sum(map(lever_free, ours)) == number
+
+        await self.users.until(NODES, holds, f"{number} open")
+
+    # -- what has become of a pool -----------------------------------------------------
+
+    def ever(self, pool: str) -> list[Json]:
+        """All claims that it has ever had, as they were at first."""
+        return self._claims(pool)
+
+    def most_at_once(self, pool: str) -> int:
+        """Nodes of the pool that were disrupted or on their way out at the same time."""
+        spans = []
+        for claim in self.ever(pool):
+            versions = self.chronicle.of(claim)
+            if begun := [version for version in versions if is_disrupted(version)]:
+                node = self.chronicle.of(self.chronicle.node_of(versions[-1]))[-1]
+                spans.append((version_of(begun[0]), version_of(node)))
+        return max(sum(a <= begin < z for a, z in spans) for begin, _ in spans)
+
+    # -- what levers are like ----------------------------------------------------------
+
     async def levers_whole(self, *claims: Json) -> None:
         """At no time did one of the annotations stand without the others."""
         await self.chronicle.caught_up()
@@ -173,14 +202,24 @@ class Accompanied(Onlooker):
                 assert set(marks_of(version)) in (set(), set(MARKS)), marks_of(version)
 
 
+def annotated(thing: Json) -> Json:
+    found: Json = thing["metadata"].get("annotations", {})
+    return found
+
+
+def is_disrupted(claim: Json) -> bool:
+    """By Karpenter, by Tenure, or because it is deleted."""
+    by_karpenter = says("DisruptionReason", "True")(claim)
+    return by_karpenter or DISRUPTION_REASON in annotated(claim) or is_leaving(claim)
+
+
 def a_lever(because: str, until: str) -> Holds:
     wanted = dict(zip(MARKS, ("true", "tenure", because, until), strict=True))
     return lambda node: marks_of(node) == wanted
 
 
 def marks_of(node: Json) -> dict[str, str]:
-    annotations = node["metadata"].get("annotations", {})
-    return {key: annotations[key] for key in MARKS if key in annotations}
+    return {key: annotated(node)[key] for key in MARKS if key in annotated(node)}
 
 
 def lever_free(node: Json) -> bool:

@@ -9,7 +9,6 @@ from subprocess import CompletedProcess
 from typing import Final
 
 from tenure.core.beside.mark import Lever
-from tenure.model.api.names import DO_NOT_DISRUPT_BY
 from tenure.model.api.resource import NODES
 from testbed.karpenter import Karpenter
 from tests.builders import DAY
@@ -25,7 +24,9 @@ OFFICE: Final = "MaintenanceWindow office"
 
 def the_line() -> str:
     """The one that the page gives for a cluster without Tenure."""
-    (line,) = [line for line in PAGE.read_text().splitlines() if DO_NOT_DISRUPT_BY + "-" in line]
+    _, _, rest = PAGE.read_text().partition("One line removes them")
+    line, end = rest.partition("```bash\n")[2].splitlines()[:2]
+    assert end == "```"
     return line
 
 

@@ -7,19 +7,27 @@ selects show at the same time that nothing else replaces their nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tenure.model.api.names import DISRUPTION_REASON, DO_NOT_DISRUPT, REPLACES
+from tenure.model.api.names import DO_NOT_DISRUPT, REPLACES
 from tenure.model.api.resource import NODE_POOL_POLICIES, PODS
 from testbed.karpenter import Karpenter
 from tests.builders import SECOND, Manifest
 from tests.real import unhealthy
-from tests.real.beside.accompanied import LIVES, WHOLE, Accompanied, a_block, a_policy, tell
-from tests.real.beside.onlooker import uid_of
+from tests.real.beside.accompanied import (
+    LIVES,
+    WHOLE,
+    Accompanied,
+    a_block,
+    a_policy,
+    annotated,
+    is_disrupted,
+    tell,
+)
+from tests.real.beside.onlooker import pool_of, uid_of
 from tests.real.chronicle import is_leaving, says, version_of
 from tests.real.terminations import at
 from tests.real.users import Json, is_true, running
@@ -65,7 +73,7 @@ def test_an_unhealthy_node_is_replaced_first_and_then_leaves(
             await seen.untouched(other, left)
         assert at(new["metadata"]["creationTimestamp"]) >= since + 3 * SECOND
         assert len(await seen.claims_in("web")) == 2
-        assert len(ever(seen, "web")) == 3, "Karpenter launched no further node"
+        assert len(seen.ever("web")) == 3, "Karpenter launched no further node"
         seen.wrote_only(*MORE)
 
     tell(karpenter, tmp_path, f"unhealthy-{LIVES.index(life)}", story)
@@ -90,7 +98,7 @@ def test_an_unhealthy_node_is_replaced_first_although_karpenter_is_killed_meanwh
             await replaced_by_tenure(seen, claim)
             await seen.all_run(1)
             await until_pods_have_come(seen, seen.chronicle.of(new)[-1])
-        assert len(ever(seen, "web")) == 2, "Karpenter launched no further node"
+        assert len(seen.ever("web")) == 2, "Karpenter launched no further node"
 
     tell(karpenter, tmp_path, "unhealthy-karpenter-killed", story)
 
@@ -112,7 +120,7 @@ def test_soft_expiration_rolls_within_a_window_and_a_budget(
             born = max(at(claim["metadata"]["creationTimestamp"]) for claim in claims)
             await seen.until_past(born + (EXPIRES + 5) * SECOND)
             await seen.untouched(*claims)
-            assert len(ever(seen, "web")) == nodes, "held by the window"
+            assert len(seen.ever("web")) == nodes, "held by the window"
 
             ends = await seen.end_soon("office", 3)
             for claim in claims:
@@ -123,7 +131,7 @@ def test_soft_expiration_rolls_within_a_window_and_a_budget(
             )
             await seen.all_run(nodes + 1)
             await seen.untouched(left)
-        assert most_at_once(seen, "web") == 1
+        assert seen.most_at_once("web") == 1
         seen.wrote_only(*MORE)
 
     tell(karpenter, tmp_path, f"expired-{LIVES.index(life)}", story)
@@ -133,7 +141,7 @@ async def replaced_by_tenure(seen: Accompanied, claim: Json) -> Json:
     """The replacement first, by a claim that says so; the replacement."""
     said = await seen.chronicle.first(claim, is_disrupted, "disrupted")
     leaves = await seen.chronicle.first(claim, is_leaving, "leaving")
-    (new,) = [one for one in ever(seen, name_of_pool(claim)) if replaces(one, claim)]
+    (new,) = [one for one in seen.ever(pool_of(claim)) if replaces(one, claim)]
     assert said < leaves
     assert await seen.chronicle.first(new, is_true("Initialized"), "initialized") < leaves
     assert not seen.chronicle.seen(claim, says("DisruptionReason", "True"))
@@ -156,36 +164,5 @@ async def until_pods_have_come(seen: Accompanied, new: Json) -> None:
     await seen.lever_removed(new, after=version_of(protected[0]))
 
 
-def annotated(thing: Json) -> Json:
-    found: Json = thing["metadata"].get("annotations", {})
-    return found
-
-
-def is_disrupted(claim: Json) -> bool:
-    return DISRUPTION_REASON in annotated(claim)
-
-
 def replaces(new: Json, claim: Json) -> bool:
     return bool(annotated(new).get(REPLACES) == uid_of(claim))
-
-
-def name_of_pool(claim: Json) -> str:
-    return str(claim["metadata"]["labels"]["karpenter.sh/nodepool"])
-
-
-def ever(seen: Accompanied, pool: str) -> list[Json]:
-    """All claims that the pool has ever had, as they were at first."""
-    firsts: Iterable[Json] = (first for first, *_ in seen.chronicle.versions.values())
-    claims = [each for each in firsts if "nodeClassRef" in each["spec"]]
-    return [claim for claim in claims if name_of_pool(claim) == pool]
-
-
-def most_at_once(seen: Accompanied, pool: str) -> int:
-    """Nodes of the pool that were disrupted or on their way out at the same time."""
-    spans = []
-    for claim in ever(seen, pool):
-        versions = seen.chronicle.of(claim)
-        if begun := [v for v in versions if is_disrupted(v) or is_leaving(v)]:
-            node = seen.chronicle.of(seen.chronicle.node_of(versions[-1]))[-1]
-            spans.append((version_of(begun[0]), version_of(node)))
-    return max(sum(a <= begin < z for a, z in spans) for begin, _ in spans)
