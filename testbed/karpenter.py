@@ -86,6 +86,11 @@ class Karpenter:
         return self.plane.ended(NAME)
 
     @property
+    def has_lost_its_lease(self) -> bool:
+        """It ended by itself: on a machine that is too busy to renew the Lease within ten seconds."""
+        return self.plane.ended_by_itself(NAME)
+
+    @property
     def log(self) -> str:
         """What it has said in all its lives; JSON lines."""
         return self.plane.log(NAME)

@@ -213,9 +213,13 @@ def is_disrupted(claim: Json) -> bool:
     return by_karpenter or DISRUPTION_REASON in annotated(claim) or is_leaving(claim)
 
 
+def marks(because: str, until: str) -> dict[str, str]:
+    """A whole lever."""
+    return dict(zip(MARKS, ("true", "tenure", because, until), strict=True))
+
+
 def a_lever(because: str, until: str) -> Holds:
-    wanted = dict(zip(MARKS, ("true", "tenure", because, until), strict=True))
-    return lambda node: marks_of(node) == wanted
+    return lambda node: marks_of(node) == marks(because, until)
 
 
 def marks_of(node: Json) -> dict[str, str]:

@@ -135,4 +135,17 @@ async def onlooking(karpenter: Karpenter, namespace: str) -> AsyncIterator[Onloo
     async with users_at(karpenter.plane, namespace) as users:
         chronicle = Chronicle(users)
         async with chronicle.written():
-            yield Onlooker(karpenter, users, chronicle)
+            kept = asyncio.create_task(_kept_running(karpenter))
+            try:
+                yield Onlooker(karpenter, users, chronicle)
+            finally:
+                kept.cancel()
+                await asyncio.gather(kept, return_exceptions=True)
+
+
+async def _kept_running(karpenter: Karpenter) -> None:
+    """As its Deployment does: it is started again when it has ended by itself."""
+    while True:
+        if karpenter.has_lost_its_lease:
+            await asyncio.to_thread(karpenter.restart)
+        await asyncio.sleep(LOOK_EVERY)

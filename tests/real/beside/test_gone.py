@@ -8,12 +8,19 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Final
 
-from tenure.core.beside.mark import Lever
 from tenure.model.api.resource import NODES
 from testbed.karpenter import Karpenter
 from tests.builders import DAY
 from tests.real import programs
-from tests.real.beside.accompanied import TENURE, Accompanied, a_block, a_lever, lever_free, tell
+from tests.real.beside.accompanied import (
+    TENURE,
+    Accompanied,
+    a_block,
+    a_lever,
+    lever_free,
+    marks,
+    tell,
+)
 from tests.real.unhealthy import node_of
 from tests.real.users import Json, is_true, names
 from tests.real.voluntary import a_small_pool
@@ -115,7 +122,7 @@ def test_a_lever_past_its_end_is_counted_while_tenure_only_looks(
         await seen.settle(*a_small_pool("web"), pods=1)
         claim = await seen.claim_in("web")
         day_ago = await seen.now() - DAY
-        left = Lever(OFFICE, day_ago).written()
+        left = marks(OFFICE, f"{day_ago:%Y-%m-%dT%H:%M:%SZ}")
         await seen.users.client.patch(
             NODES, claim["status"]["nodeName"], {"metadata": {"annotations": left}}
         )
