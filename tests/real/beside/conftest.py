@@ -49,3 +49,10 @@ def karpenter_with_repair(karpenter: Karpenter) -> Iterator[Karpenter]:
     """For a story that restarts it with the gate ``NodeRepair``; it is off again afterwards."""
     yield karpenter
     karpenter.restart()
+
+
+@pytest.fixture(scope="module")
+def bare_karpenter() -> Iterator[Karpenter]:
+    """A bed for one module, with nothing of Tenure's in it: what is installed there is part of the story."""
+    with karpenter_bed() as karpenter:
+        yield karpenter

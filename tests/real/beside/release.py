@@ -22,6 +22,7 @@ from tests.real.account import account
 from tests.real.process import LOOK_EVERY as LOOK_EVERY
 from tests.real.process import Process, tenure_run
 from tests.real.programs import KUBECTL, PATIENCE, environment, said
+from tests.real.test_getting_started import NODE
 from tests.real.voluntary import a_small_pool
 
 Json = dict[str, Any]
@@ -72,21 +73,21 @@ class Cluster:
         return found
 
     def fleet(self, pods: int = 1) -> None:
-        """A pool whose nodes one pod fills each, and so many pods there that run."""
+        """A node for Tenure's pods, a pool whose nodes one pod fills each, and so many pods there that run."""
         pool, deployment = a_small_pool("web")
         deployment["spec"]["replicas"] = pods
-        self.apply(a_node_class(), pool, deployment)
+        self.apply(NODE, a_node_class(), pool, deployment)
         self.rolled_out("web")
 
     def rolled_out(self, deployment: str) -> None:
         self.kubectl("rollout", "status", "--namespace=default", f"deployment/{deployment}")
 
     @contextmanager
-    def tenure(self) -> Iterator[Process]:
-        """A replica with what the pods of the Deployment are told."""
+    def tenure(self, **more: str) -> Iterator[Process]:
+        """A replica with what the pods of the Deployment are told, and more."""
         text = self.kubectl("get", "deployment/tenure", "--namespace=tenure", "-o", "json")
         (container,) = json.loads(text)["spec"]["template"]["spec"]["containers"]
-        told = {each["name"]: each["value"] for each in container["env"]}
+        told = {each["name"]: each["value"] for each in container["env"]} | more
         self._starts += 1
         name = f"tenure-{self._starts}"
         with tenure_run(account(self.plane), self._folder, name=name, **told) as process:
