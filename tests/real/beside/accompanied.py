@@ -194,6 +194,12 @@ class Accompanied(Onlooker):
 
     # -- what levers are like ----------------------------------------------------------
 
+    async def left_alone(self, *claims: Json) -> None:
+        """Tenure never had a lever there: what became of them is Karpenter's doing alone."""
+        await self.chronicle.caught_up()
+        for claim in claims:
+            assert all(map(lever_free, self.chronicle.of(self.chronicle.node_of(claim))))
+
     async def levers_whole(self, *claims: Json) -> None:
         """At no time did one of the annotations stand without the others."""
         await self.chronicle.caught_up()

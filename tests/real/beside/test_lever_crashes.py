@@ -46,6 +46,7 @@ def test_tenure_killed_after_each_of_its_writes_holds_and_lets_go_as_without_a_c
             await seen.all_run(4)
         assert await seen.now() >= ends
         await seen.levers_whole(*claims)
+        await seen.left_alone(free)
         seen.wrote_only()
         assert len(lives) >= 2 * len(claims)
 

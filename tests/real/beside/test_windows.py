@@ -42,6 +42,7 @@ def test_a_drifted_pool_is_held_by_a_window_and_rolls_when_it_closes(
                 await rolls_after(seen, claim, "office", ends, "Drifted")
             await seen.all_run(3)
             await seen.levers_whole(*claims)
+            await seen.left_alone(free)
             seen.wrote_only()
 
     tell(karpenter, tmp_path, "held-drift", story)
@@ -77,6 +78,7 @@ def test_a_freeze_by_dates_stops_emptiness_and_consolidation_until_it_ends(
             await rolls_after(seen, frozen["empty-a"], "freeze", ends, "Empty")
             await rolls_after(seen, frozen["roomy-a"], "freeze", ends, "Underutilized")
             await seen.all_run(3)
+            await seen.left_alone(*free.values())
             seen.wrote_only()
 
     tell(karpenter, tmp_path, "frozen", story)
