@@ -144,8 +144,7 @@ async def onlooking(karpenter: Karpenter, namespace: str) -> AsyncIterator[Onloo
 
 
 async def _kept_running(karpenter: Karpenter) -> None:
-    """As its Deployment does: it is started again when it has ended by itself."""
+    """It ends by itself on a machine that is too busy to renew the Lease within ten seconds."""
     while True:
-        if karpenter.has_lost_its_lease:
-            await asyncio.to_thread(karpenter.restart)
+        await asyncio.to_thread(karpenter.keep_running)
         await asyncio.sleep(LOOK_EVERY)
