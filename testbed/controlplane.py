@@ -25,6 +25,7 @@ from typing import Any, Final
 from urllib.request import urlopen
 
 from testbed.binaries import found
+from testbed.keeper import STOPPED
 from testbed.keys import Authority, make_rsa_key
 
 #: Seconds; a busy machine takes longer than the usual four.
@@ -190,6 +191,11 @@ class ControlPlane:
 
     def ended(self, name: str) -> bool:
         return self._has_ended(name)
+
+    def ended_by_itself(self, name: str) -> bool:
+        """And not by an order of ours."""
+        note = self._folder / f"{name}.ended"
+        return note.exists() and note.read_text() != STOPPED
 
     @property
     def audit_log(self) -> Path:

@@ -7,6 +7,7 @@ The pod of that Deployment is pinned to a Node that no pool owns: it runs, and c
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -56,9 +57,13 @@ class Karpenter:
         self.plane = plane
         self._program = str(found([PROGRAM])[PROGRAM])
         self._kubeconfig = plane.kubeconfig_for(*ACCOUNT)
+        self._one_at_a_time = threading.RLock()
+        #: How it was started last.
+        self._last: dict[str, str] = {}
 
     def start(self, *, gates: str = DEFAULT_GATES, **settings: str) -> None:
         """(Again.) Returns when it has the Lease and acts: 15 seconds later after ``kill``."""
+        self._last = {"gates": gates, **settings}
         environment = {**SETTINGS, **settings, "FEATURE_GATES": gates, "CLUSTER_NAME": CLUSTER_NAME}
         apply(self.plane, deployed(environment))
         said_before = len(self.log)
@@ -76,9 +81,18 @@ class Karpenter:
 
     def restart(self, *, gates: str = DEFAULT_GATES, **settings: str) -> None:
         """As an upgrade does it: the old one does not keep the new one from the Lease."""
-        self.kill()
-        kubectl(self.plane, "delete", "lease", LEASE, f"--namespace={NAMESPACE}")
-        self.start(gates=gates, **settings)
+        with self._one_at_a_time:
+            self.kill()
+            # It is not there if the last one ended before it had it.
+            where = (f"--namespace={NAMESPACE}", "--ignore-not-found")
+            kubectl(self.plane, "delete", "lease", LEASE, *where)
+            self.start(gates=gates, **settings)
+
+    def keep_running(self) -> None:
+        """As its Deployment does: it is started again if it has ended by itself."""
+        with self._one_at_a_time:
+            if self.plane.ended_by_itself(NAME):
+                self.restart(**self._last)
 
     @property
     def ended(self) -> bool:

@@ -27,6 +27,8 @@ from typing import Any, Final
 PR_SET_PDEATHSIG: Final = 1
 #: Seconds between two looks at who has ended.
 LOOK_EVERY: Final = 0.1
+#: In place of the exit code of a program that ended by an order.
+STOPPED: Final = "stopped"
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -68,7 +70,7 @@ class Keeper:
             (self._folder / f"{name}.ended").unlink(missing_ok=True)
             self._start(name, order["command"])
         else:
-            (self._folder / f"{name}.ended").write_text("stopped")
+            (self._folder / f"{name}.ended").write_text(STOPPED)
 
     def _start(self, name: str, command: list[str]) -> None:
         with (self._folder / f"{name}.log").open("ab") as log:

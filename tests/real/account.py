@@ -39,19 +39,19 @@ RESOURCES: Final = {
 }
 
 
-def shipped() -> Iterator[Json]:
+def shipped(file: Path = MANIFEST) -> Iterator[Json]:
     """Every object of the plain manifests."""
-    yield from filter(None, yaml.safe_load_all(MANIFEST.read_text(encoding="utf-8")))
+    yield from filter(None, yaml.safe_load_all(file.read_text(encoding="utf-8")))
 
 
-def install_account(plane: ControlPlane) -> None:
-    asyncio.run(_install(plane))
+def install_account(plane: ControlPlane, file: Path = MANIFEST) -> None:
+    asyncio.run(_install(plane, file))
 
 
-async def _install(plane: ControlPlane) -> None:
+async def _install(plane: ControlPlane, file: Path) -> None:
     async with patient(plane.kubeconfig) as client:
         await admits_pods(plane, client, "default")
-        for manifest in shipped():
+        for manifest in shipped(file):
             if (resource := RESOURCES.get(manifest["kind"])) is not None:
                 if resource == NAMESPACES:
                     await _gone_if_leaving(client, manifest["metadata"]["name"])

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -21,25 +21,34 @@ from tests.real.cluster import PATIENCE as PATIENCE
 Json = dict[str, Any]
 LOOK_EVERY: Final = 0.05
 
-#: It ends with the tests: PR_SET_PDEATHSIG.
-_MAIN: Final = (
-    "import ctypes, signal; ctypes.CDLL(None).prctl(1, signal.SIGKILL); "
-    "from tenure.cli.main import main; main()"
-)
-_PROGRAM: Final = (sys.executable, "-c", _MAIN, "run")
+
+def program(module: str = "tenure.cli.main") -> tuple[str, ...]:
+    """What ``main`` of that module does as ``tenure run``. It ends with the tests: PR_SET_PDEATHSIG."""
+    lines = "import ctypes, signal; ctypes.CDLL(None).prctl(1, signal.SIGKILL); "
+    return (sys.executable, "-c", f"{lines}from {module} import main; main()", "run")
+
+
+_PROGRAM: Final = program()
 
 
 class Process:
     """One replica. Its ports are free ones; its log is a file, an object on each line."""
 
-    def __init__(self, kubeconfig: Path, log: Path, *flags: str, **environment: str) -> None:
+    def __init__(
+        self,
+        kubeconfig: Path,
+        log: Path,
+        *flags: str,
+        program: Sequence[str] = _PROGRAM,
+        **environment: str,
+    ) -> None:
         self.log_file = log
         ports = ("--metrics-port=0", "--health-probe-port=0", "--journal-port=0")
         place = f"--provider-namespace={PROVIDER_NAMESPACE}"
         with log.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603  # our own program
                 [
-                    *_PROGRAM,
+                    *program,
                     f"--kubeconfig={kubeconfig}",
                     *ports,
                     place,
@@ -138,10 +147,15 @@ class Process:
 
 @contextmanager
 def tenure_run(
-    kubeconfig: Path, folder: Path, *flags: str, name: str = "tenure", **environment: str
+    kubeconfig: Path,
+    folder: Path,
+    *flags: str,
+    name: str = "tenure",
+    program: Sequence[str] = _PROGRAM,
+    **environment: str,
 ) -> Iterator[Process]:
     """A replica for as long as the block lasts; whatever happens, it does not outlive it."""
-    process = Process(kubeconfig, folder / f"{name}.log", *flags, **environment)
+    process = Process(kubeconfig, folder / f"{name}.log", *flags, program=program, **environment)
     try:
         yield process
     finally:

@@ -1,4 +1,5 @@
-"""A control plane of its own where Karpenter runs, with its kinds, and with those of ours that it lacks.
+"""A control plane of its own where Karpenter runs, with its kinds, with those of ours that it lacks, and
+with Tenure's account.
 
 One for all stories of a worker; each begins with an empty cluster and Karpenter's default feature gates.
 """
@@ -14,7 +15,9 @@ from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_POOL_POLICIES
 from tenure.schema.structure.crd import CUSTOM_KINDS, dump
 from testbed.karpenter import Karpenter, karpenter_bed
 from testbed.kubectl import apply
+from testbed.manifests import BESIDE_KARPENTER
 from tests import bed
+from tests.real.account import install_account
 from tests.real.emptying import empty
 
 collect_ignore_glob = ["test_*.py"] if bed.missing() else []
@@ -27,6 +30,7 @@ def running_karpenter() -> Iterator[Karpenter]:
         kinds = (MAINTENANCE_WINDOWS.kind, NODE_POOL_POLICIES.kind)
         ours = [crd for crd in crds if crd["spec"]["names"]["kind"] in kinds]
         apply(karpenter.plane, ours)
+        install_account(karpenter.plane, BESIDE_KARPENTER)
         yield karpenter
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from tenure.model.api.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, NODEPOOL
@@ -123,9 +124,27 @@ def tell(
     karpenter: Karpenter, namespace: str, story: Callable[[Onlooker], Awaitable[None]]
 ) -> None:
     async def told() -> None:
-        async with users_at(karpenter.plane, namespace) as users:
-            chronicle = Chronicle(users)
-            async with chronicle.written():
-                await story(Onlooker(karpenter, users, chronicle))
+        async with onlooking(karpenter, namespace) as seen:
+            await story(seen)
 
     asyncio.run(told())
+
+
+@asynccontextmanager
+async def onlooking(karpenter: Karpenter, namespace: str) -> AsyncIterator[Onlooker]:
+    async with users_at(karpenter.plane, namespace) as users:
+        chronicle = Chronicle(users)
+        async with chronicle.written():
+            kept = asyncio.create_task(_kept_running(karpenter))
+            try:
+                yield Onlooker(karpenter, users, chronicle)
+            finally:
+                kept.cancel()
+                await asyncio.gather(kept, return_exceptions=True)
+
+
+async def _kept_running(karpenter: Karpenter) -> None:
+    """It ends by itself on a machine that is too busy to renew the Lease within ten seconds."""
+    while True:
+        await asyncio.to_thread(karpenter.keep_running)
+        await asyncio.sleep(LOOK_EVERY)
