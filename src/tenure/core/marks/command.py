@@ -37,8 +37,7 @@ from tenure.core.decision import Action, Patch
 from tenure.core.facts import Fact
 from tenure.core.marks.facts import ReasonLeftOver, TaintLeftOver
 from tenure.core.marks.interruption import is_interrupted
-from tenure.core.marks.lever import no_lever
-from tenure.core.marks.ownership import claim_status, is_ours, listed
+from tenure.core.marks.ownership import claim_status, is_ours, listed, no_lever
 from tenure.core.marks.repaired import no_repair_mark
 from tenure.core.marks.stamp import no_stamp
 from tenure.core.marks.taints import is_closed, is_disrupted, taint_disrupted, untaint_disrupted

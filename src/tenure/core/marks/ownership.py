@@ -1,4 +1,8 @@
-"""Whether Tenure manages a claim, Node or pool, and the patch of a claim's status."""
+"""Whether Tenure manages a claim, Node or pool, and the patch of a claim's status; whether an annotation is ours.
+
+``karpenter.sh/do-not-disrupt: "true"`` with our mark beside it is a lever: a word to Karpenter, no user's wish. So is
+``karpenter.sh/do-not-repair``. ``core.beside`` writes them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import Any, Final
 from tenure.core.conditions import Wanted, awaiting, merge, root, status_patch
 from tenure.core.decision import Patch
 from tenure.core.marks.taints import is_disrupted
+from tenure.model.api import names
 from tenure.model.api.meta import find_condition
 from tenure.model.api.names import INITIALIZED, REPLACED_BY
 from tenure.model.api.node import Node
@@ -25,6 +30,19 @@ STAGES: Final = ("Launched", "Registered", "Initialized")
 READY_ONCE: Final = "ReadyOnce"
 #: The condition of a claim whose Node is gone.
 LOST: Final = "NodeLost"
+#: What stands beside the annotation: by which program, why, and until when.
+LEVER_MARKS: Final = (
+    names.DO_NOT_DISRUPT_BY,
+    names.DO_NOT_DISRUPT_BECAUSE,
+    names.DO_NOT_DISRUPT_UNTIL,
+)
+
+
+#: By annotation: the mark that makes it ours.
+_BY: Final = {
+    names.DO_NOT_DISRUPT: names.DO_NOT_DISRUPT_BY,
+    names.DO_NOT_REPAIR: names.DO_NOT_REPAIR_BY,
+}
 
 
 def is_ours(claim: NodeClaim, snapshot: Snapshot) -> bool:
@@ -140,3 +158,18 @@ def claim_status(
         status=status or {},
         conditions=conditions,
     )
+
+
+# -- levers --------------------------------------------------------------------------------
+
+
+def is_lever(thing: Node | NodeClaim, annotation: str = names.DO_NOT_DISRUPT) -> bool:
+    """Whether the annotation is there because of us."""
+    ours = thing.annotations.get(_BY[annotation]) == names.SET_BY_TENURE
+    return ours and thing.annotations.get(annotation) == "true"
+
+
+def no_lever(thing: Node | NodeClaim) -> dict[str, None]:
+    """As annotations to remove: the marks that are there, and the annotation where it is ours."""
+    gone = [names.DO_NOT_DISRUPT] if is_lever(thing) else []
+    return dict.fromkeys((*gone, *(mark for mark in LEVER_MARKS if mark in thing.annotations)))

@@ -25,7 +25,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tenure.core.facts import Fact
-from tenure.core.marks.lever import is_lever
+from tenure.core.marks.ownership import is_lever
 from tenure.errors import SpecError, shown
 from tenure.model.api.meta import FOR_EVER, ApiObject, format_time, later, read_instant
 from tenure.model.api.names import DO_NOT_DISRUPT, NODEPOOL

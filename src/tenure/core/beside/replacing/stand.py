@@ -30,8 +30,7 @@ from tenure.core.marks.command import (
     no_replacement,
     replaced_uids,
 )
-from tenure.core.marks.lever import LEVER_MARKS, is_lever, no_lever
-from tenure.core.marks.ownership import listed
+from tenure.core.marks.ownership import LEVER_MARKS, is_lever, listed, no_lever
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import say
 from tenure.core.writes import patch
