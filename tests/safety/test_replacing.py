@@ -157,9 +157,11 @@ def test_only_our_own_replacement_without_pods_is_removed() -> None:
     assert "has not created it" in said(deletion(Ground.LEFT_OVER, "b"), *scene(theirs, node_b))
 
 
-@pytest.mark.parametrize("ground", set(Ground) - {Ground.REPLACED, Ground.LEFT_OVER})
+@pytest.mark.parametrize("ground", sorted(set(Ground) - {Ground.REPLACED, Ground.LEFT_OVER}))
 def test_no_other_ground_deletes_a_claim(ground: Ground) -> None:
-    assert "is not deleted for" in said(deletion(ground), *scene(annotations=COMMAND))
+    why = said(deletion(ground), *scene(annotations=COMMAND))
+    # A repair by force and a time-out stamp the claim first.
+    assert "no NodeClaim is deleted for" in why or "is not deleted before it carries our" in why
 
 
 def marked(annotations: dict[str, Any], **fields: Any) -> str:
@@ -184,7 +186,7 @@ def test_a_deadline_is_set_for_a_command_alone() -> None:
     world = scene(new(), a_node("node-b", claim="b"), annotations=COMMAND)
     claim = old(annotations=COMMAND)
     assert said(stamp_claim(claim, Ground.REPLACED), *world) == ""
-    assert "the deadline of a command" in said(stamp_claim(old(), Ground.REPLACED), *scene())
+    assert "without our marks" in said(stamp_claim(old(), Ground.REPLACED), *scene())
     assert "the deadline of a command" in said(stamp_claim(claim, Ground.REPAIR_FORCED), *world)
 
 

@@ -77,7 +77,9 @@ ALLOWED = {
     "model/api/nodepool.py",
     # The guard and the checkers read budgets and windows by themselves.
     "safety/reasons.py",
+    "safety/beside.py",
     "safety/departure.py",
+    "sim/check/beside/replacing.py",
     "sim/check/checkers.py",
     "sim/check/departures.py",
     # Another word: the verdict ``NodeUnhealthy``, and the heading of a table.

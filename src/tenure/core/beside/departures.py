@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -26,7 +26,6 @@ from tenure.core.marks.ownership import is_leaving, uses_budgets
 from tenure.core.marks.starts import (
     AHEAD_MAX,
     COMMITTED_WITHIN,
-    DISRUPTION_STARTS,
     counts_until,
     has_velocity,
     instant_of,
@@ -44,6 +43,9 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.governed import ruling_of, starts_of
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
+
+#: The field of a NodePoolPolicy's status.
+_STARTS: Final = "disruptionStarts"
 
 
 class Departure(msgspec.Struct, frozen=True):
@@ -210,7 +212,7 @@ def _record(policy: NodePoolPolicy, starts: Sequence[PoolStart]) -> Patch:
         resource_version=meta.resource_version,
         body={
             "metadata": {"resourceVersion": meta.resource_version, "uid": policy.uid},
-            "status": {DISRUPTION_STARTS: [_to_wire(start) for start in starts] or None},
+            "status": {_STARTS: [_to_wire(start) for start in starts] or None},
         },
         subresource="status",
     )
