@@ -30,10 +30,8 @@ OFFICE: Final = "MaintenanceWindow office"
 
 
 def the_line() -> str:
-    """The one that the page gives for a cluster without Tenure."""
-    _, _, rest = PAGE.read_text().partition("One line removes them")
-    line, end = rest.partition("```bash\n")[2].splitlines()[:2]
-    assert end == "```"
+    """The one that the page gives for the levers on Nodes, in a cluster without Tenure."""
+    (line,) = [line for line in PAGE.read_text().splitlines() if "kubectl annotate node $(" in line]
     return line
 
 
