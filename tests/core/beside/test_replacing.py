@@ -8,6 +8,7 @@ import msgspec
 
 from tenure.core.beside.facts import KarpenterRepairs
 from tenure.core.beside.replacing.facts import (
+    CommandNotOurs,
     LikeForLike,
     LimitInTheWay,
     NodeIsReplaced,
@@ -19,10 +20,12 @@ from tenure.core.gates.operations import Gate
 from tenure.core.marks.templatehash import template_hash
 from tenure.core.policy.deciders import beside_karpenter, decide_all
 from tenure.core.reasons import Reason
+from tenure.core.repair.facts import DeadlineNotOurs
 from tenure.model.api import names
 from tenure.model.api.meta import ApiObject, format_time
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.snapshot.snapshot import EVERY_CLASS
+from tenure.runtime.executor.guard import veto
 from tests.core.beside.scenes import SETTINGS, annotations_of, marks
 from tests.core.build import (
     DISRUPTED,
@@ -212,6 +215,25 @@ def test_a_node_that_karpenter_disrupts_is_left_to_it() -> None:
     assert not [one for one in found if one.concern is Concern.DISRUPTION]
 
 
+def test_a_claim_with_a_deadline_of_another_program_is_left_alone() -> None:
+    theirs = {names.TERMINATION_TIMESTAMP: format_time(ago(-3600))}
+    found = verdicts(*scene(annotations={**EXPIRED, **theirs}))
+    assert not actions(found, Create)
+    blocked = on(found, "a", Reason.VOLUNTARY_DISRUPTION_OFF)
+    assert fact_of(blocked, DeadlineNotOurs).claim == "a"
+    ours = {**theirs, names.TERMINATION_BY: "tenure", names.TERMINATION_BECAUSE: "NodeRepair"}
+    assert actions(verdicts(*scene(annotations={**EXPIRED, **ours})), Create)
+
+
+def test_a_command_without_our_mark_is_rolled_back() -> None:
+    """As Tenure in charge leaves it when Karpenter takes over."""
+    theirs = {key: value for key, value in COMMAND.items() if key != names.DISRUPTED_BY}
+    found = verdicts(*scene(new(), a_node("node-b", claim="b"), annotations=theirs))
+    assert not actions(found, Delete)
+    cancelled = on(found, "a", Reason.DISRUPTION_CANCELLED)
+    assert fact_of(cancelled, CommandNotOurs).claim == "a"
+
+
 def test_limits_are_kept_while_both_nodes_are_there() -> None:
     pool = a_pool(ref=FOREIGN, template={"expireAfter": "Never"}, limits={"cpu": "5"})
     found = verdicts(pool, SOFT, old(), a_node(labels=LABELS), a_pod())
@@ -241,6 +263,22 @@ def test_graceful_repair_waits_while_karpenter_may_repair() -> None:
     found = verdicts(*world, settings=SETTINGS)
     assert not actions(found, Create)
     assert not fact_of(on(found, "a", Reason.REPAIR_LEFT), KarpenterRepairs).known
+
+
+def test_a_node_that_is_not_initialized_in_time_is_replaced_although_karpenter_repairs() -> None:
+    policy = a_policy(initializationTTL="5m", repair={"terminationMode": "Graceful"})
+    ready = {names.READY_ONCE_AT: format_time(ago(1000))}
+    late = old(stage=2, annotations=ready, creation_timestamp=ago(1200))
+    repairs = msgspec.structs.replace(KNOWN, karpenter_feature_gates="NodeRepair=true")
+    world = (POOL, policy, late, a_node(labels=LABELS), a_pod())
+    (create,) = actions(verdicts(*world, settings=repairs), Create)
+    command = {**COMMAND, **ready, names.DISRUPTION_REASON: "Unhealthy"}
+    late = old(stage=2, annotations=command, creation_timestamp=ago(1200))
+    news = (new(), a_node("node-b", claim="b"))
+    (delete,) = actions(verdicts(POOL, policy, late, *world[3:], *news, settings=repairs), Delete)
+    assert (delete.name, delete.ground) == ("a", Ground.REPLACED)
+    for action, objects in ((create, world), (delete, (POOL, policy, late, *world[3:], *news))):
+        assert not veto(action, snapshot_with(*objects, ours=EVERY_CLASS), NOW, repairs)
 
 
 def test_a_budget_with_within_counts_the_starts_that_can_be_seen() -> None:
