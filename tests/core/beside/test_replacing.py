@@ -17,6 +17,7 @@ from tenure.core.beside.replacing.facts import (
 from tenure.core.decision import Concern, Create, Delete, Ground, Patch, Verdict
 from tenure.core.disrupt.facts.planning import LaunchedAsReplacement
 from tenure.core.gates.operations import Gate
+from tenure.core.marks.starts import seen
 from tenure.core.marks.templatehash import template_hash
 from tenure.core.policy.deciders import beside_karpenter, decide_all
 from tenure.core.reasons import Reason
@@ -24,6 +25,8 @@ from tenure.core.repair.facts import DeadlineNotOurs
 from tenure.model.api import names
 from tenure.model.api.meta import ApiObject, format_time
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import DisruptionStart
+from tenure.model.snapshot.governed import starts_of, with_starts
 from tenure.model.snapshot.snapshot import EVERY_CLASS
 from tenure.runtime.executor.guard import veto
 from tests.core.beside.scenes import SETTINGS, annotations_of, marks
@@ -294,6 +297,21 @@ def test_a_budget_with_within_counts_the_starts_that_can_be_seen() -> None:
     found = verdicts(*one_more, leaving, nodes[2])
     assert not actions(found, Create)
     assert on(found, "a", Reason.DISRUPTION_BLOCKED).gate == Gate.BUDGET
+
+
+def test_a_command_that_begins_anew_counts_before_the_policy_has_recorded_it() -> None:
+    """What the policy remembers of the same claim may be a start that was rolled back."""
+    budgets = [{"nodes": "2", "within": "1h"}]
+    pool = a_pool(ref=FOREIGN, disruption={"budgets": budgets})
+    under_way = a_claim(ref=FOREIGN, annotations=COMMAND)
+    snapshot = snapshot_with(pool, under_way, a_node(), ours=EVERY_CLASS)
+
+    def counted(seconds: float) -> int:
+        start = DisruptionStart(claim="uid-a", reason="Expired", at=format_time(ago(seconds)))
+        return len(starts_of(seen(with_starts(pool, (start,)), snapshot)))
+
+    assert counted(1800) == 2
+    assert counted(60) == 1, "the same start"
 
 
 def test_only_a_replacement_of_ours_is_removed_where_nothing_waits_for_it() -> None:

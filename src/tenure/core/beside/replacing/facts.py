@@ -107,7 +107,9 @@ class CommandNotOurs(Fact, frozen=True):
     claim: str
 
     def __str__(self) -> str:
-        return f"nothing says that Tenure beside Karpenter has begun to replace NodeClaim {self.claim}"
+        return (
+            f"nothing says that Tenure beside Karpenter has begun to replace NodeClaim {self.claim}"
+        )
 
 
 class ReplacementReserved(Fact, frozen=True):
