@@ -19,7 +19,9 @@ from tenure.runtime.executor.guard import veto
 from tests.core.beside.test_levers import window
 from tests.core.beside.test_replacing import (
     COMMAND,
+    EXPIRED,
     KNOWN,
+    LABELS,
     POOL,
     REPLACEMENT,
     SOFT,
@@ -29,7 +31,16 @@ from tests.core.beside.test_replacing import (
     scene,
     verdicts,
 )
-from tests.core.build import FOREIGN, NOW, a_node, a_pod, a_pool, ago
+from tests.core.build import (
+    FOREIGN,
+    NOW,
+    a_node,
+    a_pod,
+    a_policy,
+    a_pool,
+    ago,
+    condition,
+)
 from tests.snapshots import snapshot_with
 
 Change = Callable[[dict[str, Any]], object]
@@ -138,6 +149,52 @@ def test_a_claim_goes_once_its_replacement_is_initialized() -> None:
     assert "for a reason that is Karpenter's" in said(deletion(Ground.REPLACED), *unmarked)
 
 
+def test_a_command_without_our_mark_deletes_nothing() -> None:
+    """As Tenure in charge leaves it, or a user writes it."""
+    node_b = a_node("node-b", claim="b")
+    theirs = {key: value for key, value in COMMAND.items() if key != names.DISRUPTED_BY}
+    world = scene(new(), node_b, annotations=theirs)
+    assert "is not marked as replaced by Tenure" in said(deletion(Ground.REPLACED), *world)
+
+
+def test_nothing_is_replaced_where_karpenter_is_not_known() -> None:
+    node_b = a_node("node-b", claim="b")
+    ready = scene(new(), node_b, annotations=COMMAND)
+    unknown = msgspec.structs.replace(KNOWN, karpenter_version="")
+    for action, world in (
+        (deletion(Ground.REPLACED), ready),
+        (deletion(Ground.LEFT_OVER, "b"), scene(new(), node_b)),
+        (created(), scene()),
+    ):
+        snapshot = snapshot_with(*world, ours=EVERY_CLASS)
+        assert not veto(action, snapshot, NOW, KNOWN)
+        assert "not known which Karpenter" in (veto(action, snapshot, NOW, unknown) or "")
+
+
+def test_nothing_is_repaired_gracefully_where_karpenter_may_repair() -> None:
+    entry = {"conditionType": "Broken", "status": "True", "toleration": "1m"}
+    policy = a_policy(repair={"policies": [entry], "terminationMode": "Graceful"})
+    bad = (condition("Ready"), condition("Broken", at=ago(600)))
+    node = a_node(labels=LABELS, status={"conditions": bad})
+    repair = {**COMMAND, names.DISRUPTION_REASON: "Unhealthy"}
+    world = (POOL, policy, old(annotations={}), node, a_pod())
+    (create,) = actions(verdicts(*world), Create)
+    ready = (POOL, policy, old(annotations=repair), node, new(), a_node("node-b", claim="b"))
+    maybe = msgspec.structs.replace(KNOWN, karpenter_feature_gates="NodeRepair=true")
+    for action, objects in ((create, world), (deletion(Ground.REPLACED), ready)):
+        snapshot = snapshot_with(*objects, ours=EVERY_CLASS)
+        assert not veto(action, snapshot, NOW, KNOWN)
+        assert "is Karpenter's (NodeRepair)" in (veto(action, snapshot, NOW, maybe) or "")
+
+
+def test_a_claim_with_a_deadline_of_another_program_gets_no_command() -> None:
+    theirs = {**EXPIRED, names.TERMINATION_TIMESTAMP: format_time(NOW)}
+    command = {key: value for key, value in COMMAND.items() if key != names.EXPIRED_AT}
+    begins = patch(old(annotations=theirs), {"annotations": command})
+    assert "has a deadline that is not ours" in said(begins, *scene(annotations=theirs))
+    assert "has a deadline that is not ours" in said(created(), *scene(annotations=theirs))
+
+
 def test_a_claim_without_a_replacement_goes_only_without_pods() -> None:
     alone = {**COMMAND, names.REPLACED_BY: ""}
     assert "pod default/web of Node node-a has no replacement" in said(
@@ -203,6 +260,10 @@ def test_marks_of_a_replacement_only_go_and_a_users_value_stays() -> None:
     assert "take marks off" in said(patch(new(), {"annotations": REPLACEMENT}), *world)
     users = new(annotations={**REPLACEMENT, names.DO_NOT_DISRUPT: "true"})
     action: Patch = patch(users, {"annotations": {names.DO_NOT_DISRUPT: None}})
+    assert "is a user's" in said(action, *scene(users, a_node("node-b", claim="b")))
+    edited = {**REPLACEMENT, names.DO_NOT_DISRUPT: "2h", names.DO_NOT_DISRUPT_BY: "tenure"}
+    users = new(annotations=edited)
+    action = patch(users, {"annotations": dict.fromkeys(edited)})
     assert "is a user's" in said(action, *scene(users, a_node("node-b", claim="b")))
 
 

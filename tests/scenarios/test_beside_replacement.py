@@ -382,6 +382,21 @@ def test_a_command_stands_still_while_karpenter_is_not_known() -> None:
         assert claims(story) == [new]
 
 
+def test_a_node_that_falls_due_by_force_does_not_wait_for_its_replacement() -> None:
+    worse = {**REPAIR, "conditionType": "Worse", "terminationMode": "Forceful"}
+    policy = a_soft_policy("Never", repair={"policies": [REPAIR, worse], "maxUnhealthy": "100%"})
+    with told(*a_cluster(policy=policy)) as story:
+        story.play(5 * MINUTE)
+        (old,), node = claims(story), break_node(story)
+        story.infrastructure.faults.set(never_ready_rate=1.0)
+        story.run_while(lambda: len(claims(story)) < 2, at_most=HOUR, step=1 * SECOND)
+        story.play(10 * SECOND)
+        story.kubelets.set_condition(node, "Worse", "True", "Test", "disk is gone")
+        story.play(90 * SECOND)
+        assert old not in claims(story)
+        assert story.running("web") == 0, "its replacement is not up, and it did not wait for that"
+
+
 # -- what does not come up -------------------------------------------------------------
 
 

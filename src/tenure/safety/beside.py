@@ -30,7 +30,12 @@ from tenure.model.api.resource import (
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
-from tenure.safety.besideclaims import beyond_claim, beyond_deletion, beyond_pool
+from tenure.safety.besideclaims import (
+    beyond_claim,
+    beyond_deletion,
+    beyond_pool,
+    unreplaceable,
+)
 from tenure.safety.budgets import open_beyond_budgets
 from tenure.safety.replacing import (
     awaits_pods,
@@ -38,6 +43,7 @@ from tenure.safety.replacing import (
     beyond_replacing,
     is_of_command,
     is_of_replacing,
+    replaced_by,
 )
 from tenure.safety.times import asked_for
 from tenure.safety.windows import closed_window, unlisted_windows
@@ -67,7 +73,7 @@ def beyond_levers(
     """Why Tenure must not do this beside Karpenter; None when it may."""
     if isinstance(action, Create | Delete) and action.resource == NODE_CLAIMS:
         if isinstance(action, Create) or is_of_replacing(action.ground):
-            return beyond_replacing(action, snapshot)
+            return beyond_replacing(action, snapshot) or _unreplaceable(action, snapshot, settings)
         return beyond_deletion(action, snapshot, now, settings)
     if not isinstance(action, Patch):
         what = f"no {type(action).__name__}"
@@ -87,6 +93,16 @@ def beyond_levers(
     if action.resource == NODES:
         return _on_node(action, written, snapshot, now)
     return f"beside Karpenter {action.resource.kind} {action.name} is not ours to write"
+
+
+def _unreplaceable(action: Create | Delete, snapshot: Snapshot, settings: Settings) -> str | None:
+    """By what it says itself, or the claim that is replaced."""
+    if isinstance(action, Delete):
+        claim = snapshot.claims.get(action.name)
+        reason = claim.annotations.get(names.DISRUPTION_REASON, "") if claim is not None else ""
+        return unreplaceable(reason, claim, snapshot, settings)
+    (replaced,) = snapshot.claims_with_uid(replaced_by(action)).values()
+    return unreplaceable(action.disrupts_for, replaced, snapshot, settings)
 
 
 def _annotations(action: Patch) -> Mapping[str, Any] | None:

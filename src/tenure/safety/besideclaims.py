@@ -28,6 +28,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.governed import as_written, ruling_of
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.safety.reasons import is_repair
 from tenure.safety.times import span_of
 
 _SINCE: Final = frozenset({f"{names.DO_NOT_DISRUPT}-since", f"{names.DO_NOT_REPAIR}-since"})
@@ -158,6 +159,18 @@ def _unasked(
     if ground is Ground.REPAIR_FORCED and "Forceful" not in modes:
         return f"beside Karpenter no policy asks to repair NodeClaim {claim.name} by force"
     if _may_repair(snapshot, settings):
+        return f"beside Karpenter the repair of NodeClaim {claim.name} is Karpenter's (NodeRepair)"
+    return None
+
+
+def unreplaceable(
+    reason: str, claim: NodeClaim | None, snapshot: Snapshot, settings: Settings
+) -> str | None:
+    """Why no node is replaced there now. A repair of one that is not initialized is a time-out."""
+    if why := _unknown_karpenter(snapshot, settings):
+        return f"beside Karpenter no node is replaced while {why}"
+    repaired = claim is not None and claim.initialized and is_repair(reason)
+    if claim is not None and repaired and _may_repair(snapshot, settings):
         return f"beside Karpenter the repair of NodeClaim {claim.name} is Karpenter's (NodeRepair)"
     return None
 

@@ -81,9 +81,27 @@ def is_of_replacing(ground: Ground | None) -> bool:
     return ground in _GROUNDS
 
 
+def replaced_by(action: Create) -> str:
+    """The UID of the one claim that a new one replaces; empty: there is none, or several."""
+    annotations = action.body["metadata"].get("annotations") or {}
+    uids = [uid for uid in annotations.get(names.REPLACES, "").split(",") if uid]
+    return uids[0] if len(uids) == 1 else ""
+
+
 def _is_ours(reason: str | None) -> bool:
     """Whether Tenure replaces nodes for this reason there."""
     return bool(reason) and (is_repair(reason or "") or reason == EXPIRED)
+
+
+def _has_deadline_of_others(claim: NodeClaim) -> bool:
+    """Before a command begins, a deadline without our mark is another program's."""
+    ours = claim.annotations.get(names.TERMINATION_BY) == names.SET_BY_TENURE
+    stamped = claim.termination_stamp is not None and not ours
+    return stamped and names.DISRUPTED_BY not in claim.annotations
+
+
+def _of_others(claim: NodeClaim) -> str:
+    return f"NodeClaim {claim.name} has a deadline that is not ours"
 
 
 def _not_made(claim: NodeClaim) -> str:
@@ -94,6 +112,8 @@ def _leaves_pods(claim: NodeClaim, snapshot: Snapshot) -> str | None:
     """No instance types are known there, so nothing says that pods fit elsewhere."""
     if not _is_ours(claim.annotations.get(names.DISRUPTION_REASON)):
         return f"beside Karpenter NodeClaim {claim.name} goes for a reason that is Karpenter's"
+    if claim.annotations.get(names.DISRUPTED_BY) != names.SET_BY_TENURE:
+        return f"beside Karpenter NodeClaim {claim.name} is not marked as replaced by Tenure"
     if any(claim.annotations.get(names.REPLACED_BY, "").split(",")):
         return None
     for node in snapshot.nodes_with_provider(claim.provider_id).values():
@@ -119,9 +139,10 @@ def _creates(action: Create, snapshot: Snapshot) -> str | None:
         return f"{what}: finalizers and status are Karpenter's"
     if not _is_ours(action.disrupts_for):
         return f"{what}: {action.disrupts_for or 'no reason'} is Karpenter's to act on"
-    uids = [uid for uid in claim.annotations.get(names.REPLACES, "").split(",") if uid]
-    found = snapshot.claims_with_uid(uids[0]) if len(uids) == 1 else {}
+    found = snapshot.claims_with_uid(uid) if (uid := replaced_by(action)) else {}
     for replaced in found.values():
+        if _has_deadline_of_others(replaced):
+            return f"{what}: {_of_others(replaced)}"
         if replaced.deleting or is_unreadable(replaced) or replaced.pool_name != pool.name:
             return f"{what}: NodeClaim {replaced.name} is not one of its pool that stays"
     if not found:
@@ -177,7 +198,8 @@ def _drops(claim: NodeClaim, written: Mapping[str, Any], what: str) -> str | Non
     if any(value is not None for value in written.values()):
         return f"{what} to take marks off a replacement"
     marked = claim.annotations.get(names.DO_NOT_DISRUPT_BY) == names.SET_BY_TENURE
-    if names.DO_NOT_DISRUPT in written and not marked:
+    value = claim.annotations.get(names.DO_NOT_DISRUPT, "true")
+    if names.DO_NOT_DISRUPT in written and not (marked and value == "true"):
         return f"{names.DO_NOT_DISRUPT} of NodeClaim {claim.name} is a user's: not ours to write"
     return None
 
@@ -189,6 +211,8 @@ def _commands(action: Patch, claim: NodeClaim, written: Mapping[str, Any], what:
     if set_ & {names.REPLACED_BY, names.DISRUPTION_REASON} and not _is_ours(reason):
         return f"{what} graceful repair and expiration by a policy"
     begins = names.REPLACED_BY in set_ and names.REPLACED_BY not in claim.annotations
+    if begins and _has_deadline_of_others(claim):
+        return f"beside Karpenter {_of_others(claim)}"
     if begins and written.get(names.DISRUPTED_BY) != names.SET_BY_TENURE:
         return f"{what} a command that says that it is ours"
     commanded = claim.annotations.get(names.DISRUPTED_BY) == names.SET_BY_TENURE

@@ -8,6 +8,7 @@ import msgspec
 
 from tenure.core.beside.facts import KarpenterRepairs
 from tenure.core.beside.replacing.facts import (
+    CommandNotOurs,
     LikeForLike,
     LimitInTheWay,
     NodeIsReplaced,
@@ -16,13 +17,18 @@ from tenure.core.beside.replacing.facts import (
 from tenure.core.decision import Concern, Create, Delete, Ground, Patch, Verdict
 from tenure.core.disrupt.facts.planning import LaunchedAsReplacement
 from tenure.core.gates.operations import Gate
+from tenure.core.marks.starts import seen
 from tenure.core.marks.templatehash import template_hash
 from tenure.core.policy.deciders import beside_karpenter, decide_all
 from tenure.core.reasons import Reason
+from tenure.core.repair.facts import DeadlineNotOurs
 from tenure.model.api import names
 from tenure.model.api.meta import ApiObject, format_time
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.nodepool import DisruptionStart
+from tenure.model.snapshot.governed import starts_of, with_starts
 from tenure.model.snapshot.snapshot import EVERY_CLASS
+from tenure.runtime.executor.guard import veto
 from tests.core.beside.scenes import SETTINGS, annotations_of, marks
 from tests.core.build import (
     DISRUPTED,
@@ -212,6 +218,25 @@ def test_a_node_that_karpenter_disrupts_is_left_to_it() -> None:
     assert not [one for one in found if one.concern is Concern.DISRUPTION]
 
 
+def test_a_claim_with_a_deadline_of_another_program_is_left_alone() -> None:
+    theirs = {names.TERMINATION_TIMESTAMP: format_time(ago(-3600))}
+    found = verdicts(*scene(annotations={**EXPIRED, **theirs}))
+    assert not actions(found, Create)
+    blocked = on(found, "a", Reason.VOLUNTARY_DISRUPTION_OFF)
+    assert fact_of(blocked, DeadlineNotOurs).claim == "a"
+    ours = {**theirs, names.TERMINATION_BY: "tenure", names.TERMINATION_BECAUSE: "NodeRepair"}
+    assert actions(verdicts(*scene(annotations={**EXPIRED, **ours})), Create)
+
+
+def test_a_command_without_our_mark_is_rolled_back() -> None:
+    """As Tenure in charge leaves it when Karpenter takes over."""
+    theirs = {key: value for key, value in COMMAND.items() if key != names.DISRUPTED_BY}
+    found = verdicts(*scene(new(), a_node("node-b", claim="b"), annotations=theirs))
+    assert not actions(found, Delete)
+    cancelled = on(found, "a", Reason.DISRUPTION_CANCELLED)
+    assert fact_of(cancelled, CommandNotOurs).claim == "a"
+
+
 def test_limits_are_kept_while_both_nodes_are_there() -> None:
     pool = a_pool(ref=FOREIGN, template={"expireAfter": "Never"}, limits={"cpu": "5"})
     found = verdicts(pool, SOFT, old(), a_node(labels=LABELS), a_pod())
@@ -243,6 +268,22 @@ def test_graceful_repair_waits_while_karpenter_may_repair() -> None:
     assert not fact_of(on(found, "a", Reason.REPAIR_LEFT), KarpenterRepairs).known
 
 
+def test_a_node_that_is_not_initialized_in_time_is_replaced_although_karpenter_repairs() -> None:
+    policy = a_policy(initializationTTL="5m", repair={"terminationMode": "Graceful"})
+    ready = {names.READY_ONCE_AT: format_time(ago(1000))}
+    late = old(stage=2, annotations=ready, creation_timestamp=ago(1200))
+    repairs = msgspec.structs.replace(KNOWN, karpenter_feature_gates="NodeRepair=true")
+    world = (POOL, policy, late, a_node(labels=LABELS), a_pod())
+    (create,) = actions(verdicts(*world, settings=repairs), Create)
+    command = {**COMMAND, **ready, names.DISRUPTION_REASON: "Unhealthy"}
+    late = old(stage=2, annotations=command, creation_timestamp=ago(1200))
+    news = (new(), a_node("node-b", claim="b"))
+    (delete,) = actions(verdicts(POOL, policy, late, *world[3:], *news, settings=repairs), Delete)
+    assert (delete.name, delete.ground) == ("a", Ground.REPLACED)
+    for action, objects in ((create, world), (delete, (POOL, policy, late, *world[3:], *news))):
+        assert not veto(action, snapshot_with(*objects, ours=EVERY_CLASS), NOW, repairs)
+
+
 def test_a_budget_with_within_counts_the_starts_that_can_be_seen() -> None:
     """A command under way, and a claim that Karpenter deletes; there is no record of others."""
     budgets = [{"nodes": "2", "within": "1h"}, {"nodes": "100%"}]
@@ -256,6 +297,21 @@ def test_a_budget_with_within_counts_the_starts_that_can_be_seen() -> None:
     found = verdicts(*one_more, leaving, nodes[2])
     assert not actions(found, Create)
     assert on(found, "a", Reason.DISRUPTION_BLOCKED).gate == Gate.BUDGET
+
+
+def test_a_command_that_begins_anew_counts_before_the_policy_has_recorded_it() -> None:
+    """What the policy remembers of the same claim may be a start that was rolled back."""
+    budgets = [{"nodes": "2", "within": "1h"}]
+    pool = a_pool(ref=FOREIGN, disruption={"budgets": budgets})
+    under_way = a_claim(ref=FOREIGN, annotations=COMMAND)
+    snapshot = snapshot_with(pool, under_way, a_node(), ours=EVERY_CLASS)
+
+    def counted(seconds: float) -> int:
+        start = DisruptionStart(claim="uid-a", reason="Expired", at=format_time(ago(seconds)))
+        return len(starts_of(seen(with_starts(pool, (start,)), snapshot)))
+
+    assert counted(1800) == 2
+    assert counted(60) == 1, "the same start"
 
 
 def test_only_a_replacement_of_ours_is_removed_where_nothing_waits_for_it() -> None:

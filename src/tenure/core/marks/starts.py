@@ -158,8 +158,9 @@ def seen(pool: NodePool, snapshot: Snapshot) -> NodePool:
             start = new_start(pool, claim, reason_of(claim), labels)
             found.append(msgspec.structs.replace(start, at=format_time(at)))
     remembered = starts_of(pool)
-    known = {one.claim for one in remembered}
-    return with_starts(pool, (*remembered, *(one for one in found if one.claim not in known)))
+    known = [(one.claim, read_instant(one.at)) for one in remembered]
+    more = (one for one in found if not _is_known(one.claim, read_instant(one.at), known))
+    return with_starts(pool, (*remembered, *more))
 
 
 def _is_left_over(claim: NodeClaim, snapshot: Snapshot) -> bool:

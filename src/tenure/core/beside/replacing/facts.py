@@ -101,6 +101,17 @@ class NoReboots(Fact, frozen=True):
         return "Set action: Replace in the repair policy."
 
 
+class CommandNotOurs(Fact, frozen=True):
+    """A command of a Tenure that was in charge before, or that a user has written."""
+
+    claim: str
+
+    def __str__(self) -> str:
+        return (
+            f"nothing says that Tenure beside Karpenter has begun to replace NodeClaim {self.claim}"
+        )
+
+
 class ReplacementReserved(Fact, frozen=True):
     """The lever of a replacement: Karpenter would remove it while it is empty."""
 
@@ -157,6 +168,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     LimitInTheWay("general", "cpu", "2", "4"),
     PodsCameSince("node-1"),
     NoReboots("node-1"),
+    CommandNotOurs("general-4nv74"),
     ReplacementReserved("node-2", ("general-4nv74",)),
     NodeIsReplaced("node-1", ("general-26szh",)),
     NodeIsReplaced("node-1", ()),

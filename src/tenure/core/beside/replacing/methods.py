@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.beside.karpenter import Karpenter, karpenter_of, repairs_nodes
-from tenure.core.beside.replacing.facts import NoReboots
+from tenure.core.beside.replacing.facts import CommandNotOurs, NoReboots
 from tenure.core.disrupt.expiration import expires_softly
 from tenure.core.disrupt.method import Candidate, Due, Methods, Validation, Watch
 from tenure.core.disrupt.methods.expired import ExpiredMethod
@@ -25,6 +25,10 @@ from tenure.core.gates.gatefacts import GateFacts
 from tenure.core.gates.operations import ASKED, Gate, Operation
 from tenure.core.marks.command import Command, is_replaced
 from tenure.core.marks.taints import is_disrupted
+from tenure.core.repair.facts import DeadlineNotOurs
+from tenure.core.repair.force import is_stamped_by_others
+from tenure.errors import shown
+from tenure.model.api import names
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
@@ -38,6 +42,8 @@ class Known(msgspec.Struct, frozen=True):
 
     facts: Any
     off: Fact | None = None
+    #: It is not known which Karpenter is in charge; else time-outs go on.
+    only_looks: bool = False
 
 
 class SoftExpiration(ExpiredMethod):
@@ -57,11 +63,17 @@ class SoftExpiration(ExpiredMethod):
 
     def candidates(self, watch: Watch, settings: Settings, now: datetime) -> Due:
         known: Known = watch.facts
-        found = super().candidates(_unwrapped(watch), settings, now)
+        found = _without_stamped(super().candidates(_unwrapped(watch), settings, now))
         return _switched_off(found, known.off)
 
     def facts(self, command: Command, snapshot: Snapshot) -> PoolRules | None:
         return super().facts(command, snapshot) if expires_softly(command.claim) else None
+
+    def validate(
+        self, command: Command, facts: Any, settings: Settings, now: datetime
+    ) -> Validation:
+        theirs = _not_ours(command)
+        return theirs or super().validate(command, facts, settings, now)
 
 
 class GracefulRepairs(UnhealthyMethod):
@@ -69,19 +81,19 @@ class GracefulRepairs(UnhealthyMethod):
         self._settings = settings
 
     def watch(self, snapshot: Snapshot) -> Iterable[Watch]:
-        off = _off(karpenter_of(snapshot, self._settings))
+        karpenter = karpenter_of(snapshot, self._settings)
         for watch in super().watch(snapshot):
             nodes = tuple(pair for pair in watch.nodes if not _is_karpenters(*pair))
             if nodes:
-                known = Known(watch.facts, off)
+                known = _known(watch.facts, karpenter)
                 yield msgspec.structs.replace(watch, nodes=nodes, facts=known)
 
     def candidates(self, watch: Watch, settings: Settings, now: datetime) -> Due:
         known: Known = watch.facts
-        due = super().candidates(_unwrapped(watch), settings, now)
+        due = _without_stamped(super().candidates(_unwrapped(watch), settings, now))
         if known.off is not None:
             # A time-out does not ask whether repair is switched off.
-            asking = [one for one in due.candidates if Gate.OFF in ASKED[one.operation]]
+            asking = [one for one in due.candidates if not known.only_looks or _asks_off(one)]
             return _switched_off(msgspec.structs.replace(due, candidates=asking), known.off)
         found = [
             _off_for(one, NoReboots(one.node.name)) if one.operation in _REBOOTS else one
@@ -92,15 +104,19 @@ class GracefulRepairs(UnhealthyMethod):
     # -- carrying out ------------------------------------------------------------------
 
     def facts(self, command: Command, snapshot: Snapshot) -> Any:
-        off = _off(karpenter_of(snapshot, self._settings))
-        return Known(super().facts(command, snapshot), off)
+        karpenter = karpenter_of(snapshot, self._settings)
+        return _known(super().facts(command, snapshot), karpenter)
 
     def validate(
         self, command: Command, facts: Any, settings: Settings, now: datetime
     ) -> Validation:
-        if facts.off is not None:
+        if (theirs := _not_ours(command)) is not None:
+            return theirs
+        found = super().validate(command, facts.facts, settings, now)
+        timed_out = found.operation is Operation.GRACEFUL_TIMEOUT and not facts.only_looks
+        if facts.off is not None and not timed_out:
             return Validation(unwanted=(facts.off,))
-        return super().validate(command, facts.facts, settings, now)
+        return found
 
     def instants(self, command: Command, facts: Any) -> Iterator[datetime]:
         return super().instants(command, facts.facts)
@@ -110,9 +126,34 @@ def methods_beside(settings: Settings) -> Methods:
     return Methods((GracefulRepairs(settings), SoftExpiration(settings)))
 
 
-def _off(karpenter: Karpenter) -> Fact | None:
-    """Why Tenure repairs nothing."""
-    return karpenter.problem or repairs_nodes(karpenter)
+def _known(facts: Any, karpenter: Karpenter) -> Known:
+    """With why Tenure repairs nothing."""
+    problem = karpenter.problem
+    return Known(facts, problem or repairs_nodes(karpenter), only_looks=problem is not None)
+
+
+def _asks_off(one: Candidate) -> bool:
+    return Gate.OFF in ASKED[one.operation]
+
+
+def _not_ours(command: Command) -> Validation | None:
+    """Karpenter is in charge of what another program has begun."""
+    if command.claim.annotations.get(names.DISRUPTED_BY) == names.SET_BY_TENURE:
+        return None
+    return Validation(unwanted=(CommandNotOurs(command.claim.name),))
+
+
+def _without_stamped(due: Due) -> Due:
+    """A deadline of another program stays, and so does its claim."""
+    found = list[Candidate]()
+    for one in due.candidates:
+        claim = one.claim
+        if is_replaced(claim) or not is_stamped_by_others(claim):
+            found.append(one)
+        elif _asks_off(one):
+            written = shown(claim.termination_stamp or "")
+            found.append(_off_for(one, DeadlineNotOurs(claim.name, written)))
+    return msgspec.structs.replace(due, candidates=tuple(found))
 
 
 def _is_karpenters(claim: NodeClaim, node: Node) -> bool:
