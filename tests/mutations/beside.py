@@ -291,7 +291,7 @@ BESIDE: Final = (
         breaks=_without_beside,
         scene=repaired,
         world=Beside,
-        guard="karpenter.sh/repair-reason of NodeClaim bad is not ours to write",
+        guard="nothing of NodeClaim bad is ours but the deadline of a command of ours",
         checker="beyond levers",
     ),
     Mutation(

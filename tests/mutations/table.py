@@ -294,7 +294,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         name="beside Karpenter the lever of a replacement goes while its pods are to come",
-        point="tenure.core.beside.replacing:replacing_of",
+        point="tenure.core.beside.replacing.stand:replacing_of",
         breaks=always(None),
         guard="are to come",
         **_BESIDE,

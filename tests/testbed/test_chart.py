@@ -286,6 +286,7 @@ def test_beside_karpenter_pods_nodes_and_karpenters_status_are_out_of_reach() ->
     }
     assert writes == {
         ("nodes", "patch"),
+        ("nodepools", "patch"),  # The probe of a failure domain.
         *(("nodeclaims", verb) for verb in ("create", "patch", "delete")),
         *((f"{kind}/status", "patch") for kind in ("maintenancewindows", "nodepoolpolicies")),
         *(("events", verb) for verb in ("create", "patch")),

@@ -9,6 +9,8 @@ from tenure.cli.cluster.read import ClusterReading, read
 from tenure.cli.explain.repairtext import repair_json, repair_outlook
 from tenure.cli.forecast.forecasting import forecast_of
 from tenure.cli.lint.cluster import remarks_on_cluster
+from tenure.cli.plan.planning import plan_of
+from tenure.cli.plan.text import Setting, as_text
 from tenure.core.reasons import Reason
 from tenure.model.api.names import EXPIRED_AT
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOL_POLICIES, NODE_POOLS
@@ -54,6 +56,8 @@ def test_plan_and_explain_show_the_lever_that_would_be_set_and_ask_no_cloud() ->
         verdicts = reading.evaluated.evaluator.about("Node", "node-0001")
         assert [one.reason for one in verdicts] == [Reason.LEVER_SET, Reason.LEVER_OFF]
         assert reading.notes == ()
+        told = as_text(plan_of(reading.evaluated), Setting(where="here"))
+        assert "blocks voluntary disruption of Node node-0000" in told
 
 
 def test_lint_says_what_a_window_does_beyond_what_it_names_and_what_it_does_not() -> None:
@@ -86,7 +90,7 @@ def test_plan_and_explain_show_time_outs_and_repair_and_what_is_karpenters_of_it
         world.run(6 * MINUTE)
         reading = seen(world)
         verdicts = reading.evaluated.evaluator.about("NodeClaim", "stuck")
-        assert [one.reason for one in verdicts] == [Reason.READINESS_TIMEOUT]
+        assert verdicts[0].reason is Reason.READINESS_TIMEOUT
         row, remarks = outlook(reading)
         assert row == ("Ready", "replaced forcefully", None)
         assert remarks["new"].startswith("until its first Ready, readinessTTL 5m overrides")

@@ -47,8 +47,8 @@ def calendar_findings(window: MaintenanceWindow, now: datetime) -> Iterator[Find
 def lever_findings(window: MaintenanceWindow, pools: Collection[NodePool]) -> Iterator[Finding]:
     """Beside Karpenter. Of a window without problems."""
     named = frozenset(window.spec.actions)
-    stopped = [what for what, actions in DISRUPTION.stopped.items() if actions & named]
-    beyond = [what for what in DISRUPTION.stopped if what not in stopped]
+    stopped = [what for what, actions in DISRUPTION.stopped if actions & named]
+    beyond = [what for what, _ in DISRUPTION.stopped if what not in stopped]
     if stopped and beyond:
         does = "blocks" if window.blocks else "bounds"
         message = f"beside Karpenter the window {does} {' and '.join(beyond)}, too"

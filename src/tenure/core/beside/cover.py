@@ -96,14 +96,14 @@ def changes_at(causes: Causes, now: datetime) -> datetime | None:
 
 def _closed(causes: Causes, now: datetime) -> Iterator[tuple[str, Closed]]:
     """Each by itself: an Allow window for one of them does not allow another."""
-    for stopped, actions in causes.kind.stopped.items():
+    for stopped, actions in causes.kind.stopped:
         found = closed_by(causes.windows, causes.node, actions, now)
         if found is not None:
             yield stopped, found
 
 
 def _beyond(kind: LeverKind, closed: Container[str]) -> Iterator[str]:
-    return (one for one in kind.stopped if one not in closed)
+    return (one for one, _ in kind.stopped if one not in closed)
 
 
 def _said(causes: Causes, protection: Protection) -> Fact:

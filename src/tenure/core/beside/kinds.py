@@ -5,7 +5,6 @@ A further lever is an entry here, one in the guard's list (``safety.beside``) an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -29,7 +28,7 @@ class LeverKind(msgspec.Struct, frozen=True, kw_only=True):
     #: What Karpenter may do without it.
     verb: str
     #: What it stops, each as users call it, and the actions by which windows name it.
-    stopped: Mapping[str, frozenset[str]]
+    stopped: tuple[tuple[str, frozenset[str]], ...]
     #: The first release of Karpenter that knows it.
     since: tuple[int, int]
 
@@ -44,10 +43,7 @@ class LeverKind(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def actions(self) -> frozenset[str]:
-        return frozenset().union(*self.stopped.values())
-
-    def __hash__(self) -> int:
-        return hash(self.annotation)
+        return frozenset().union(*(actions for _, actions in self.stopped))
 
 
 #: Drift, emptiness and consolidation. Expiration is not among them: Karpenter expires nodes whatever the
@@ -60,11 +56,11 @@ DISRUPTION: Final = LeverKind(
     concern=Concern.LEVER,
     what="voluntary disruption",
     verb="disrupt",
-    stopped={
-        "drift": TRAITS[Disruption.DRIFTED].window_actions,
-        "consolidation of empty nodes": TRAITS[Disruption.EMPTY].window_actions,
-        "consolidation": TRAITS[Disruption.UNDERUTILIZED].window_actions,
-    },
+    stopped=(
+        ("drift", TRAITS[Disruption.DRIFTED].window_actions),
+        ("consolidation of empty nodes", TRAITS[Disruption.EMPTY].window_actions),
+        ("consolidation", TRAITS[Disruption.UNDERUTILIZED].window_actions),
+    ),
     since=(1, 6),
 )
 #: Karpenter's own repair, behind its feature gate NodeRepair.
@@ -76,7 +72,7 @@ REPAIR: Final = LeverKind(
     concern=Concern.REPAIR_LEVER,
     what="repair",
     verb="repair",
-    stopped={"repair": REPAIR_ACTIONS},
+    stopped=(("repair", REPAIR_ACTIONS),),
     since=(1, 15),
 )
 LEVERS: Final = (DISRUPTION, REPAIR)
