@@ -20,7 +20,7 @@
 # An annotation says which claim was repaired as the probe of a failure domain; never the spec or the status.
 - apiGroups: [karpenter.sh]
   resources: [nodepools]
-  verbs: [list, watch, patch]
+  verbs: [get, list, watch, patch]
 # The levers: annotations with their marks.
 - apiGroups: [""]
   resources: [nodes]

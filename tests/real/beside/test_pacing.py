@@ -15,10 +15,10 @@ from tests.real.beside.accompanied import LIVES, WHOLE, Accompanied, a_policy, t
 from tests.real.voluntary import a_small_pool
 
 
-def a_pool_of(nodes: int, name: str) -> tuple[Manifest, Manifest]:
-    """Karpenter's own budget lets all of them go. A replacement comes five seconds late."""
+def a_pool_of(nodes: int, name: str, node_class: str) -> tuple[Manifest, Manifest]:
+    """Karpenter's own budget lets all of them go."""
     budgets = [{"nodes": "100%"}]
-    pool, deployment = a_small_pool(name, node_class="slow", budgets=budgets)
+    pool, deployment = a_small_pool(name, node_class=node_class, budgets=budgets)
     deployment["spec"]["replicas"] = nodes
     return pool, deployment
 
@@ -31,9 +31,11 @@ def test_at_no_time_more_nodes_are_disrupted_than_the_budget_of_a_policy_allows(
         nodes = 4 if life == WHOLE else 2  # Each roll takes some writes, and each write a life.
         policy = a_policy("one-by-one", "paced", budgets=[{"nodes": "1"}])
         slow = a_node_class("slow", nodeRegistrationDelay="5s")
+        # Karpenter begins with another node every ten seconds: by then the first is still being replaced.
+        slower = a_node_class("slower", nodeRegistrationDelay="40s")
         async with seen.living(life):
-            pools = (*a_pool_of(nodes, "paced"), *a_pool_of(3, "free"))
-            await seen.settle(slow, policy, *pools, pods=nodes + 3)
+            pools = (*a_pool_of(nodes, "paced", "slow"), *a_pool_of(3, "free", "slower"))
+            await seen.settle(slow, slower, policy, *pools, pods=nodes + 3)
             paced, free = await seen.claims_in("paced"), await seen.claims_in("free")
             await seen.until_open(paced, 1)
             await seen.drift("paced")
