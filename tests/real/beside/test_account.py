@@ -75,7 +75,7 @@ REFUSED: Final[dict[str, Attempt]] = {
     "status of a pool": lambda client, *_: client.patch(
         NODE_POOLS, "web", STATUS, subresource="status"
     ),
-    "delete a pool": lambda client, *_: client.delete(NODE_POOLS, "web"),
+    "delete a pool": lambda client, *_: client.delete(NODE_POOLS, "web", uid="any"),
     "Karpenter's Lease": lambda client, *_: client.patch(
         LEASES, "karpenter-leader-election", LABEL, namespace="kube-system"
     ),
