@@ -113,6 +113,21 @@ def test_pods_that_avoid_each_other_over_zones_get_one_each() -> None:
     assert len(packing.unplaced) == 2
 
 
+@pytest.mark.parametrize("labels", [WEB, DB], ids=["each other", "others"])
+def test_pods_that_avoid_some_over_a_label_that_no_new_node_has_get_nodes(
+    labels: dict[str, str],
+) -> None:
+    """As on a node that exists and lacks it: it is in no domain."""
+    packing = packed(*pods(2, labels=WEB, **far(term("example.com/no-such-label", labels))))
+    assert (len(packing.claims), packing.unplaced) == (1, {})
+
+
+def test_a_pod_that_is_near_and_far_over_a_label_that_no_new_node_has_gets_none() -> None:
+    nowhere = "example.com/no-such-label"
+    both = {**near(term(nowhere))["affinity"], **far(term(nowhere, DB))["affinity"]}
+    assert set(packed(a_pod(labels=WEB, affinity=both)).unplaced) == {"p"}
+
+
 def test_others_stay_out_of_the_zone_of_a_pod_that_avoids_them() -> None:
     shy = a_pod("shy", "4", labels=DB, nodeSelector={ZONE: "a"}, **far(term(ZONE)))
     packing = packed(shy, *pods(4, labels=WEB))

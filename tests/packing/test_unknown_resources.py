@@ -191,6 +191,18 @@ def test_the_verdict_says_how_many_alternatives_are_not_considered() -> None:
     assert unplaced.facts[-1] == AlternativesIgnored(100, 5000)
 
 
+def test_many_pods_share_the_alternatives_that_count_and_few_are_always_looked_at() -> None:
+    """Three hundred pods of one tenant had taken twenty seconds, and all others waited."""
+    odd = [with_alternatives(100, f"example.org/{n}-", uid=f"odd-{n}") for n in range(50)]
+    few = with_alternatives(4, "example.org/few-", uid="few")
+    pool = a_pool(
+        labels={"example.org/few-3": "v", "example.org/0-39": "v", "example.org/1-40": "v"}
+    )
+    packing = pack(Problem(pods=(*odd, few), templates=(pool,)))
+    assert {pod for claim in packing.claims for pod in claim.pods} == {"few", "odd-0"}
+    assert packing.unplaced["odd-1"].facts[-1] == AlternativesIgnored(40, 100)
+
+
 @pytest.mark.parametrize(("number", "goes"), [(99, True), (100, False)])
 def test_the_hundredth_alternative_counts_and_the_next_does_not(number: int, goes: bool) -> None:
     pool = a_pool(labels={f"example.org/z{number}": "v"})

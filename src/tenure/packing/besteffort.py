@@ -14,6 +14,7 @@ import msgspec
 
 from tenure.model.matching.requirements import Requirements
 from tenure.packing.demand.problem import PoolTemplate, Problem
+from tenure.packing.demand.steps import Steps
 from tenure.packing.facts import MinValuesUnmet
 from tenure.packing.result import Packing, PlannedClaim
 
@@ -23,8 +24,10 @@ _PATIENCE: Final = 4
 _Found = dict[tuple[str, str], int]
 
 
-def as_many_as_possible(problem: Problem, packed: Callable[[Problem], Packing]) -> Packing:
-    packing = packed(problem)
+def as_many_as_possible(
+    problem: Problem, packed: Callable[[Problem], Steps[Packing]]
+) -> Steps[Packing]:
+    packing = yield from packed(problem)
     lowered = problem
     for start in range(_PATIENCE + 1):
         short = _short(packing)
@@ -33,7 +36,7 @@ def as_many_as_possible(problem: Problem, packed: Callable[[Problem], Packing]) 
         last = start == _PATIENCE
         templates = (_lowered(one, short, last=last) for one in lowered.templates)
         lowered = msgspec.structs.replace(lowered, templates=tuple(templates))
-        packing = packed(lowered)
+        packing = yield from packed(lowered)
     if lowered is problem:
         return packing
     templates_by_name = {one.pool: one for one in problem.templates}

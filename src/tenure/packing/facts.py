@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from tenure.model.api.names import ZONE
+from tenure.model.matching.requirements import NODE_NAME
 from tenure.model.values.fact import Fact
 from tenure.packing.refusals.codes import Why as Why
 from tenure.packing.refusals.facts import (
@@ -165,6 +166,8 @@ class RequirementsContradict(Fact, frozen=True):
     def __str__(self) -> str:
         if self.required:
             return f"the pod requires {self.required}, where its volumes cannot be used"
+        if self.pod_alone and self.key == NODE_NAME:
+            return "the pod's node affinity selects no node: a term is empty, or names exclude each other"
         whose = "the NodePool and the pod"
         if self.pool_alone or self.pod_alone:
             whose = "the NodePool" if self.pool_alone else "the pod"
@@ -424,6 +427,7 @@ _CAUSES: Final[tuple[Cause, ...]] = (
     RequirementsContradict("example.com/size"),
     RequirementsContradict("example.com/size", pool_alone=True),
     RequirementsContradict("example.com/size", pod_alone=True),
+    RequirementsContradict(NODE_NAME, pod_alone=True),
     RequirementsContradict(ZONE, pod_alone=True, required=f"{ZONE} In [zone-c]"),
     NoTypeMatches(1, "kubernetes.io/arch In [riscv]"),
     NoTypeMatches(144, "kubernetes.io/arch In [riscv]"),

@@ -20,6 +20,9 @@ done (``existing``): the answer is the same.
 
 Same problem, same answer, whatever the order of its parts. Pods are not bound here, and the cloud
 chooses among the types of a claim; this module only promises that each of them will do.
+
+Very many pods take seconds: ``packing`` is the same in steps of a few milliseconds, between which the caller may do
+something else. The answer depends on the problem alone, and not on when the steps are made.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from typing import Final
 from tenure.packing.attempt import Attempt, Caps
 from tenure.packing.besteffort import as_many_as_possible
 from tenure.packing.demand.problem import Problem
+from tenure.packing.demand.steps import Steps, at_once
 from tenure.packing.existing import placed_on_existing
 from tenure.packing.index.domains import Foreseen
 from tenure.packing.question import Question
@@ -42,18 +46,30 @@ _PATIENCE: Final = 4
 
 def pack(problem: Problem) -> Packing:
     """Find a place for every pod, or say why there is none."""
+    return at_once(packing(problem))
+
+
+def packing(problem: Problem) -> Steps[Packing]:
+    """The same in steps."""
     on_nodes = placed_on_existing(problem)
     if on_nodes is not None:
         return Packing(placed=on_nodes, claims=(), unplaced={})
-    return _packed(problem) if problem.min_values else as_many_as_possible(problem, _packed)
+    yield
+    if problem.min_values:
+        return (yield from _packed(problem))
+    return (yield from as_many_as_possible(problem, _packed))
 
 
-def _packed(problem: Problem) -> Packing:
-    question = Question(problem)
+def _packed(problem: Problem) -> Steps[Packing]:
+    return _starting_over(Question(problem))
+
+
+def _starting_over(question: Question) -> Steps[Packing]:
+    yield from question.reading()
     caps: Caps = {}
     foreseen: Foreseen = {}
     for start in count(1):
-        packing, short, more = Attempt(question, caps, foreseen).packing()
+        found, short, more = yield from Attempt(question, caps, foreseen).packing()
         if not short and not more:
             break
         assert all(got < caps.get(one, got + 1) for one, got in short.items()), "it ends"
@@ -61,4 +77,4 @@ def _packed(problem: Problem) -> Packing:
         for key, values in more.items():
             for value, planned in values.items():
                 foreseen.setdefault(key, {}).setdefault(value, set()).update(planned)
-    return packing
+    return found

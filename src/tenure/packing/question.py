@@ -10,35 +10,50 @@ from tenure.model.api.meta import controller_of
 from tenure.model.api.pod import Pod
 from tenure.model.values.quantity import add
 from tenure.packing.dealing.sites import Sites
-from tenure.packing.demand.asked import Asked, read_pods
-from tenure.packing.demand.classes import PodClass, least_wanted, sort_pods
+from tenure.packing.demand.asked import Asked, reading_pods, within_reason
+from tenure.packing.demand.classes import PodClass, Sorted, least_wanted, sorting_pods
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import PoolTemplate, Problem
 from tenure.packing.demand.relaxing import groups_of
 from tenure.packing.demand.requests import Resources
+from tenure.packing.demand.steps import CLASSES_A_STEP, NODES_A_STEP, Steps, at_once, some_at_a_time
 from tenure.packing.demand.terms import NO_SOFT_TAINTS
 from tenure.packing.demand.volumes import is_attachable
 from tenure.packing.index.reading import avoided_by_running
 from tenure.packing.offers.catalogue import Catalogue
-from tenure.packing.offers.daemons import read_daemons, that_fit
+from tenure.packing.offers.daemons import DaemonPod, read_daemons, that_fit
 from tenure.packing.offers.provided import resources_of
 
 
 class Question:
-    """One problem, read."""
+    """One problem, to be read."""
+
+    pods: Sorted
+    groups: Groups
+    daemons: tuple[DaemonPod, ...]
+    catalogues: list[Catalogue]
+    sites: Sites
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        asked, unreadable = read_pods(problem.pods, problem.derived, problem.volumes)
         self._soft = problem.preferences and any_soft_taint(problem.templates)
-        self.groups = _groups(problem, asked)
-        self.pods = sort_pods(
+
+    def reading(self) -> Steps[None]:
+        """All of it, in steps."""
+        problem = self.problem
+        every, unreadable = yield from reading_pods(problem.pods, problem.derived, problem.volumes)
+        yield
+        asked = within_reason(every)
+        self.groups = yield from _groups(problem, asked)
+        yield
+        self.pods = yield from sorting_pods(
             asked,
             self.groups,
             lambda names: _offered(names, problem),
             unreadable=unreadable,
             with_wishes=problem.preferences,
         )
+        yield
         self.daemons = that_fit(read_daemons(problem.daemons), _sizes(problem))
         units = self.pods.units
         least = {
@@ -47,10 +62,13 @@ class Question:
                 units.names, units.sizes, least_wanted(self.pods.classes, units), strict=True
             )
         }
-        self.catalogues = [
-            Catalogue(t, daemons=self.daemons, units=units, dry=problem.dry, least=least)
-            for t in sorted(problem.templates, key=lambda t: (t.weight, t.pool), reverse=True)
-        ]
+        self.catalogues = []
+        for each in sorted(problem.templates, key=lambda t: (t.weight, t.pool), reverse=True):
+            yield
+            self.catalogues.append(
+                Catalogue(each, daemons=self.daemons, units=units, dry=problem.dry, least=least)
+            )
+        yield
         self.sites = Sites(self.catalogues)
 
     def awaiting(self) -> frozenset[str]:
@@ -73,14 +91,25 @@ class Question:
         return msgspec.structs.replace(one, wishes=(*one.wishes, NO_SOFT_TAINTS))
 
 
-def _groups(problem: Problem, asked: Iterable[Asked]) -> Groups:
+def read(problem: Problem) -> Question:
+    """The problem, read at once."""
+    question = Question(problem)
+    at_once(question.reading())
+    return question
+
+
+def _groups(problem: Problem, asked: Iterable[Asked]) -> Steps[Groups]:
     """All groups that constraints are about: of waiting pods, and whom running ones avoid."""
     groups = Groups(problem.namespaces)
-    for one in asked:
+    for number, one in enumerate(asked, start=1):
         groups.add(one.rules.groups())
         if problem.preferences:
             groups.add(groups_of(one.wishes))
-    groups.add(group for group, _, _ in avoided_by_running(problem.nodes, problem.derived))
+        if not number % CLASSES_A_STEP:
+            yield
+    for some in some_at_a_time(problem.nodes, NODES_A_STEP):
+        yield
+        groups.add(group for group, _, _ in avoided_by_running(some, problem.derived))
     return groups
 
 

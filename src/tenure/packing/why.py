@@ -29,7 +29,7 @@ from tenure.model.api.names import NODEPOOL
 from tenure.model.matching.requirements import Clash, Requirements
 from tenure.packing.demand.asked import Demand
 from tenure.packing.demand.classes import PodClass, how_many
-from tenure.packing.demand.requests import ALTERNATIVES_MAX, ports_conflict
+from tenure.packing.demand.requests import ports_conflict
 from tenure.packing.facts import (
     AffinityUnsatisfiable,
     AlternativesIgnored,
@@ -114,8 +114,8 @@ def pools_named(demand: Demand) -> tuple[str, ...] | None:
 
 
 def _ignored(one: PodClass) -> list[AlternativesIgnored]:
-    more = one.demand.left_out
-    return [AlternativesIgnored(ALTERNATIVES_MAX, ALTERNATIVES_MAX + more)] if more else []
+    more, kept = one.demand.left_out, len(one.demand.alternatives)
+    return [AlternativesIgnored(kept, kept + more)] if more else []
 
 
 def refuse(
@@ -180,7 +180,8 @@ def _refuse(one: PodClass, catalogue: Catalogue, budget: Budget, wanted: Require
         return NoOffering(
             len(fitting), catalogue.types[fitting[0]].name if len(fitting) == 1 else ""
         )
-    affordable = [i for i in for_sale if budget.affordable() >> i & 1]
+    within_limits = budget.affordable()
+    affordable = [i for i in for_sale if within_limits >> i & 1]
     if not affordable:
         return _limit_reached(catalogue, budget, for_sale)
     offers = [offer for offer in ranking if offer.type in affordable]

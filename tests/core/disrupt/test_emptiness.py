@@ -173,6 +173,15 @@ def test_a_node_where_the_scheduler_preempts_pods_is_not_empty() -> None:
     assert told.reason is Reason.NODE_EMPTY
 
 
+def test_a_node_that_a_pod_is_about_to_be_bound_to_is_not_empty() -> None:
+    """Its volume is made meanwhile, which may take minutes. An agent of the node does not count, here either."""
+    claim, node = a_claim(conditions=[SAID]), a_node()
+    comes = a_pod("db-0", node="", phase="Pending", nominated="node-a")
+    assert verdict_on(claim, node, comes).reason is Reason.NODE_NOT_EMPTY
+    agent = a_pod("agent", node="", phase="Pending", nominated="node-a", owner="DaemonSet")
+    assert verdict_on(claim, node, agent).reason is Reason.NODE_EMPTY
+
+
 def test_a_pod_that_is_nominated_elsewhere_or_bound_is_not_expected() -> None:
     claim = a_claim(annotations={NOMINATED_PODS: "uid-web"})
     bound = a_pod(node="node-b")

@@ -11,6 +11,7 @@ import pytest
 from tenure.core.decision import Create, Delete, Patch, Verdict
 from tenure.core.disrupt.facts.candidates import (
     CapacityNotInitialized,
+    NoCapacityInTime,
     PodFitsNowhere,
     ReservedCapacityTaken,
 )
@@ -241,6 +242,32 @@ def test_a_command_whose_pods_get_no_capacity_in_time_is_rolled_back_with_a_paus
     assert told.facts[-1] == RolledBack("node-a", retried=True)
     marks = body_of(told)["metadata"]["annotations"]
     assert marks == {REPLACED_BY: None, DISRUPTION_REASON: None, REPLACEMENT_FAILED: "1"}
+
+
+@pytest.mark.parametrize(
+    ("launched", "reason"),
+    [
+        pytest.param(1, Reason.DISRUPTION_WAITS, id="before the time was up"),
+        pytest.param(0, Reason.REPLACEMENT_FAILED, id="when it was up"),
+    ],
+)
+def test_a_command_waits_in_the_end_only_for_nodes_that_were_launched_in_time(
+    launched: int, reason: Reason
+) -> None:
+    """A node that never registers is launched again and again: there is nearly always one in flight."""
+    taken = a_pod("newcomer", node="node-b", requests=BIG)
+    began = condition("DisruptionReason", reason="Unhealthy", at=ago(ALMOST))
+    new = come(conditions=[condition("Initialized", at=ago(ALMOST))])
+    late = a_claim("late", stage=REGISTERED, creation_timestamp=ahead(1 - launched))
+    fleet = (NO_BREAKER, going(conditions=[began]), unhealthy_node(), POD, *new, taken, late)
+    coming = a_node("node-late", claim="late", ready=False)
+    waits = on_claim(*fleet, coming)
+    assert (waits.reason, waits.recheck_at) == (Reason.DISRUPTION_WAITS, ahead(1))
+    assert fact_of(waits, CapacityNotInitialized).nodes == ("node-late",)
+    told = on_claim(*fleet, coming, now=ahead(1))
+    assert told.reason is reason
+    if told.reason is Reason.REPLACEMENT_FAILED:
+        assert fact_of(told, NoCapacityInTime).by == ahead(1)
 
 
 def test_where_the_limits_forbid_that_what_goes_makes_room() -> None:

@@ -6,19 +6,28 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenure.core.beside.replacing.surroundings import BesideKarpenter
 from tenure.core.decision import Verdict
 from tenure.core.disrupt.expiration import SPREAD_MAX, ExpirationDecider, expires_at, spread_of
-from tenure.core.disrupt.facts.candidates import ClaimExpires, DoesNotExpire, StaticPool
+from tenure.core.disrupt.facts.candidates import (
+    ClaimExpires,
+    DoesNotExpire,
+    ExpiresByForce,
+    StaticPool,
+)
+from tenure.core.policy.deciders import beside_karpenter
 from tenure.core.reasons import Reason
 from tenure.model.api.nodepool import NodePool
-from tenure.model.api.resource import NODE_POOLS
-from tenure.model.snapshot.snapshot import Change
+from tenure.model.api.resource import CRDS, DEPLOYMENTS, NODE_POOLS
+from tenure.model.snapshot.snapshot import EVERY_CLASS, Change
 from tenure.model.snapshot.unreadable import stand_in
 from tests.core.build import (
+    SETTINGS,
     a_claim,
     a_class,
     a_node,
@@ -147,3 +156,28 @@ def test_a_static_pool_that_cannot_be_read_any_more_is_a_change() -> None:
     change = Change(NODE_POOLS, "general", static, unreadable)
     snapshot = snapshot_with(unreadable, claim)
     assert list(ExpirationDecider().touched(change, snapshot)) == [claim.name]
+
+
+@pytest.mark.parametrize(
+    "pool", [a_pool(replicas=1), a_pool(), a_pool("other")], ids=["static", "its own", "another"]
+)
+def test_beside_karpenter_it_expires_by_force_whatever_its_pool_is(pool: NodePool) -> None:
+    """Karpenter reads the claim alone: static pools and claims without a pool are no exception."""
+    settings = msgspec.structs.replace(SETTINGS, beside_karpenter=True, karpenter_version="1.15")
+    decider, claim = ExpirationDecider(BesideKarpenter(settings)), a_claim_of("720h")
+    (told,) = evaluated(decider, a_class(), pool, claim)
+    assert (told.reason, told.action) == (Reason.NOT_EXPIRED, None)
+    assert told.facts == (ExpiresByForce(claim.name, claim.created_at + 720 * HOUR, "720h"),)
+
+
+def test_beside_karpenter_every_decider_that_waits_for_its_deployment_waits_for_its_crds() -> None:
+    """Both say whether Tenure only looks: a decider that misses one of them would never begin again."""
+    settings = msgspec.structs.replace(SETTINGS, beside_karpenter=True)
+    claim, node = a_claim_of("720h"), a_node("node-1", claim="general-1")
+    snapshot = snapshot_with(a_class(), a_pool(), claim, node, ours=EVERY_CLASS)
+    for decider in beside_karpenter(settings):
+        told = [
+            set(decider.touched(Change(resource, "karpenter", None, None), snapshot))
+            for resource in (DEPLOYMENTS, CRDS)
+        ]
+        assert told[0] == told[1], decider

@@ -11,6 +11,7 @@ import pytest
 from tenure.core.disrupt.consolidation.question import Asked, ask, asking
 from tenure.core.disrupt.facts.candidates import PendingPodsFirst, PendingPodsFit, ReservedForPods
 from tenure.core.disrupt.facts.consolidation import (
+    PodComing,
     PodNotEvicted,
     PodsChangedLately,
     PodStillTerminating,
@@ -145,6 +146,8 @@ def test_pods_that_would_be_lost_or_are_awaited_keep_their_node() -> None:
     assert why(*there, pod("debug", owner="")) == PodWithoutController("default/debug")
     leaving = pod("db-0", owner="StatefulSet", deletion_timestamp=ago(5))
     assert why(*there, leaving) == PodStillTerminating("default/db-0")
+    comes = a_pod("db-1", node="", phase="Pending", nominated="node-a")
+    assert why(*there, comes) == PodComing("default/db-1")
     gone = pod("old", deletion_timestamp=ago(300))
     assert question(*there, gone, pod("agent", owner="DaemonSet")).candidates
 

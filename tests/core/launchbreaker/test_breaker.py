@@ -38,7 +38,8 @@ from tenure.model.snapshot.observations import (
 )
 from tenure.model.snapshot.unreadable import stand_in
 from tenure.packing.demand.problem import Problem
-from tenure.packing.pack import pack
+from tenure.packing.demand.steps import Steps
+from tenure.packing.pack import packing
 from tenure.packing.result import Packing
 from tests.core.build import (
     FOREIGN,
@@ -666,13 +667,13 @@ def packings(*objects: ApiObject) -> int:
     """How often the packer is asked in one look."""
     count = 0
 
-    def counting(problem: Problem) -> Packing:
+    def counting(problem: Problem) -> Steps[Packing]:
         nonlocal count
         count += 1
-        return pack(problem)
+        return packing(problem)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("tenure.core.provision.decider.pack", counting)
+        patched.setattr("tenure.core.provision.decider.packing_steps", counting)
         decided(*objects)
     return count
 

@@ -19,12 +19,20 @@ from tenure.core.provision.facts import (
     Opens,
     OpensAtLatest,
     PodWithAffinityWaits,
+    SpreadPodWaits,
 )
 from tenure.core.reasons import Reason
 from tenure.model.api.names import NOMINATED_PODS, RESERVED_TAINT
 from tenure.model.api.node import Node, Taint
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.pod import Affinity, Pod, PodAffinity, PodAffinityTerm
+from tenure.model.api.pod import (
+    Affinity,
+    LabelSelector,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    TopologySpreadConstraint,
+)
 from tenure.model.settings import Settings
 from tests.core.build import (
     INITIALIZED,
@@ -211,14 +219,24 @@ def test_a_taint_of_the_pool_keeps_the_pod_of_higher_priority_away() -> None:
     assert of(opened(*here, *booting, LOW, HIGH)).reason is Reason.NODE_OPENED
 
 
-def test_of_two_that_are_ready_the_one_with_the_higher_priority_is_first() -> None:
+def test_two_that_are_ready_begin_together_the_one_with_the_higher_priority_first() -> None:
+    """Each pod goes to the node that its status names. Alone, the first node would get pods of the other."""
     found = opened(claim("a", LOW), node("a"), claim("b", HIGH), node("b"), LOW, HIGH)
-    reasons = {v.subject.name: v.reason for v in found}
-    assert reasons == {"node-a": Reason.NODE_NOT_OPEN_YET, "node-b": Reason.NODE_OPENED}
+    opens = [(v.subject.name, v.reason) for v in found]
+    assert opens == [("node-b", Reason.NODE_OPENED), ("node-a", Reason.NODE_OPENED)]
+
+
+def test_a_node_waits_for_the_names_of_pods_that_would_do_harm_there() -> None:
+    """A moment later each of them goes to its own node."""
+    high = pod("high", priority=1000)
+    found = opened(claim("a", LOW), node("a"), claim("b", high), node("b"), LOW, high)
+    assert fact_of(of(found), NameMissing) == NameMissing("default/high", "node-b")
+    equal = pod("equal")
+    found = opened(claim("a", LOW), node("a"), claim("b", equal), node("b"), LOW, equal)
+    assert of(found).reason is Reason.NODE_OPENED
 
 
 def test_two_that_are_ready_and_have_pods_of_both_priorities_begin_together() -> None:
-    """Else each would wait for the other."""
     low_too, high_too = pod("low-2", named="node-b"), pod("high-2", priority=1000, named="node-a")
     here = [claim("a", LOW, high_too), node("a")]
     there = [claim("b", HIGH, low_too), node("b")]
@@ -251,19 +269,60 @@ def test_the_node_of_such_pods_waits_for_pods_of_higher_priority() -> None:
     assert fact_of(verdict, HigherPriorityWaits).pod == "default/highest"
 
 
-def test_of_two_that_are_ready_the_one_with_the_higher_priority_is_first_all_the_same() -> None:
-    """Else each would wait for the other."""
+def test_the_nodes_of_such_pods_begin_with_the_others() -> None:
     near = pod("near", named="node-b", affinity=NEAR)
     found = opened(claim("a", HIGHEST), node("a"), claim("b", near), node("b"), HIGHEST, near)
-    reasons = {v.subject.name: v.reason for v in found}
-    assert reasons == {"node-a": Reason.NODE_OPENED, "node-b": Reason.NODE_NOT_OPEN_YET}
+    assert {v.reason for v in found} == {Reason.NODE_OPENED}
 
 
-def test_of_two_with_equal_priority_the_one_with_pods_that_must_be_near_others_is_first() -> None:
-    near = pod("near", named="node-b", affinity=NEAR)
-    found = opened(claim("a", LOW), node("a"), claim("b", near), node("b"), LOW, near)
-    reasons = {v.subject.name: v.reason for v in found}
-    assert reasons == {"node-a": Reason.NODE_NOT_OPEN_YET, "node-b": Reason.NODE_OPENED}
+def shy(name: str, avoids: str, node: str) -> Pod:
+    term = PodAffinityTerm(
+        topology_key="kubernetes.io/hostname",
+        label_selector=LabelSelector(match_labels={"app": avoids}),
+    )
+    avoided = PodAffinity(required_during_scheduling_ignored_during_execution=(term,))
+    return pod(name, named=node, affinity=Affinity(pod_anti_affinity=avoided))
+
+
+def test_a_node_waits_for_the_node_of_a_pod_that_keeps_others_away() -> None:
+    """Bound here first, it would keep the pods from their own node. One that avoids its own kind does no harm."""
+    for avoids, waits in (("noisy", True), ("web", False)):
+        other = shy("shy", avoids, "node-b")
+        booting = [claim("b", other), node("b", ready=False)]
+        verdict = of(opened(claim("a", LOW), node("a"), *booting, LOW, other))
+        assert (verdict.reason is Reason.NODE_NOT_OPEN_YET) == waits
+
+
+# -- spreads ------------------------------------------------------------------------------------
+
+
+def spread_pod(name: str, node: str, key: str = "topology.kubernetes.io/zone", **more: Any) -> Pod:
+    rule = TopologySpreadConstraint(topology_key=key, max_skew=1, **more)
+    return pod(name, named=node, topology_spread_constraints=(rule,))
+
+
+def test_nodes_of_pods_that_are_spread_over_zones_wait_for_each_other() -> None:
+    """Before its sibling in the other zone is bound, the pod is not allowed its place, and loses it."""
+    here, there = spread_pod("web-1", "node-a"), spread_pod("web-2", "node-b")
+    booting = [claim("b", there), node("b", ready=False)]
+    verdict = of(opened(claim("a", here), node("a"), *booting, here, there))
+    assert verdict.facts == (SpreadPodWaits("default/web-2", "node-b"), OpensAtLatest(ahead(7)))
+    both = opened(claim("a", here), node("a"), claim("b", there), node("b"), here, there)
+    assert {v.reason for v in both} == {Reason.NODE_OPENED}
+
+
+@pytest.mark.parametrize(
+    ("key", "more"),
+    [
+        pytest.param("kubernetes.io/hostname", {}, id="over nodes"),
+        pytest.param("zone", {"when_unsatisfiable": "ScheduleAnyway"}, id="where it can be"),
+    ],
+)
+def test_not_those_of_pods_that_are_spread(key: str, more: Any) -> None:
+    here, there = spread_pod("web-1", "node-a", key, **more), spread_pod("b", "node-b", key, **more)
+    booting = [claim("b", there), node("b", ready=False)]
+    found = opened(claim("a", here), node("a"), *booting, here, there)
+    assert of(found).reason is Reason.NODE_OPENED
 
 
 # -- new claims ---------------------------------------------------------------------------------

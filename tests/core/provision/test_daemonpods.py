@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.provision.daemonpods import daemons
+from tenure.core.provision.daemons.daemonpods import daemons
 from tenure.model.api.pod import (
     Affinity,
     Container,

@@ -107,3 +107,9 @@ def test_beside_nodes_that_are_there_no_pod_waits_for_more_than_two_batches() ->
     assert answer(([a_demand("c", came=late)], 50), decided=None, there=there)[1] == set()
     assert answer(([a_demand("c", came=OLD)], 50), there=there)[1] == set()
     assert answer(([a_demand("c", came=OLD)], 50), decided=None, there=there)[1] == {"c"}
+
+
+def test_no_pod_takes_a_place_on_a_claim_that_waits_itself() -> None:
+    there = {"general": [(100, a_node([a_demand("z")]))]}
+    half, small = [a_demand("a")], [a_demand("c", came=OLD)]
+    assert answer((half, 60), (small, 20), there=there) == ([("c",)], {"a"})

@@ -10,7 +10,7 @@ from tenure.core.decision import Patch, Verdict
 from tenure.core.marks.taints import RESERVED
 from tenure.core.opening.naming import ReserveDecider, may_wait
 from tenure.core.provision.decider import ProvisionDecider
-from tenure.core.provision.facts import Reserved
+from tenure.core.provision.facts import NamedFrom, Reserved
 from tenure.core.reasons import Reason
 from tenure.model.api.names import NOMINATED_PODS
 from tenure.model.api.node import Taint
@@ -138,9 +138,42 @@ def test_a_reserved_node_is_written_when_it_is_about_to_take_pods(
     first = a_pending_pod("first", creation_timestamp=ago(90), spec={"priority": priority})
     marks = {NOMINATED_PODS: first.uid}
     coming = a_claim("b", stage=LAUNCHED, annotations=marks, creation_timestamp=ago(80))
-    here = for_web(stage, spec={"startup_taints": (RESERVED,)})
-    found = reserved(here, a_node(taints=(RESERVED,)), coming, WEB, CHOOSY, first)
+    told = registered(3) if stage == REGISTERED else ()
+    here = for_web(stage, spec={"startup_taints": (RESERVED,)}, conditions=told)
+    found = reserved(here, closed(), coming, WEB, CHOOSY, first)
     assert names(found) == written
+
+
+def closed() -> Any:
+    return a_node(taints=(RESERVED,), creation_timestamp=ago(80))
+
+
+def registered(seconds: int) -> Any:
+    return (condition("Registered", at=ago(seconds)),)
+
+
+def test_a_node_that_waits_for_another_names_its_pods_before_it_takes_them_all_the_same() -> None:
+    """Ten seconds are over for every node at some time; without names any pod would take the room."""
+    first = a_pending_pod("first", creation_timestamp=ago(90), spec={"priority": 1000})
+    marks = {NOMINATED_PODS: first.uid}
+    coming = a_claim("b", stage=LAUNCHED, annotations=marks, creation_timestamp=ago(80))
+
+    def at(seconds: int) -> list[Verdict]:
+        here = for_web(spec={"startup_taints": (RESERVED,)}, conditions=registered(seconds))
+        return reserved(here, closed(), coming, WEB, CHOOSY, first)
+
+    (waits,) = at(3)
+    assert (waits.subject.name, waits.reason) == ("node-a", Reason.NODE_NOT_OPEN_YET)
+    assert (waits.facts, waits.recheck_at) == ((NamedFrom(ahead(5)),), ahead(5))
+    assert names(at(8)) == names(at(12)) == {"web": "node-a", "choosy": "node-a"}
+
+
+def test_a_pod_whose_room_is_taken_is_not_named_again() -> None:
+    """The scheduler would remove the name at once, and try all waiting pods again, without end."""
+    serving = for_web(INITIALIZED, conditions=(condition("Initialized", at=ago(5)),))
+    fills = a_pod("fills", requests={"cpu": "3800m"})
+    assert names(reserved(serving, a_node(), WEB, CHOOSY)) == {"web": "node-a", "choosy": "node-a"}
+    assert names(reserved(serving, a_node(), WEB, CHOOSY, fills)) == {}
 
 
 def test_a_name_that_the_scheduler_removed_is_written_at_once() -> None:

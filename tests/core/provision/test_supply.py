@@ -42,6 +42,7 @@ from tests.core.build import (
     a_leaving_claim,
     a_leaving_node,
     a_node,
+    a_pending_pod,
     a_pod,
     a_pool,
     a_type,
@@ -73,6 +74,20 @@ def test_a_node_in_service_counts_as_it_is() -> None:
     assert only_node(a_claim(), node, pod, done) == ExistingNode.holding(
         [pod], name="node-a", allocatable=ROOM, labels=node.labels, taints=(BATCH, STARTING)
     )
+
+
+def test_a_pod_that_is_about_to_be_bound_takes_its_room_already() -> None:
+    """The scheduler names the node while it waits for a volume of the pod, and gives the room to no other pod."""
+    comes = a_pod("db-0", node="", phase="Pending", nominated="node-a")
+    node = only_node(a_claim(), a_node(), comes)
+    assert (node.pods, node.available["cpu"]) == ((comes,), ROOM["cpu"] - 10**9 // 2)
+
+
+def test_a_name_of_a_pod_that_fits_no_node_takes_no_room() -> None:
+    """It counts in the plan, as a nomination; so does one of a pod that has gone on to nothing."""
+    waits = a_pending_pod(nominated="node-a")
+    gone = a_pod("old", node="", phase="Pending", nominated="node-a", deletion_timestamp=ago(5))
+    assert only_node(a_claim(), a_node(), waits, gone).available == ROOM
 
 
 @pytest.mark.parametrize("conditions", [(), (condition("Initialized", "Unknown", "Rebooting"),)])

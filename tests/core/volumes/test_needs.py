@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.core.volumes.needs import needs_of
+from tenure.core.volumes.needs import needs_of, volume_needs
 from tenure.core.volumes.storage import storage_in
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import HOSTNAME, ZONE
@@ -264,6 +264,29 @@ def test_the_pod_that_uses_its_volume_alone_may_move() -> None:
     pod = using("data", nodeName="node-1")
     claim = a_volume_claim(volume="pv-1", modes=["ReadWriteOncePod"])
     assert asked(pod, claim, a_volume(zones=["a"]), pod) == VolumeNeeds((in_zones("a"),), ONE)
+
+
+def test_of_pods_of_one_owner_the_first_may_use_a_claim_for_one_pod() -> None:
+    """Of another owner, or without one, a pod may fit where the first fits nowhere."""
+    alone = a_volume_claim(volume="pv-1", modes=["ReadWriteOncePod"])
+    later = "2030-01-01T00:00:01Z"
+    waiting = [
+        using("data", uid="b", owner="ReplicaSet", created=later),
+        using("data", uid="c", owner="ReplicaSet"),
+        using("data", uid="lonely"),
+    ]
+    found = volume_needs(waiting, storage_in(snapshot_with(alone, a_volume())))
+    usable = VolumeNeeds(ANYWHERE, ONE)
+    second = VolumeInUse("default/data", "default/c", waits=True)
+    assert found == {"b": second, "c": usable, "lonely": usable}
+
+
+def test_a_claim_for_pods_of_one_node_may_be_shared() -> None:
+    waiting = [using("data", uid=uid, owner="ReplicaSet") for uid in "ab"]
+    found = volume_needs(
+        waiting, storage_in(snapshot_with(a_volume_claim(volume="pv-1"), a_volume()))
+    )
+    assert not any(isinstance(one, VolumeInUse) for one in found.values())
 
 
 def test_a_pod_that_moves_gets_a_new_ephemeral_volume_wherever_its_old_one_is() -> None:

@@ -56,6 +56,12 @@ def said(*waiting: Any, **more: Any) -> set[Fact]:
     return facts
 
 
+def test_affinity_without_a_selector_asks_for_no_pods() -> None:
+    alone = a_pod("p", labels=DB, **near(term(ZONE, labelSelector=None)))
+    none = "no pods, having no labelSelector, in namespace default"
+    assert AffinityNowhere(none, ZONE) in said(alone)
+
+
 def test_affinity_to_pods_that_are_nowhere() -> None:
     alone = a_pod("p", labels=DB, **near(term(ZONE)))
     assert AffinityNowhere(THE_WEB, ZONE) in said(alone)

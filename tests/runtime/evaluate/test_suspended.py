@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
+import msgspec
+import pytest
+
 from tenure.core.decider import Patience, Progress
 from tenure.core.decision import Concern, Delete, Subject, Verdict
 from tenure.core.reasons import Reason
@@ -46,6 +49,10 @@ class PassDecider:
     def __init__(self) -> None:
         #: The pods that it asked about, and "|" whenever it began.
         self.asked: list[str] = []
+        #: By pod: until when what it says holds.
+        self.until: dict[str, datetime] = {}
+        #: It says so even after that.
+        self.is_dishonest = False
 
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
         return ("cluster",)
@@ -69,7 +76,11 @@ class PassDecider:
     ) -> Iterator[Sequence[Verdict] | None]:
         self.asked.append("|")
         for pod in view.values():
-            progress.said.append(self._decided(pod, progress))
+            at = self.until.get(pod.name)
+            verdict = self._decided(pod, progress)
+            if at is not None and (now < at or self.is_dishonest):
+                verdict = msgspec.structs.replace(verdict, recheck_at=at)
+            progress.said.append(verdict)
             yield None
         yield progress.said
 
@@ -306,3 +317,81 @@ def test_a_view_that_takes_long_is_all_that_one_turn_does() -> None:
     turns.evaluator.begin(Snapshot(turns.tables), (), (), NOON)
     turns.evaluator.resume(Snapshot(turns.tables), NOON, lambda: True)
     assert (turns.asked(), turns.evaluator.goes_on) == ("", True)
+
+
+# -- moments that pass meanwhile -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_moment_that_passes_during_a_pass_is_evaluated_at_once_after_it(name: str) -> None:
+    """Of what it had evaluated before, and of what it evaluates later, for the instant at which it began."""
+    turns = Turns("a", "b", node="")
+    turns.long.until[name] = NOON + SECOND
+    turns.turn()
+    turns.turn(2 * SECOND)
+    turns.turn()
+    assert turns.asked() == "|ab"
+    assert turns.evaluator.goes_on or turns.evaluator.next_recheck() == NOON + SECOND
+    turns.turn()
+    assert turns.asked() == "|a"
+
+
+def test_a_pass_in_which_a_moment_has_passed_is_begun_anew_after_a_while() -> None:
+    """What fell due does not wait for the end of a pass over very many."""
+    turns = Turns(*"abcdef")
+    turns.put("0", node="")
+    turns.long.until["0"] = NOON + SECOND
+    for _ in range(3):
+        turns.turn()
+    turns.turn(LONG)
+    assert turns.asked() == "|0ab|0"
+
+
+def test_the_moments_of_the_pass_before_count_until_another_is_said() -> None:
+    turns = Turns("a", "b", "c", node="")
+    turns.long.until["c"] = NOON + SECOND
+    turns.evaluator.evaluate(Snapshot(turns.tables), (), (), NOON)
+    turns.put("a", node="other")
+    turns.turn()
+    assert turns.evaluator.next_recheck() == NOON + SECOND
+    turns.long.until.clear()
+    for _ in range(3):
+        turns.turn()
+    assert (turns.evaluator.next_recheck(), turns.evaluator.goes_on) == (None, False)
+
+
+def test_a_moment_that_was_past_when_a_pass_began_does_not_make_it_spin() -> None:
+    turns = Turns("a", "b", node="")
+    turns.long.until["a"] = NOON + SECOND
+    turns.now += 2 * SECOND
+    turns.long.is_dishonest = True
+    for _ in range(3):
+        turns.turn()
+    assert turns.evaluator.next_recheck() == turns.now + SECOND
+    assert not turns.evaluator.goes_on
+
+
+# -- what fails meanwhile ------------------------------------------------------------------------
+
+
+def test_an_object_that_is_gone_by_the_time_that_a_step_fails_on_it_stops_no_other() -> None:
+    turns = Turns("a", "b")
+    turns.put("c", scheduler="x")
+    turns.turn()
+    turns.remove("c")
+    for _ in range(12):
+        turns.turn()
+        assert not turns.evaluator.failing()
+    assert turns.said() == {"a": Reason.LEFT_ALONE, "b": Reason.LEFT_ALONE}
+    assert not turns.evaluator.goes_on
+
+
+def test_an_object_that_is_well_by_the_time_that_a_step_fails_on_it_is_not_set_aside() -> None:
+    turns = Turns("a", "b")
+    turns.put("c", scheduler="x")
+    turns.turn()
+    turns.put("c")
+    for _ in range(12):
+        turns.turn()
+        assert not turns.tables.unreadable
+    assert turns.said()["c"] is Reason.LEFT_ALONE

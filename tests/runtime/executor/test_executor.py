@@ -107,6 +107,22 @@ def test_an_accepted_deletion_is_not_repeated_while_the_watch_is_late() -> None:
         assert len(story.api_tap.of("DELETE", f"/nodes/{node}")) == 1
 
 
+def test_what_another_program_undoes_is_written_five_times_a_minute() -> None:
+    """Neither would ever end; it is told once."""
+    with Bench() as bench:
+        undone = {"metadata": {"labels": {"team": None}}}
+        for _ in range(4 * 300):
+            if bench.the_pool()["metadata"].get("labels", {}).get("team"):
+                bench.store.patch(NODE_POOLS, "", "general", undone)
+            bench.wish(a_patch(bench, team="ours"))
+            bench.run(SECOND / 4)
+        times = bench.api_tap.times("PATCH")
+        assert len([at for at in times if at < times[0] + 59]) == 5
+        assert 20 <= len(times) <= 30
+        (held,) = [one for one in outcomes(bench) if "undoes it" in one]
+        assert "it was written 5 times within a minute, and another program undoes it" in held
+
+
 def test_a_conflict_is_evaluated_again_on_the_newer_version_at_once() -> None:
     with Tapped(*a_cluster(a_deployment(replicas=1))) as story:
         meddled: list[str] = []

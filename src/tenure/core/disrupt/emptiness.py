@@ -186,12 +186,13 @@ def consolidate_after(text: str) -> timedelta | None:
 
 
 def is_occupied(node: Node, snapshot: Snapshot) -> bool:
-    """By a pod that is there, or one for which the scheduler preempts the pods that are."""
+    """By a pod that is there, is about to be bound there, or for which the scheduler preempts the pods that are."""
     if is_unreadable(node) or any(map(occupies, snapshot.pods_nowhere().values())):
         return True
     if node.name in snapshot.once(_preempted):
         return True
-    return any(map(occupies, snapshot.pods_on(node.name).values()))
+    there, coming = snapshot.pods_on(node.name), snapshot.pods_coming_to(node.name)
+    return any(map(occupies, there.values())) or any(map(occupies, coming.values()))
 
 
 def _preempted(snapshot: Snapshot) -> frozenset[str]:
@@ -277,7 +278,7 @@ def _nominated_from(change: Change, snapshot: Snapshot) -> Iterator[str]:
 
 def _is_same(old: Pod, new: Pod) -> bool:
     same = (old.spec.node_name, old.uid) == (new.spec.node_name, new.uid)
-    if not same or old.unschedulable or new.unschedulable:
+    if not same or old.unschedulable or new.unschedulable or old.coming_to != new.coming_to:
         return False
     same = occupies(old) == occupies(new) and is_unreadable(old) == is_unreadable(new)
     return same and is_reschedulable(old) == is_reschedulable(new)

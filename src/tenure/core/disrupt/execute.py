@@ -7,7 +7,8 @@ replacements are all initialized and whose marks are all written, the first of t
 2. pods came   to a node that goes only because it is empty: the command is rolled back;
    gates       asked again, all but the pause (``gates``). It waits;
 3. capacity    a pod of it fits nowhere, or only on a node that is not initialized. It waits, and is
-               rolled back with a pause where new capacity is still needed after a while;
+               rolled back with a pause where new capacity is still needed after a while, or was launched
+               only after that while;
    rejected    its method does not take the plan any more: it is rolled back;
 4. launch      its pods need more nodes after all. Provisioning launches them, as for every node that
                terminates; only where the pool's limits forbid that they are created here, because
@@ -36,7 +37,11 @@ import msgspec
 
 from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.execution.member import Member
-from tenure.core.disrupt.facts.candidates import NoCapacityInTime, ReservedCapacityTaken
+from tenure.core.disrupt.facts.candidates import (
+    CapacityNotInitialized,
+    NoCapacityInTime,
+    ReservedCapacityTaken,
+)
 from tenure.core.disrupt.facts.consolidation import PodsHaveNoRoom
 from tenure.core.disrupt.facts.groups import NotReplacedTogether, WaitsTogether
 from tenure.core.disrupt.passes import Pass, launched, with_plan
@@ -201,15 +206,24 @@ class Execution:
     ) -> list[Verdict] | None:
         """What provisioning launches is no replacement that could fail: so time bounds the wait."""
         by, found = self._by(), self._together(blocked)
-        coming = plan.passing and not isinstance(plan.why, ReservedCapacityTaken)
-        if by is None or coming or found is None:
+        if by is None or found is None:
             return found
         if self._now < by:
             return [no_later(verdict, by) for verdict in found]
+        if plan.passing and self._is_coming(plan, by):
+            return found
         return [
             one.failed(self._too_late(one, by), counted=one is self._members[0])
             for one in self._members
         ]
+
+    def _is_coming(self, plan: Plan, by: datetime) -> bool:
+        """Whether it may wait on. A node that was launched later than ``by`` does not count: where nodes do not
+        register, the next is launched as soon as one has failed, and it would wait for each."""
+        if isinstance(plan.why, CapacityNotInitialized):
+            launched = self._shared.simulation.coming
+            return all(launched[name] < by for name in plan.why.nodes)
+        return not isinstance(plan.why, ReservedCapacityTaken)
 
     def _too_late(self, one: Member, by: datetime) -> Fact:
         since = max(at for other in self._members if (at := other.ready_since()) is not None)

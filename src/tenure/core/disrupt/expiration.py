@@ -40,7 +40,7 @@ from tenure.model.api.meta import earlier, later
 from tenure.model.api.names import EXPIRED_AT, EXPIRED_CONDITION
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
-from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS
+from tenure.model.api.resource import CRDS, DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.governed import as_written
 from tenure.model.snapshot.snapshot import Change, Snapshot
@@ -82,7 +82,7 @@ class ExpirationView(msgspec.Struct, frozen=True):
     #: Whether its pool has ``spec.replicas``.
     static: bool = False
     #: Karpenter expires it, beside which Tenure runs.
-    by_karpenter: bool = False
+    forced: ExpiresByForce | None = None
     #: It is not known which Karpenter that is: nothing is written.
     only_looks: bool = False
 
@@ -100,7 +100,7 @@ class ExpirationDecider:
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
         if change.resource == NODE_CLAIMS:
             yield change.key
-        elif change.resource == DEPLOYMENTS and self._beside is not None:
+        elif change.resource in (DEPLOYMENTS, CRDS) and self._beside is not None:
             yield from snapshot.claims
         elif change.resource == NODE_POOLS and not _is_same_policy(change):
             yield from snapshot.claims_of_pool(change.key)
@@ -113,6 +113,9 @@ class ExpirationDecider:
         if claim is None or claim.deleting or is_unreadable(claim) or not is_ours(claim, snapshot):
             return None
         pool = snapshot.pools.get(claim.pool_name)
+        if self._beside is not None and (forced := expires_by_force(claim)) is not None:
+            only_looks = self._beside.only_looks(snapshot)
+            return ExpirationView(claim, None, forced=forced, only_looks=only_looks)
         if _is_static(pool):
             return ExpirationView(claim, None, static=True)
         policy = _policy_of(pool)
@@ -121,9 +124,7 @@ class ExpirationDecider:
             return ExpirationView(claim, None) if said else None
         if self._beside is None:
             return ExpirationView(claim, policy)
-        only_looks = self._beside.only_looks(snapshot)
-        by_karpenter = not expires_softly(claim)
-        return ExpirationView(claim, policy, by_karpenter=by_karpenter, only_looks=only_looks)
+        return ExpirationView(claim, policy, only_looks=self._beside.only_looks(snapshot))
 
     def decide(self, view: ExpirationView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         verdict = self._decided(view, now)
@@ -131,15 +132,14 @@ class ExpirationDecider:
 
     def _decided(self, view: ExpirationView, now: datetime) -> Verdict:
         claim, after = view.claim, view.claim.spec.expire_after or ""
+        if view.forced is not None:
+            return self._not_expired(claim, view.forced)
         at = expires_at(claim, view.policy) if view.policy is not None else None
         if view.static:
             return self._not_expired(claim, StaticPool(claim.pool_name))
         if at is None:
             invalid = after if view.policy is not None else ""
             return self._not_expired(claim, DoesNotExpire(claim.name, invalid))
-        if view.by_karpenter:
-            forced = ExpiresByForce(claim.name, expires_at(claim, ALWAYS) or at, after)
-            return self._not_expired(claim, forced)
         expires = ClaimExpires(claim.name, at, after, view.policy or "", over=now >= at)
         if now < at:
             return self._not_expired(claim, expires, at)
@@ -159,6 +159,13 @@ class ExpirationDecider:
 def _says_so(claim: NodeClaim, expires: ClaimExpires) -> Patch | None:
     """A mark from when Tenure ran beside Karpenter goes once the condition stands there."""
     return claim_status(claim, says_expired(str(expires))) or unmark_expired(claim)
+
+
+def expires_by_force(claim: NodeClaim) -> ExpiresByForce | None:
+    """When Karpenter expires it, beside which Tenure runs: whatever its NodePool says, and also without one."""
+    if expires_softly(claim) or (at := expires_at(claim, ALWAYS)) is None:
+        return None
+    return ExpiresByForce(claim.name, at, claim.spec.expire_after or "")
 
 
 def expires_softly(claim: NodeClaim) -> bool:

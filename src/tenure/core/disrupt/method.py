@@ -299,9 +299,9 @@ class Methods:
 
     def validate(self, one: UnderWay, settings: Settings, now: datetime) -> Validation:
         """Where one command of a group is rolled back, all are."""
-        found = self._validate(one, settings, now)
+        found = self.validate_one(one, settings, now)
         for other in one.others if not found.unwanted else ():
-            theirs = self._validate(other, settings, now)
+            theirs = self.validate_one(other, settings, now)
             instants = (found.gates_change_at, theirs.gates_change_at)
             at = min((at for at in instants if at is not None), default=None)
             if theirs.unwanted:
@@ -310,7 +310,7 @@ class Methods:
             found = msgspec.structs.replace(found, gates_change_at=at)
         return found
 
-    def _validate(self, one: UnderWay, settings: Settings, now: datetime) -> Validation:
+    def validate_one(self, one: UnderWay, settings: Settings, now: datetime) -> Validation:
         """For every command: without its one Node or a known reason nothing can be wanted, and some
         gates roll it back."""
         command, method = one.command, self.of(one.command)

@@ -70,6 +70,7 @@ from tenure.core.verdicts import also_of, say
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import (
+    CRDS,
     DEPLOYMENTS,
     MAINTENANCE_WINDOWS,
     NODE_CLAIMS,
@@ -117,7 +118,7 @@ class ReplacementDecider:
             for name, claim in snapshot.claims_of_pool(change.key).items():
                 if is_replaced(claim) or len(kinds) > 1:
                     yield name
-        elif change.resource in (MAINTENANCE_WINDOWS, POD_DISRUPTION_BUDGETS, DEPLOYMENTS):
+        elif change.resource in (MAINTENANCE_WINDOWS, POD_DISRUPTION_BUDGETS, DEPLOYMENTS, CRDS):
             yield from snapshot.replaced_claims()
         elif change.resource == PODS:
             yield from _commands_on(change.versions(), snapshot)
@@ -194,12 +195,15 @@ class _Progress:
         complete = all(one.command.complete for one in self._members)
         if claim.termination_stamp is not None and not (complete and not command.uncommitted):
             stale, stays = stale_stamp(claim), StaysUntilReplaced()
-            return self._say(Reason.STALE_DEADLINE, stale, stays, action=take_off_stamp(claim))
+            return self._say(Reason.STALE_DEADLINE, stale, stays, action=self._no_stamp())
         if (refused := self._refused()) is not None:
             facts, action = (refused, self._rolled_back()), roll_back(claim)
             return self._say(Reason.DISRUPTION_CANCELLED, *facts, action=action)
         mark = self._mark_next(command)
         return self._say(Reason.REPLACING, *self._progress(), action=mark)
+
+    def _no_stamp(self) -> Patch:
+        return take_off_stamp(self._claim, beside=self._beside)
 
     def _mark_next(self, command: Command) -> Patch | None:
         return None if command.uncommitted or self._beside else mark_next(command)

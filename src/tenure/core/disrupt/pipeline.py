@@ -48,6 +48,7 @@ from tenure.core.reasons import Reason
 from tenure.core.verdicts import no_later, say
 from tenure.model.api.meta import earlier, later
 from tenure.model.api.resource import (
+    CRDS,
     DEPLOYMENTS,
     MAINTENANCE_WINDOWS,
     NODES,
@@ -89,7 +90,7 @@ class DisruptionDecider:
         return (CLUSTER,)
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
-        gates = change.resource in (POD_DISRUPTION_BUDGETS, MAINTENANCE_WINDOWS, DEPLOYMENTS)
+        gates = change.resource in (POD_DISRUPTION_BUDGETS, MAINTENANCE_WINDOWS, DEPLOYMENTS, CRDS)
         return (CLUSTER,) if gates or affects_capacity(change, snapshot) else ()
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:

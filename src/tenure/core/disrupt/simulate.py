@@ -97,8 +97,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     leaving: tuple[LeavingNode, ...]
     #: By the name of a node that is Ready and not initialized: from when on it is not counted on.
     late_at: Mapping[str, datetime]
-    #: Names of nodes that are not initialized.
-    coming: frozenset[str]
+    #: By the name of a node that is not initialized: when it was launched.
+    coming: Mapping[str, datetime]
     #: What earlier launches for the pods that wait came to.
     history: History = History()
     #: By pool: how long its new nodes take until they are initialized.
@@ -220,7 +220,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
             new = self.capacity.new_claims(found.claims, pods, marks)
             return Plan(claims=tuple(new), counts_on=counts_on)
         own = {name for one in leaving for name in one.own}
-        awaited = sorted((counts_on & self.coming) - own)
+        awaited = sorted((counts_on & self.coming.keys()) - own)
         if awaited:
             return Plan(why=CapacityNotInitialized(tuple(awaited)), passing=True)
         return Plan(counts_on=counts_on)
@@ -456,12 +456,13 @@ class _Bins:
 def simulation_in(snapshot: Snapshot, protection_clock: str) -> Simulation:
     demands = pods_to_schedule(snapshot, protection_clock)
     new = [claim for claim in snapshot.claims.values() if not claim.initialized]
-    late = {room_of(claim, snapshot): initialized_until(claim) for claim in new}
+    coming = {room_of(claim, snapshot): claim for claim in new}
+    late = {name: initialized_until(claim) for name, claim in coming.items()}
     return Simulation(
         capacity=capacity_in(snapshot, demands),
         leaving=tuple(_leaving_nodes(snapshot)),
         late_at={name: at for name, at in sorted(late.items()) if at is not None},
-        coming=frozenset(late),
+        coming={name: coming[name].created_at for name in sorted(coming)},
         history=remembered_launches(snapshot, (one.pod for one in demands)),
         launch_times=launch_times(snapshot),
     )

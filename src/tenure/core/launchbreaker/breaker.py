@@ -48,6 +48,7 @@ from tenure.core.launchbreaker.poolrecord import on_pool
 from tenure.core.launchbreaker.state import AHEAD_MAX, HOUR, QUIET, RUNS_FOR, TIMES, State, state_of
 from tenure.model.api.meta import earlier, later
 from tenure.model.settings import Settings
+from tenure.packing.demand.steps import Steps
 from tenure.packing.result import Packing, PlannedClaim
 
 _NOTHING_PACKED: Final = Packing(placed={}, claims=(), unplaced={})
@@ -64,29 +65,31 @@ class Limited(msgspec.Struct, frozen=True, kw_only=True):
     instants: tuple[datetime, ...] = ()
 
 
-def limit_launches(
+def limiting_launches(
     history: History,
-    pack_: Callable[[frozenset[str]], Packing],
+    packing_: Callable[[frozenset[str]], Steps[Packing]],
     settings: Settings,
     now: datetime,
-) -> Limited:
-    """Pack the pods, without claims for those for which nothing may be launched now.
+) -> Steps[Limited]:
+    """In steps: pack the pods, without claims for those for which nothing may be launched now.
 
-    ``pack_`` gets the UIDs of pods that get no claim. Open breakers are known before the first
+    ``packing_`` gets the UIDs of pods that get no claim. Open breakers are known before the first
     packing. The first packing shows which breakers open, or allow fewer nodes than are needed; a
     second packing follows only if their pods share claims with pods of other owners.
     """
     if not history:
-        return Limited(packing=pack_(frozenset()))
+        return Limited(packing=(yield from packing_(frozenset())))
     no_claim, _ = without_claims(history, settings, now)
-    packing = pack_(no_claim)
+    packing = yield from packing_(no_claim)
+    yield
     breakers = _Breakers(history, packing, settings, now)
     over = breakers.over(packing)
     if any(
         not over.isdisjoint(one.pods) and not over.issuperset(one.pods) for one in packing.claims
     ):
         no_claim |= over
-        packing = pack_(no_claim)
+        yield
+        packing = yield from packing_(no_claim)
         over = breakers.over(packing)
     # Others may get no claim for another reason: the API server refused one.
     stopped = {uid: breakers.of(uid) for uid in sorted(packing.no_claim & no_claim | over)}
@@ -106,6 +109,13 @@ def without_claims(
         return frozenset(), ()
     known = _Breakers(history, _NOTHING_PACKED, settings, now)
     return frozenset(uid for uid in history.owner_of if known.most(uid) == 0), known.instants
+
+
+def held_back(
+    history: History, packing: Packing, settings: Settings, now: datetime
+) -> frozenset[str]:
+    """UIDs of pods on new claims of a packing for which these may not be launched, as is known by now."""
+    return _Breakers(history, packing, settings, now).over(packing) if history else frozenset()
 
 
 def remembered(history: History, settings: Settings, now: datetime) -> tuple[Verdict, ...]:

@@ -306,18 +306,10 @@ def _of_claim(claim: NodeClaim, one: For, node: Node | None, snapshot: Snapshot)
     deserted: datetime | None = None
     waiting: tuple[str, ...] = ()
     taken_by: frozenset[str] = frozenset()
-    if since is not None:
-        namespace = namespace_of(one.owner)
-        found = (snapshot.pods.get(f"{namespace}/{name}") for name in one.names)
-        mates = [pod for pod in found if pod is not None]
-        if (
-            not served
-            and not any(map(_has_settled, mates))
-            and not _settled_on(node, one, snapshot)
-        ):
-            deserted = since
-            waiting = tuple(pod.uid for pod in mates if not pod.spec.node_name)
-            taken_by = _others_on(node, one.owner, snapshot)
+    if since is not None and not served and not _has_settled_anywhere(node, one, snapshot):
+        deserted = since
+        waiting = tuple(p.uid for p in _mates(one, snapshot) if not p.spec.node_name)
+        taken_by = _others_on(node, one.owner, snapshot)
     return PastLaunch(
         owner=one.owner,
         claim=claim.name,
@@ -331,6 +323,18 @@ def _of_claim(claim: NodeClaim, one: For, node: Node | None, snapshot: Snapshot)
         missing_after=missing_after(claim, observations.vanished.get(claim.uid)),
         wasted=not served and was_wasted(claim, observations.terminations.get(claim.uid)),
     )
+
+
+def _has_settled_anywhere(node: Node | None, one: For, snapshot: Snapshot) -> bool:
+    """Whether one of its pods has, or another of the owner on the Node: the first is mostly enough."""
+    return any(map(_has_settled, _mates(one, snapshot))) or _settled_on(node, one, snapshot)
+
+
+def _mates(one: For, snapshot: Snapshot) -> Iterator[Pod]:
+    """The pods that it was launched for, as far as they exist."""
+    namespace = namespace_of(one.owner)
+    found = (snapshot.pods.get(f"{namespace}/{name}") for name in one.names)
+    return (pod for pod in found if pod is not None)
 
 
 def _settled_on(node: Node | None, one: For, snapshot: Snapshot) -> bool:

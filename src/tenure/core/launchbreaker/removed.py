@@ -16,7 +16,7 @@ garbage collection               the condition of an instance or Node that is lo
 ===============================  ==========================================================
 
 None of these is a launch in vain. But a node that is empty because its pods were taken off it at once
-was of no use, whoever removes it: else pods that come and go would cost a node every few seconds.
+was of no use, no matter what removes it: else pods that come and go would cost a node every few seconds.
 """
 
 from __future__ import annotations

@@ -8,20 +8,23 @@ our own (``tenure.dev/reserved``). It is removed as soon as one of these holds:
 1. names are not written (``--nominate-pods=false``), or no pod waits any more that the node was launched for;
 2. the node has been registered and Ready for ten seconds: no pod waits longer because of this;
 3. nothing else keeps pods away from the node, the status of each of its pods names it, and no pod waits that
-   may run there, would do harm there, and whose own node is still to come, or comes first.
+   may run there, would do harm there, and whose own node is still to come.
 
 Two kinds of pods do harm on another node than their own. One of higher priority takes the room of others. One that must be
-near others (required pod affinity) decides where all of them run, if it is the first of them that is bound. Of several
-nodes that are ready, those whose pods have the highest priority take pods first; nodes with pods of the same priority
-begin together.
+near others (required pod affinity) decides where all of them run, if it is the first of them that is bound; one that must be away from
+others (anti-affinity) keeps them from their own node. And pods that are
+spread over zones may not be bound before those of their workload in other zones: their nodes wait for each other.
+
+All nodes that are ready begin together, those whose pods have the highest priority first: the scheduler tries these pods first, and
+each goes to the node that its status names. So a node whose pods are named waits for the names of pods that would do harm there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import takewhile
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Final
 
 import msgspec
 
@@ -30,15 +33,15 @@ from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import Fact
 from tenure.core.marks.ownership import is_ours
 from tenure.core.marks.taints import is_reserved, untaint_reserved, without_reserved
-from tenure.core.provision.demand import Demand, is_provisionable, unscheduled
+from tenure.core.opening.rivals import Rival, Waiting, may_run, rank_of, waiting_pods
 from tenure.core.provision.facts import (
     HigherPriorityWaits,
     NameMissing,
     Opens,
     OpensAtLatest,
     PodWithAffinityWaits,
+    SpreadPodWaits,
 )
-from tenure.core.provision.nominations import nominations_in
 from tenure.core.reasons import Reason
 from tenure.core.writes import subject_of
 from tenure.model.api.meta import find_condition, later
@@ -47,10 +50,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
-from tenure.model.api.taints import untolerated
-from tenure.model.matching.requirements import pod_alternatives
 from tenure.model.settings import Settings
-from tenure.model.snapshot.derived import Derivation
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 
@@ -95,24 +95,33 @@ class OpeningDecider:
         if not found:
             return None  # The usual case.
         if all(missing is not None for _, _, missing in found):
-            waiting = Waiting({}, ())  # Whose pods wait does not matter yet.
+            waiting = Waiting({}, (), {})  # Whose pods wait does not matter yet.
         else:
             waiting = snapshot.once(waiting_pods)
         rivals = snapshot.once(rivals_of_reserved) if waiting.by_node else {}
+        nameless = _nameless([node for _, node, _ in found], waiting, rivals)
         return OpeningView(
             tuple(
                 ReservedNode(
                     node=node,
                     pods=len(waiting.of(node)) if missing is None else None,
-                    waits_for=missing or _waits_for(node, waiting, rivals.get(node.name)),
+                    waits_for=missing
+                    or _waits_for(node, waiting, rivals.get(node.name))
+                    or _name_missing(claim, node, waiting, nameless),
                     until=_until(claim, node),
                 )
-                for claim, node, missing in found
+                for claim, node, missing in sorted(found, key=partial(_turn, waiting))
             )
         )
 
     def decide(self, view: OpeningView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         return [_verdict(one, settings, now) for one in view.nodes]
+
+
+def _turn(waiting: Waiting, found: tuple[NodeClaim, Node, Fact | None]) -> tuple[int, str]:
+    """Whose taint is removed first: that is tried first, too."""
+    pods = waiting.of(found[1])
+    return -rank_of(pods[0]).priority if pods else 0, found[1].name
 
 
 def _verdict(one: ReservedNode, settings: Settings, now: datetime) -> Verdict:
@@ -145,62 +154,6 @@ def _reserved_nodes(snapshot: Snapshot) -> Iterator[tuple[NodeClaim, Node]]:
                 yield claim, node
 
 
-class Rank(NamedTuple):
-    """Whose node takes pods first."""
-
-    priority: int
-    #: It must be near other pods.
-    follows: bool
-
-
-class Rival(msgspec.Struct, frozen=True):
-    """Pods of one node that require the same of it: the one of the highest rank stands for them."""
-
-    rank: Rank
-    pod: Pod
-    requires: Hashable
-    #: The Node that was launched for the pod, or its claim.
-    node: str
-    #: The highest rank of the pods of that node.
-    highest: Rank
-
-
-class Waiting(msgspec.Struct, frozen=True):
-    """The pods that wait and have a node that was launched for them."""
-
-    #: By Node, or by claim that has none yet: those of the highest rank first.
-    by_node: Mapping[str, Sequence[Pod]]
-    #: Those of the highest rank first.
-    rivals: Sequence[Rival]
-
-    def harmful_to(self, pods: Sequence[Pod]) -> Iterator[Rival]:
-        """Those that should not be bound to the node of these pods."""
-        lowest = rank_of(pods[-1]).priority
-        yield from takewhile(lambda one: one.rank.priority > lowest, self.rivals)
-        yield from (one for one in self.rivals if one.rank.follows)
-
-    def of(self, node: Node) -> Sequence[Pod]:
-        return self.by_node.get(node.name, ())
-
-
-def waiting_pods(snapshot: Snapshot) -> Waiting:
-    unbound = snapshot.unschedulable_pods().values()
-    demands = [unscheduled(pod, None) for pod in unbound if is_provisionable(pod, snapshot)]
-    nominations = nominations_in(snapshot, demands)
-    by_node: dict[str, list[Pod]] = {}
-    for demand in sorted(demands, key=_by_rank):
-        if (nomination := nominations.get(demand.pod.uid)) is not None:
-            by_node.setdefault(nomination.node, []).append(demand.pod)
-    rivals: dict[tuple[str, Hashable], Rival] = {}
-    for name, pods in by_node.items():
-        for pod in pods:
-            requires = snapshot.derived.of(_REQUIRES, pod)
-            if (name, requires) not in rivals:
-                highest = rank_of(pods[0])
-                rivals[name, requires] = Rival(rank_of(pod), pod, requires, name, highest)
-    return Waiting(by_node, sorted(rivals.values(), key=lambda rival: rival.rank, reverse=True))
-
-
 def rivals_of_reserved(snapshot: Snapshot) -> Mapping[str, Rival | None]:
     """By reserved node that lacks nothing else: whom it waits for; None: it is about to take pods."""
     waiting, ready = snapshot.once(waiting_pods), dict[str, bool]()
@@ -222,17 +175,50 @@ def is_about_to_open(name: str, snapshot: Snapshot) -> bool:
     return _is_ready(name, snapshot)
 
 
+def closed_until(name: str, snapshot: Snapshot) -> datetime | None:
+    """When a node with our taint takes pods at the latest; None where that is not known, or it has none."""
+    node = snapshot.nodes.get(name)
+    claim = snapshot.claim_of(node) if node is not None else None
+    if node is None or claim is None or not claim.registered or not is_reserved(node, claim):
+        return None
+    return _until(claim, node) if lacks(claim, node) is None else None
+
+
 def _waits_for(node: Node, waiting: Waiting, rival: Rival | None) -> Fact | None:
     pods = waiting.of(node)
     if rival is not None:
         named = f"{rival.pod.namespace}/{rival.pod.name}"
+        if rival.spread:
+            return SpreadPodWaits(named, rival.node)
         if rival.rank.priority > rank_of(pods[-1]).priority:
             return HigherPriorityWaits(named, rival.rank.priority, rival.node)
         return PodWithAffinityWaits(named, rival.node)
-    for pod in pods:
-        if pod.status.nominated_node_name != node.name:
-            return NameMissing(f"{pod.namespace}/{pod.name}", node.name)
     return None
+
+
+def _nameless(
+    nodes: Iterable[Node], waiting: Waiting, rivals: Mapping[str, Rival | None]
+) -> dict[str, Fact]:
+    """By node that is about to take pods: a pod whose status does not name it yet."""
+    return {
+        node.name: NameMissing(f"{pod.namespace}/{pod.name}", node.name)
+        for node in nodes
+        if node.name in rivals and rivals[node.name] is None
+        for pod in waiting.of(node)
+        if pod.status.nominated_node_name != node.name
+    }
+
+
+def _name_missing(
+    claim: NodeClaim, node: Node, waiting: Waiting, nameless: Mapping[str, Fact]
+) -> Fact | None:
+    """Of its own, or of a node that begins together with it and whose pods would do harm here."""
+    pods = waiting.of(node)
+    if node.name in nameless or not nameless or not pods:
+        return nameless.get(node.name)
+    labels = {**node.labels, **claim.labels}
+    harmful = (one for one in waiting.harmful_to(pods) if one.node in nameless)
+    return next((nameless[one.node] for one in harmful if may_run(one.pod, claim, labels)), None)
 
 
 def _rival(
@@ -243,19 +229,23 @@ def _rival(
     ``ready``: what is known of the others by now; there may be hundreds.
     """
     pods = waiting.of(node)
-    highest = rank_of(pods[0])
     labels = {**node.labels, **claim.labels}
-    may_run: dict[Hashable, bool] = {}
+    runs: dict[Hashable, bool] = {}
     for one in waiting.harmful_to(pods):
         if one.node == node.name:
             continue
         if one.node not in ready:
             ready[one.node] = _is_ready(one.node, snapshot)
-        if ready[one.node] and one.highest <= highest:
+        if ready[one.node]:
             continue
-        if one.requires not in may_run:
-            may_run[one.requires] = _may_run(one.pod, claim, labels)
-        if may_run[one.requires]:
+        if one.requires not in runs:
+            runs[one.requires] = may_run(one.pod, claim, labels)
+        if runs[one.requires]:
+            return one
+    for one in waiting.beside(pods, node.name):
+        if one.node not in ready:
+            ready[one.node] = _is_ready(one.node, snapshot)
+        if not ready[one.node]:
             return one
     return None
 
@@ -282,30 +272,3 @@ def _until(claim: NodeClaim, node: Node) -> datetime | None:
     told = (claim.condition("Registered"), find_condition(node.status.conditions, "Ready"))
     instants = [one.last_transition_time for one in told if one and one.last_transition_time]
     return later(max([node.created_at, *instants]), CLOSED_AT_MOST)
-
-
-def rank_of(pod: Pod) -> Rank:
-    affinity = pod.spec.affinity.pod_affinity if pod.spec.affinity is not None else None
-    terms = affinity.required_during_scheduling_ignored_during_execution if affinity else ()
-    return Rank(pod.spec.priority or 0, bool(terms))
-
-
-def _by_rank(demand: Demand) -> tuple[int, bool, str]:
-    priority, follows = rank_of(demand.pod)
-    return -priority, not follows, demand.pod.uid
-
-
-def _may_run(pod: Pod, claim: NodeClaim, labels: Mapping[str, str]) -> bool:
-    """As far as the node decides; whether there is room depends on what else comes."""
-    if untolerated(claim.spec.taints, pod.spec.tolerations) is not None:
-        return False
-    return any(wanted.matches(labels) for wanted in pod_alternatives(pod))
-
-
-def _requires(pod: Pod) -> Hashable:
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
-    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    return frozenset(pod.spec.node_selector.items()), required, pod.spec.tolerations
-
-
-_REQUIRES: Final = Derivation("what a pod requires of its node", _requires)

@@ -3,8 +3,11 @@
 kube-scheduler tries that Node first, and gives the room there to no pod of equal or lower priority. It removes the name when
 it tries the pod before the Node takes pods, and tries all waiting pods again whenever a name is removed. Names that are
 written early would therefore be removed and written again without end: so a name is written when nothing but our own
-taint keeps pods away from the Node, and the Node is the next one to lose that (``opening``); also while the Node is
-in service and the scheduler may still bind the pod there.
+taint keeps pods away from the Node, and the Node is the next one to lose that (``opening``), or loses it in a moment
+because it has waited for so long; also while the Node is in service and the scheduler may still bind the pod there.
+
+Where other pods have taken the room, the name is not written again: the scheduler would remove it at once, and try all
+waiting pods again each time.
 
 Nothing is written while all pods that wait can change places (``packing.demand.alike``): two thousand equal pods cost
 no write.
@@ -13,28 +16,36 @@ no write.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.nominated import named, nominating_claims
-from tenure.core.opening.decider import is_about_to_open
+from tenure.core.opening.decider import closed_until, is_about_to_open
+from tenure.core.opening.rivals import rank_of
 from tenure.core.provision.demand import is_provisionable, unscheduled
-from tenure.core.provision.facts import Reserved
+from tenure.core.provision.facts import NamedFrom, Reserved
 from tenure.core.provision.nominations import nominations_in
+from tenure.core.provision.supply import existing_node
 from tenure.core.reasons import Reason
+from tenure.model.api.meta import BEGINNING, earlier
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.values.quantity import fits
 from tenure.packing.demand.alike import can_change_places
+from tenure.packing.demand.requests import pod_requests
 
 #: There is one key: whether a node matters depends on all pods that wait.
 _CLUSTER: Final = "cluster"
+
+#: How long before a node takes pods at the latest its pods are named.
+NAMING_TAKES: Final = timedelta(seconds=2)
 
 
 class Nominee(msgspec.Struct, frozen=True):
@@ -45,6 +56,8 @@ class Nominee(msgspec.Struct, frozen=True):
     node: str
     #: From when on the pod may be placed elsewhere; None as long as the claim exists.
     lapses_at: datetime | None = None
+    #: From when on the name is written: the Node takes pods soon after, whatever it waits for; None: now.
+    begins_at: datetime | None = None
 
 
 class ReserveView(msgspec.Struct, frozen=True):
@@ -71,6 +84,8 @@ class ReserveDecider:
         claims, unbound = nominating_claims(snapshot), snapshot.unschedulable_pods().values()
         if not any(pod.uid in claims for pod in unbound):
             return None  # The usual case.
+        if can_change_places(unbound, snapshot.derived):
+            return None  # Then those of them that are provisionable can as well.
         waiting = [pod for pod in unbound if is_provisionable(pod, snapshot)]
         if can_change_places(waiting, snapshot.derived):
             return None
@@ -82,17 +97,39 @@ class ReserveDecider:
         if not settings.nominate_pods:
             return ()
         return [
-            Verdict(
-                concern=Concern.NOMINATION,
-                subject=Subject.of(PODS.kind, one.pod),
-                reason=Reason.NODE_RESERVED,
-                facts=(Reserved(one.node),),
-                action=named(one.pod, one.node, on_any_version=True),
-                recheck_at=one.lapses_at,
-            )
-            for one in view.nominees
-            if one.lapses_at is None or now < one.lapses_at
+            *_awaited(view.nominees, now),
+            *map(_named, (one for one in view.nominees if _is_due(one, now))),
         ]
+
+
+def _named(one: Nominee) -> Verdict:
+    return Verdict(
+        concern=Concern.NOMINATION,
+        subject=Subject.of(PODS.kind, one.pod),
+        reason=Reason.NODE_RESERVED,
+        facts=(Reserved(one.node),),
+        action=named(one.pod, one.node, on_any_version=True),
+        recheck_at=one.lapses_at,
+    )
+
+
+def _is_due(one: Nominee, now: datetime) -> bool:
+    begun = one.begins_at is None or now >= one.begins_at
+    return begun and (one.lapses_at is None or now < one.lapses_at)
+
+
+def _awaited(nominees: Iterable[Nominee], now: datetime) -> Iterator[Verdict]:
+    """One for each Node whose pods are named later: so that it is asked again then."""
+    later_on = {one.node: one.begins_at for one in nominees if not _is_due(one, now)}
+    for node, at in sorted(later_on.items()):
+        if at is not None and now < at:
+            yield Verdict(
+                concern=Concern.NOMINATION,
+                subject=Subject(NODES.kind, node),
+                reason=Reason.NODE_NOT_OPEN_YET,
+                facts=(NamedFrom(at),),
+                recheck_at=at,
+            )
 
 
 def may_wait(change: Change) -> bool:
@@ -115,12 +152,29 @@ def _nominees(pods: Iterable[Pod], snapshot: Snapshot) -> Iterator[Nominee]:
     seen = snapshot.observations.waiting_seen
     demands = [unscheduled(pod, seen.get(pod.uid)) for pod in pods]
     nominations = nominations_in(snapshot, demands)
-    opens: dict[str, bool] = {}
-    for demand in sorted(demands, key=lambda demand: demand.pod.uid):
+    begins: dict[str, datetime | None] = {}
+    for demand in sorted(demands, key=lambda one: (-rank_of(one.pod).priority, one.pod.uid)):
         nomination = nominations.get(demand.pod.uid)
         if nomination is None:
             continue
-        if nomination.node not in opens:
-            opens[nomination.node] = is_about_to_open(nomination.node, snapshot)
-        if opens[nomination.node]:
-            yield Nominee(demand.pod, nomination.node, nomination.lapses_at)
+        name = nomination.node
+        if name not in begins:
+            begins[name] = _begins_at(name, snapshot)
+        at = begins[name]
+        if at is not None and _has_room(name, demand.pod, snapshot):
+            begins_at = None if at == BEGINNING else at
+            yield Nominee(demand.pod, name, nomination.lapses_at, begins_at)
+
+
+def _begins_at(node: str, snapshot: Snapshot) -> datetime | None:
+    """From when on pods are named to the Node; None: that is not known yet."""
+    if is_about_to_open(node, snapshot):
+        return BEGINNING
+    until = closed_until(node, snapshot)
+    return earlier(until, NAMING_TAKES) if until is not None else None
+
+
+def _has_room(name: str, pod: Pod, snapshot: Snapshot) -> bool:
+    """As far as the pods that are bound there decide."""
+    node = snapshot.nodes.get(name)
+    return node is not None and fits(pod_requests(pod), existing_node(node, snapshot).available)

@@ -19,7 +19,8 @@ Every pod that needs capacity gets one verdict, and so does every claim to be cr
 New claims avoid a zone in an outage, in which most nodes are unhealthy (``domains``), unless only
 that zone fits their pods.
 
-Packing is one pure function of the snapshot. Only these depend on time: the batch, whether pods are
+Packing is one pure function of the snapshot. With very many pods it takes seconds, and is done in steps, between which the
+cluster may change: then each claim is compared with the cluster by now before it is created (``confirming``). Only these depend on time: the batch, whether pods are
 still arriving, the scheduler's half minute, the ends of protections, offerings and node classes
 that are excluded for a while, and zones that are avoided.
 """
@@ -27,18 +28,21 @@ that are excluded for a while, and zones that are avoided.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
 
+from tenure.core.decider import Progress
 from tenure.core.decision import Blocker, Concern, Create, Patch, Subject, Verdict
 from tenure.core.facts import Fact
 from tenure.core.health.domains import DomainState
-from tenure.core.launchbreaker.breaker import Limited, limit_launches, remembered
+from tenure.core.launchbreaker.breaker import Limited, held_back, limiting_launches, remembered
 from tenure.core.launchbreaker.history import History, launch_history, served_launches
 from tenure.core.nominated import named
 from tenure.core.protect.protection import CREATION
 from tenure.core.provision.batch import ARRIVING_FEE, Batch, arriving_until, last_created
+from tenure.core.provision.confirming import Confirmed, Instant, confirming
 from tenure.core.provision.demand import Demand, pods_to_schedule
 from tenure.core.provision.facts import (
     Batched,
@@ -50,6 +54,7 @@ from tenure.core.provision.facts import (
     NeedsNewClaim,
     NodeReplaced,
     NodeTerminating,
+    PlannedAnew,
     PoolClosed,
     ProtectedUntil,
     SchedulerDisagrees,
@@ -82,8 +87,15 @@ from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.packing.demand.alike import can_change_places
+from tenure.packing.demand.steps import Steps, at_once, some_at_a_time
 from tenure.packing.facts import Why
-from tenure.packing.pack import pack
+from tenure.packing.pack import packing as packing_steps
+from tenure.packing.result import Packing, PlannedClaim
+
+#: From when a plan was begun to the next, where that is due as soon as the plan has ended.
+AT_ONCE: Final = timedelta(microseconds=1)
+#: Pods that are told in one step.
+PODS_TOLD: Final = 250
 
 
 class ProvisionView(msgspec.Struct, frozen=True):
@@ -144,23 +156,69 @@ class ProvisionDecider:
         )
 
     def decide(self, view: ProvisionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
+        *_, found = self.deciding(view, settings, now, Progress())
+        assert found is not None, "the last step gives all"
+        return found
+
+    def deciding(
+        self, view: ProvisionView, settings: Settings, now: datetime, progress: Progress
+    ) -> Iterator[Sequence[Verdict] | None]:
+        """Very many pods take seconds: steps of a few milliseconds. Pods are told before claims are created, and
+        all claims are created in one turn, because what is being created cannot be seen by the rest. Telling them
+        takes turns as well: so the last step compares the claims once more."""
+        progress.confirms = True  # Before the first step.
+        return self._deciding(view, settings, now, progress)
+
+    def _deciding(
+        self, view: ProvisionView, settings: Settings, now: datetime, progress: Progress
+    ) -> Iterator[Sequence[Verdict] | None]:
         served = [_served(claim, text) for claim, text in view.served]
-        capacity = view.capacity
-        if capacity is None:
-            return [*remembered(view.history, settings, now), *served]
+        if view.capacity is None:
+            yield [*remembered(view.history, settings, now), *served]
+            return
+        answer = yield from self._answering(view, view.capacity, settings, now, progress)
+        yield from answer.preparing()
+        for some in some_at_a_time(answer.demands, PODS_TOLD):
+            progress.said += map(answer.about, some)
+            yield None
+        about_pods = progress.said
+        if progress.view_now is not None and answer.claims:
+            compared = _comparing(answer.packing, view, progress.view_now(), settings, now)
+            about_pods = answer.corrected(about_pods, *at_once(compared))
+        yield [
+            *answer.about_claims(),
+            *answer.left_out(),
+            *about_pods,
+            *answer.about_pools,
+            *served,
+        ]
+
+    def _answering(
+        self,
+        view: ProvisionView,
+        capacity: Capacity,
+        settings: Settings,
+        now: datetime,
+        progress: Progress,
+    ) -> Steps[_Answer]:
         zones, pods = capacity.zones.at(settings, now), capacity.waiting(now)
         until = view.arriving_until(settings)
         none = frozenset(one.pod.uid for one in capacity.demands if one.only_fitting)
         fee_times = ARRIVING_FEE if until is not None and now < until else 1
-        limited = limit_launches(
+        yield
+        limited = yield from limiting_launches(
             view.history,
-            lambda no_claim: pack(
+            lambda no_claim: packing_steps(
                 capacity.problem(pods, zones, settings, now, no_claim | none, fee_times)
             ),
             settings,
             now,
         )
-        packing, waiting = capacity.one_at_a_time(limited.packing, now)
+        yield
+        confirmed, capacity = yield from _confirmed(
+            limited.packing, view, capacity, settings, now, progress
+        )
+        packing, waiting = capacity.one_at_a_time(confirmed.packing, now)
         remain: dict[str, datetime] = {}
         if until is not None and now < until:
             packing, left = without_remainders(
@@ -172,8 +230,61 @@ class ProvisionDecider:
             )
             remain = dict.fromkeys(left, until)
         limited = msgspec.structs.replace(limited, packing=packing)
-        answer = _Answer(view, capacity, limited, waiting, remain, zones, settings, now)
-        return [*answer.verdicts(), *limited.verdicts, *served]
+        yield
+        return _Answer(
+            view, capacity, limited, waiting, remain, confirmed.anew, zones, settings, now
+        )
+
+
+def _confirmed(
+    packing: Packing,
+    view: ProvisionView,
+    capacity: Capacity,
+    settings: Settings,
+    now: datetime,
+    progress: Progress,
+) -> Steps[tuple[Confirmed, Capacity]]:
+    """What of a packing holds by now, and the pods that it is about."""
+    if progress.view_now is None:
+        return Confirmed(packing, frozenset()), capacity
+    latest: ProvisionView | None = progress.view_now()
+    yield
+    confirmed, there = yield from _comparing(packing, view, latest, settings, now)
+    names = latest.capacity.claim_names if latest is not None and latest.capacity else None
+    return confirmed, msgspec.structs.replace(
+        capacity,
+        demands=tuple(one for one in capacity.demands if one.pod.uid in there),
+        claim_names=capacity.claim_names if names is None else names,
+    )
+
+
+def _comparing(
+    packing: Packing,
+    view: ProvisionView,
+    latest: ProvisionView | None,
+    settings: Settings,
+    now: datetime,
+) -> Steps[tuple[Confirmed, frozenset[str]]]:
+    """In steps: what holds of a packing on the latest view, and the UIDs of the pods that still need capacity."""
+    by_now = _instant(latest, packing, settings, now) if latest is not None else None
+    yield
+    then = _instant(view, packing, settings, now)
+    assert then is not None, "it has pods"
+    confirmed = yield from confirming(packing, then, by_now)
+    demands = by_now.capacity.demands if by_now is not None else ()
+    return confirmed, frozenset(one.pod.uid for one in demands)
+
+
+def _instant(
+    view: ProvisionView, packing: Packing, settings: Settings, now: datetime
+) -> Instant | None:
+    if view.capacity is None:
+        return None
+    zones = view.capacity.zones.at(settings, now)
+    stopped = held_back(view.history, packing, settings, now)
+    return Instant(
+        capacity=view.capacity, outages=frozenset(zones.zones_in_outage()), stopped=stopped
+    )
 
 
 def _served(claim: NodeClaim, text: str) -> Verdict:
@@ -221,6 +332,7 @@ class _Answer:
         limited: Limited,
         waiting: Mapping[str, str],
         remain: Mapping[str, datetime],
+        anew: frozenset[str],
         zones: DomainState,
         settings: Settings,
         now: datetime,
@@ -234,6 +346,11 @@ class _Answer:
         self._waiting = waiting
         #: By pod UID: until when it waits for others to share a node with.
         self._remain = remain
+        #: UIDs of pods whose claim does not hold any more.
+        self._anew = anew
+        #: By the UIDs of its pods: the verdict on each new claim.
+        self.claims: dict[tuple[str, ...], Verdict] = {}
+        self.about_pools = limited.verdicts
         #: Pools that have a verdict from the launch breakers: a subject has one verdict.
         self._told = {verdict.subject.name for verdict in limited.verdicts}
         self._zones_in_outage = zones.zones_in_outage()
@@ -255,11 +372,44 @@ class _Answer:
         ]
         self._changes_at = min((at for at in instants if at > now), default=None)
 
-    def verdicts(self) -> list[Verdict]:
-        claims = [] if self._gathers_until or self._capacity.unlisted else self._claims()
-        return [*claims, *self._left_out(), *map(self._about, self._capacity.demands)]
+    @property
+    def demands(self) -> tuple[Demand, ...]:
+        return self._capacity.demands
 
-    def _left_out(self) -> list[Verdict]:
+    @property
+    def packing(self) -> Packing:
+        return self._packing
+
+    def preparing(self) -> Steps[None]:
+        """In steps: the claims, and which pods they are for."""
+        if not self._gathers_until and not self._capacity.unlisted:
+            yield from self._claiming(self._packing.claims)
+
+    def about_claims(self) -> list[Verdict]:
+        """In the order of the packing."""
+        found = (self.claims.get(one.pods) for one in self._packing.claims)
+        return [one for one in found if one is not None]
+
+    def corrected(
+        self, told: Sequence[Verdict], confirmed: Confirmed, there: frozenset[str]
+    ) -> list[Verdict]:
+        """What is told of the pods by now, where some claims do not hold any more, or not for all of their pods.
+
+        ``told``: before that; ``there``: UIDs of the pods that still need capacity.
+        """
+        self._packing, self._anew = confirmed.packing, self._anew | confirmed.anew
+        for uid in confirmed.anew:
+            self._needs.pop(uid, None)
+        smaller = [one for one in confirmed.packing.claims if one.pods not in self.claims]
+        at_once(self._claiming(smaller))
+        again = confirmed.anew.union(*(one.pods for one in smaller))
+        return [
+            self.about(demand) if demand.pod.uid in again else before
+            for demand, before in zip(self.demands, told, strict=True)
+            if demand.pod.uid in there
+        ]
+
+    def left_out(self) -> list[Verdict]:
         """Pools whose new nodes reserve nothing for DaemonSets that fit no instance type."""
         pools = self._capacity.pools
         return [
@@ -288,13 +438,14 @@ class _Answer:
             sold_out_at=None if dry_until is None else earlier(dry_until, settings.offering_dry),
         )
 
-    def _claims(self) -> list[Verdict]:
-        pods = (demand.pod for demand in self._capacity.demands)
+    def _claiming(self, planned: Sequence[PlannedClaim]) -> Steps[None]:
+        pods = [demand.pod for demand in self._capacity.demands]
         reserved = self._nominates and not self._interchangeable
-        found = self._capacity.new_claims(self._packing.claims, pods, reserved=reserved)
-        for new in found:
+        taken = self._capacity.claim_names.union(one.subject.name for one in self.claims.values())
+        capacity = msgspec.structs.replace(self._capacity, claim_names=taken)
+        for new in (yield from capacity.making_claims(planned, pods, reserved=reserved)):
             self._needs |= dict.fromkeys(new.planned.pods, NeedsNewClaim(new.name, new.fit))
-        return list(map(self._needed, found))
+            self.claims[new.planned.pods] = self._needed(new)
 
     def _needed(self, new: NewClaim) -> Verdict:
         return Verdict(
@@ -316,7 +467,7 @@ class _Answer:
             elif offered.has(zone):
                 yield ZoneAvoided(zone, outage)
 
-    def _about(self, demand: Demand) -> Verdict:
+    def about(self, demand: Demand) -> Verdict:
         reason, *facts = self._placed(demand)
         if demand.leaves:
             why = NodeReplaced if demand.replaced else NodeTerminating
@@ -328,7 +479,7 @@ class _Answer:
             facts=tuple(facts),
             blockers=self._limits_reached(demand) if reason is Reason.FAILED_SCHEDULING else (),
             action=self._reserves(demand, reason),
-            recheck_at=self._changes_at,
+            recheck_at=later(self._now, AT_ONCE) if PlannedAnew() in facts else self._changes_at,
         )
 
     def _reserves(self, demand: Demand, reason: Reason) -> Patch | None:
@@ -385,6 +536,8 @@ class _Answer:
             return Reason.AWAITING_TYPES, unknown
         if uid in packing.unplaced:
             return Reason.FAILED_SCHEDULING, *capacity.why(packing.unplaced[uid], self._now)
+        if uid in self._anew:
+            return Reason.BATCHING, PlannedAnew()
         if (pool := self._waiting.get(uid)) is not None:
             return Reason.FAILED_SCHEDULING, PoolClosed(pool, capacity.of_no_use(pool, self._now))
         if self._gathers_until is not None:

@@ -84,9 +84,9 @@ def is_provisionable(pod: Pod, snapshot: Snapshot) -> bool:
     """Whether a new node would help a pod that the scheduler found none for.
 
     A pod that the scheduler has nominated waits for others to be preempted; a daemon pod belongs to a node
-    that exists; a gated one is not to be scheduled yet.
+    that exists, and so does a mirror pod; a gated one is not to be scheduled yet.
     """
-    if pod.spec.scheduling_gates or pod.daemon or pod.mirror:
+    if pod.spec.scheduling_gates or pod.owner_kind in ("DaemonSet", "Node"):
         return False
     return not (pod.status.nominated_node_name and awaits_preemption(pod, snapshot))
 

@@ -15,7 +15,7 @@ from tenure.core.health.facts import Domain, Outage
 from tenure.core.pool.facts import NodesOfNoUse
 from tenure.model.api.meta import format_time
 from tenure.model.api.names import LAUNCHED_FOR, NODEPOOL, RESERVED_TAINT
-from tenure.model.cloud.offering import format_price
+from tenure.model.cloud.offering import format_known_price
 from tenure.model.values.unreadable import UnreadableObject
 
 #: How many DaemonSets a message names.
@@ -127,12 +127,33 @@ class PodWithAffinityWaits(Fact, frozen=True):
         )
 
 
+class SpreadPodWaits(Fact, frozen=True):
+    """What a new Node waits for before it takes pods."""
+
+    pod: str
+    #: The Node that was launched for that pod, or its claim.
+    node: str
+
+    def __str__(self) -> str:
+        return (
+            f"pod {self.pod} waits for {self.node}; until it is bound there, maxSkew keeps pods of its workload from this "
+            "Node"
+        )
+
+
 class OpensAtLatest(Fact, frozen=True):
     until: datetime | None
 
     def __str__(self) -> str:
         until = format_time(self.until) if self.until else "ten seconds after the Node is Ready"
         return f"taint {RESERVED_TAINT} keeps pods away until {until} at the latest"
+
+
+class NamedFrom(Fact, frozen=True):
+    at: datetime
+
+    def __str__(self) -> str:
+        return f"the pods that the Node was launched for are named to it from {format_time(self.at)} on"
 
 
 class Opens(Fact, frozen=True):
@@ -226,6 +247,13 @@ class Batched(Fact, frozen=True):
         return f"batched with other pending pods until {format_time(self.until)}"
 
 
+class PlannedAnew(Fact, frozen=True):
+    """Pods, or a pool, have changed while nodes were planned."""
+
+    def __str__(self) -> str:
+        return "pods, NodePool or limits changed while its node was planned: planning again now"
+
+
 # -- new claims ------------------------------------------------------------------------------
 
 
@@ -238,7 +266,7 @@ class CheapestFit(Fact, frozen=True):
 
     @property
     def offering(self) -> str:
-        price = format_price(self.price)
+        price = format_known_price(self.price)
         return f"{self.instance_type} in {self.zone}, {self.capacity_type}, {price}"
 
     def __str__(self) -> str:
@@ -403,8 +431,10 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NameMissing("default/web-1", "node-1"),
     HigherPriorityWaits("default/db-0", 1_000_000, "general-4nv74"),
     PodWithAffinityWaits("default/cache-1", "general-4nv74"),
+    SpreadPodWaits("default/web-1", "general-4nv74"),
     OpensAtLatest(AT),
     OpensAtLatest(None),
+    NamedFrom(AT),
     Opens(0),
     Opens(1),
     Opens(12),
@@ -418,6 +448,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NamedPoolsMissing(("genral",), similar="general"),
     NamedPoolsMissing(("db", "gpu", "spot"), 2),
     Batched(AT),
+    PlannedAnew(),
     NeededForPods(1),
     NeededForPods(12),
     _FIT,

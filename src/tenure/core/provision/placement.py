@@ -22,7 +22,7 @@ from tenure.core.marks.undone import Undoing, undoing
 from tenure.core.pool.backoff import BackOff, back_off_of
 from tenure.core.pool.facts import NodesOfNoUse
 from tenure.core.pool.lookup import node_class_of
-from tenure.core.provision.daemonpods import daemons
+from tenure.core.provision.daemons.daemonpods import daemons
 from tenure.core.provision.demand import Demand
 from tenure.core.provision.facts import (
     CheapestFit,
@@ -72,11 +72,15 @@ from tenure.model.snapshot.derived import NOTHING_KEPT, Derived
 from tenure.model.snapshot.observations import ClaimRefusal
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate, Problem
+from tenure.packing.demand.steps import Steps, at_once
 from tenure.packing.facts import Why
 from tenure.packing.result import Packing, PlannedClaim, Unplaced
 
 #: Placement has one key, the whole cluster: all pods compete for the same capacity.
 CLUSTER: Final = "cluster"
+
+#: Claims that are written in one step.
+CLAIMS_A_STEP: Final = 10
 
 #: What is observed about the pods that are placed together.
 BATCH: Final = Subject("Batch", CLUSTER)
@@ -296,9 +300,22 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
 
         ``reserved``: their nodes take pods once these are named (``core.opening``).
         """
+        return at_once(self.making_claims(needed, pods, marks, reserved=reserved))
+
+    def making_claims(
+        self,
+        needed: Sequence[PlannedClaim],
+        pods: Iterable[Pod],
+        marks: Mapping[str, str] = MappingProxyType({}),
+        *,
+        reserved: bool = False,
+    ) -> Steps[list[NewClaim]]:
+        """The same in steps."""
         by_uid = {pod.uid: pod for pod in pods}
         taken, found = set(self.claim_names), []
-        for planned in needed:
+        for number, planned in enumerate(needed, start=1):
+            if not number % CLAIMS_A_STEP:
+                yield
             name = claim_name(planned, taken, marks.get(REPLACES, ""))
             taken.add(name)
             (template,) = (t for t in self.templates if t.pool == planned.pool)

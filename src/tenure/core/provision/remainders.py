@@ -75,6 +75,7 @@ def without_remainders(
         newest = swap.newest_for(one) if is_small else None
         if newest is None and may_be and swap.all_new(one) and nodes.have_siblings(one):
             newest = list(one.pods)
+            swap.remove(one)
         if newest is None:
             kept.append(one)
         else:
@@ -102,6 +103,13 @@ class _Siblings:
             new = self._new.setdefault((claim.pool, self._kind(uid)), [])
             if self._is_new(uid):
                 new.append(uid)
+
+    def remove(self, claim: PlannedClaim) -> None:
+        """It waits as well: no other pod takes a place there."""
+        for uid in claim.pods:
+            new = self._new.get((claim.pool, self._kind(uid)), [])
+            if uid in new:
+                new.remove(uid)
 
     def newest_for(self, claim: PlannedClaim) -> list[str] | None:
         """As many pods of the same kinds that may wait; None where there are too few."""

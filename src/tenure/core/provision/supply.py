@@ -4,6 +4,7 @@ Nodes: all existing ones and all in flight, claims without a Node included. A no
 initialized yet counts as it will be: without the taints it will lose, with the labels, taints and
 resources of its claim. So does a node that is being rebooted, without the pods that are terminating
 there. Cordoned and terminating nodes accept no pods, but their running pods count towards topology.
+A pod that the scheduler is about to bind to a node, once its volume is there, counts as one that runs on it.
 Pools: those that may launch, with what their limits leave; for the others, why they may not.
 
 What cannot be read provides no capacity: a Node with an unreadable pod accepts no more pods, because
@@ -23,12 +24,12 @@ from tenure.core.claim.initialize import is_ephemeral, is_startup
 from tenure.core.claim.register import registered_taints
 from tenure.core.facts import NodeClassNotServed
 from tenure.core.marks.ownership import class_label, is_our_pool, is_ours
+from tenure.core.pool.limits import remaining, requirements_of, types_of
 from tenure.core.pool.lookup import (
     node_class_key,
     node_class_of,
     node_class_problem,
     to_come,
-    usage_of,
 )
 from tenure.core.provision.facts import (
     Closed,
@@ -39,7 +40,6 @@ from tenure.core.provision.facts import (
     PoolUnreadable,
 )
 from tenure.core.provision.reserved import without_used
-from tenure.errors import SpecError
 from tenure.model.api import names
 from tenure.model.api.meta import find_condition
 from tenure.model.api.node import Node
@@ -53,9 +53,9 @@ from tenure.model.snapshot.derived import Derivation, Derived
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable, unreadable_object
-from tenure.model.values.quantity import fits, maximum, parse_resources, readable_amounts, subtract
+from tenure.model.values.quantity import fits, parse_resources, readable_amounts
 from tenure.model.values.same import Same
-from tenure.packing.demand.problem import NEW_NODE_LABELS, NODES, ExistingNode, PoolTemplate
+from tenure.packing.demand.problem import NEW_NODE_LABELS, ExistingNode, PoolTemplate
 from tenure.schema.problems import in_words
 from tenure.schema.semantics.template import template_problems
 
@@ -85,16 +85,21 @@ def _existing_nodes(
     snapshot: Snapshot,
 ) -> tuple[tuple[ExistingNode, ...], tuple[ExistingNode, ...]]:
     """Those that accept pods, and those that do not."""
-    derived = snapshot.derived
     accept: list[ExistingNode] = []
     closed: list[ExistingNode] = []
-    for name, node in sorted(snapshot.nodes.items()):
-        claim, pods = snapshot.claim_of(node), snapshot.pods_on(name).values()
-        if _takes_none(node, claim, snapshot):
-            closed.append(derived.of(_CLOSED, node, tuple(pods), derived))
-        else:
-            accept.append(derived.of(_EXISTING, node, claim, tuple(pods), derived))
+    for _, node in sorted(snapshot.nodes.items()):
+        found = existing_node(node, snapshot)
+        (closed if found.closed else accept).append(found)
     return tuple(accept), tuple(closed)
+
+
+def existing_node(node: Node, snapshot: Snapshot) -> ExistingNode:
+    """The node with what its pods leave of it, as it is or soon will be."""
+    name, derived, claim = node.name, snapshot.derived, snapshot.claim_of(node)
+    pods = (*snapshot.pods_on(name).values(), *snapshot.pods_coming_to(name).values())
+    if _takes_none(node, claim, snapshot):
+        return derived.of(_CLOSED, node, pods, derived)
+    return derived.of(_EXISTING, node, claim, pods, derived)
 
 
 def _closed(node: Node, pods: Iterable[Pod], derived: Derived) -> ExistingNode:
@@ -201,7 +206,7 @@ def _is_in_flight(claim: NodeClaim, snapshot: Snapshot) -> bool:
 
 def in_flight(claim: NodeClaim, types: Iterable[InstanceType]) -> ExistingNode:
     """The node of a claim in flight; before the launch is answered, the least that it can be."""
-    wanted = _requirements_of(claim)
+    wanted = requirements_of(claim)
     listed = {key: one.listed for key, one in wanted.items() if one.operator == "In"}
     decided = {key: next(iter(values)) for key, values in listed.items() if len(values) == 1}
     labels = {**decided, **claim.labels, **NEW_NODE_LABELS}
@@ -250,19 +255,6 @@ def could_fit(kind: InstanceType, wanted: Requirements, requests: Mapping[str, i
         and fits(requests, kind.allocatable)
         and kind.requirements.is_compatible(wanted, allow_undefined=wanted)
     )
-
-
-def types_of(claim: NodeClaim, snapshot: Snapshot) -> tuple[InstanceType, ...]:
-    """What the cloud offers for the claim's node class, as far as that is known."""
-    known = snapshot.observations.instance_types
-    return known.get(node_class_key(claim.spec.node_class_ref), ())
-
-
-def _requirements_of(claim: NodeClaim) -> Requirements:
-    try:
-        return Requirements.from_wire(claim.spec.requirements)
-    except SpecError:
-        return Requirements()  # The claim's own verdict says so; nothing is launched for it.
 
 
 # -- pools ---------------------------------------------------------------------------
@@ -331,7 +323,7 @@ def _template(pool: NodePool, snapshot: Snapshot) -> PoolTemplate:
         taints=spec.taints,
         startup_taints=spec.startup_taints,
         instance_types=without_used(offered, snapshot),
-        remaining=_remaining(pool, snapshot),
+        remaining=remaining(pool, snapshot),
         limits=parse_resources(pool.spec.limits, "spec.limits") if pool.spec.limits else None,
     )
 
@@ -346,35 +338,3 @@ def template_requirements(pool: NodePool) -> Requirements:
     }
     written = Requirements.from_wire(spec.requirements, "spec.template.spec.requirements")
     return written.intersect(Requirements.from_labels(labels))
-
-
-def _remaining(pool: NodePool, snapshot: Snapshot) -> dict[str, int] | None:
-    if not pool.spec.limits:
-        return None
-    limits = parse_resources(pool.spec.limits, "spec.limits")
-    used = usage_of(pool.name, snapshot)
-    left = subtract(limits, {name: used.get(name, 0) for name in limits})
-    for claim in snapshot.claims_of_pool(pool.name).values():
-        if not claim.deleting and not _size_is_known(claim, snapshot):
-            largest = _largest(claim, snapshot)
-            left = subtract(left, {name: largest.get(name, 0) for name in limits})
-    return left
-
-
-def _size_is_known(claim: NodeClaim, snapshot: Snapshot) -> bool:
-    """Whether the pool's usage includes it; the conditions of an unreadable claim are unknown."""
-    if not is_unreadable(claim):
-        return claim.launched
-    nodes = snapshot.nodes_with_provider(claim.provider_id).values()
-    return bool(claim.status.capacity) or any(node.capacity for node in nodes)
-
-
-def _largest(claim: NodeClaim, snapshot: Snapshot) -> dict[str, int]:
-    """The largest instance that an unanswered launch may become."""
-    types = types_of(claim, snapshot)
-    wanted = _requirements_of(claim)
-    largest = readable_amounts(claim.spec.resources.requests)
-    for kind in types:
-        if kind.requirements.is_compatible(wanted, allow_undefined=wanted):
-            largest = maximum(largest, kind.capacity)
-    return {name: amount for name, amount in largest.items() if name != NODES}

@@ -11,7 +11,8 @@ For each PersistentVolumeClaim that the pod names, and for each generic ephemera
 3. not bound, ``Immediate``: the pod waits for the volume, and so does its node.
 
 A claim or class that is missing, a claim that is being deleted, has lost its volume, or is
-``ReadWriteOncePod`` and in use, is a fact about the pod: no node can run it now.
+``ReadWriteOncePod`` and in use, is a fact about the pod: no node can run it now. Of the waiting pods
+of one owner that share such a claim, the first may use it.
 
 The claim of an ephemeral volume is deleted with its pod. A pod that runs and is to move gets a new
 one, so for such a pod only the StorageClass counts.
@@ -30,6 +31,7 @@ from tenure.core.volumes.shared import NOTHING_SHARED, Shared
 from tenure.core.volumes.storage import ONE_POD, Storage, class_of
 from tenure.core.volumes.topology import ANYWHERE, Alternatives, affinity_of, allowed_by
 from tenure.errors import SpecError
+from tenure.model.api.meta import controller_of
 from tenure.model.api.pod import Pod, Volume
 from tenure.model.api.resource import (
     PERSISTENT_VOLUME_CLAIMS,
@@ -81,11 +83,30 @@ def volume_needs(
     pods: Iterable[Pod], storage: Storage, shared: Shared = NOTHING_SHARED
 ) -> dict[str, VolumeAnswer]:
     """By UID, of the pods that have persistent volumes."""
-    return {
-        pod.uid: needs_of(pod, storage, shared)
-        for pod in pods
-        if pod.spec.volumes and pod.volume_claims
-    }
+    using = [pod for pod in pods if pod.spec.volumes and pod.volume_claims]
+    answers = {pod.uid: needs_of(pod, storage, shared) for pod in using}
+    return answers | _after_another(using, answers, storage)
+
+
+def _after_another(
+    pods: Iterable[Pod], answers: Mapping[str, VolumeAnswer], storage: Storage
+) -> dict[str, VolumeFact]:
+    """By UID, of waiting pods that want a claim for one pod alone: the first of their owner wants it, too.
+
+    Only one of them will ever be bound, and they are alike: where the first fits nowhere, none does.
+    """
+    found: dict[str, VolumeFact] = {}
+    first: dict[tuple[str, str], Pod] = {}
+    for pod in sorted(pods, key=lambda pod: (pod.created_at, pod.uid)):
+        owner = controller_of(pod.metadata)
+        if owner is None or pod.spec.node_name or not isinstance(answers[pod.uid], VolumeNeeds):
+            continue
+        for key in sorted(f"{pod.namespace}/{name}" for name in pod.volume_claims):
+            if (claim := storage.claims.get(key)) and ONE_POD in claim.spec.access_modes:
+                other = first.setdefault((owner.uid, key), pod)
+                if other is not pod:
+                    found.setdefault(pod.uid, VolumeInUse(key, other.key, waits=True))
+    return found
 
 
 def needs_of(pod: Pod, storage: Storage, shared: Shared = NOTHING_SHARED) -> VolumeAnswer:

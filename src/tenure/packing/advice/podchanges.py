@@ -33,7 +33,7 @@ from tenure.packing.demand.requests import PODS, host_ports, pod_requests
 from tenure.packing.demand.terms import Group, group_of
 from tenure.packing.demand.volumes import VolumeNeeds
 from tenure.packing.facts import KeptOff
-from tenure.packing.question import Question
+from tenure.packing.question import read
 from tenure.packing.refusals.texts import amount_text, taint_text
 from tenure.packing.refusals.topology import pods_text
 from tenure.packing.result import Packing
@@ -149,7 +149,7 @@ def _sizes(trial: Trial, name: str) -> list[int]:
     """What instance types and nodes have free of it, in steps that users write, the largest first."""
     step = _BINARY_STEP if _is_binary(name) else _STEPS.get(name, UNIT)
     free = {node.available.get(name, 0) for node in trial.problem.nodes if not node.closed}
-    for catalogue in Question(trial.problem).catalogues:
+    for catalogue in read(trial.problem).catalogues:
         for kind, daemons in zip(catalogue.types, catalogue.overhead, strict=True):
             free.add(kind.allocatable.get(name, 0) - daemons.get(name, 0))
     return sorted({nano // step * step for nano in free}, reverse=True)

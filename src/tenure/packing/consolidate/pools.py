@@ -258,13 +258,14 @@ class Pools:
             Waiting(msgspec.structs.replace(one, pods=tuple(left[number])))
             for number, one in zip(sorted(left), classes, strict=True)
         ]
+        yield
         dealer = Dealer(nodes.domains, self._sites, self._question.avoid, asked=self._asked)
         dealt = yield from dealer.dealing(queue, {})
         yield
         hopeless = any(not waiting.one.wishes for waiting in queue if waiting.left)
         if not hopeless:
             if again:
-                opener.top_up(dealt.lots)
+                yield from opener.topping_up(dealt.lots)
                 yield
             yield from opener.serving(dealt.lots, nodes.bins.present_groups())
         rest = {uid for waiting in queue for uid in waiting.rest()}

@@ -21,6 +21,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.model.api.names import HOSTNAME
 from tenure.packing.dealing.following import levels_of
 from tenure.packing.dealing.levelling import shared
 from tenure.packing.dealing.sites import Pins, Sites
@@ -32,7 +33,7 @@ from tenure.packing.index.domains import NO_END, Domains
 from tenure.packing.opening.lots import Lot
 
 #: Classes whose pods are dealt in one step: some milliseconds.
-DEALT_A_STEP: Final = 50
+DEALT_A_STEP: Final = 20
 
 
 class LeftOver(msgspec.Struct, frozen=True):
@@ -86,21 +87,21 @@ class Dealer:
         """The same in steps."""
         dealt = Dealt()
         queue = list(queue)
-        asked = self._asked
         keyed: dict[tuple[Rules, frozenset[Group]], tuple[str, ...]] = {}
         todo: list[tuple[tuple[int, int, bool, int], Waiting, tuple[str, ...], list[Pins]]] = []
         self._beside = {group: {} for w in queue for group in w.one.rules.near if group.on_hostname}
         base = self._first_level
-        levels = [base + level for level in levels_of([waiting.one for waiting in queue])]
+        yield
+        found = yield from levels_of([waiting.one for waiting in queue])
+        levels = [base + level for level in found]
+        yield
         for position, waiting in enumerate(queue):
             if position % DEALT_A_STEP == DEALT_A_STEP - 1:
                 yield
             one, self._level = waiting.one, levels[position]
             ordered = keyed.get((one.rules, one.member_of))
             if ordered is None:
-                keys = {group.key for group in one.rules.groups() if not group.on_hostname}
-                keys |= {group.key for group in one.member_of if group in asked}
-                ordered = keyed[one.rules, one.member_of] = tuple(sorted(keys))
+                ordered = keyed[one.rules, one.member_of] = self._keys(one)
             if not ordered:
                 dealt.lots.append(self._lot(one, waiting.take(waiting.left), ()))
                 continue
@@ -137,6 +138,19 @@ class Dealer:
                 if rest[0].left:
                     yield (level + later, *place), *rest
             later += levels
+
+    def _keys(self, one: PodClass) -> tuple[str, ...]:
+        """Of the labels whose values the pods are dealt to.
+
+        A node without the label is in no domain: nothing keeps pods off it, but those that must be near
+        to others, or are spread, cannot go there.
+        """
+        rules = one.rules
+        keys = {group.key for group in rules.near} | {each.group.key for each in rules.spreads}
+        keep_off = {group.key for group in rules.far}
+        keep_off |= {group.key for group in one.member_of if group in self._asked}
+        keys |= {key for key in keep_off if self._sites.may_have(key)}
+        return tuple(sorted(keys - {HOSTNAME}))
 
     # -- dealing -------------------------------------------------------------------------------------
 

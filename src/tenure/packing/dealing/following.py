@@ -8,11 +8,16 @@ first, and then one that needs none but its own. In the order of levels each pod
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import msgspec
 
 from tenure.packing.demand.classes import PodClass
+from tenure.packing.demand.steps import PODS_A_STEP, Steps, some_at_a_time
 from tenure.packing.demand.terms import Group
+
+#: Sets of groups that are looked at in one step.
+ASKED_A_STEP: Final = 200
 
 
 class AskedGroups(msgspec.Struct, frozen=True):
@@ -40,22 +45,30 @@ def asked_groups(classes: Iterable[PodClass]) -> AskedGroups:
 Needs = frozenset[Group]
 
 
-def levels_of(classes: Sequence[PodClass]) -> list[int]:
-    """By position; zero where nothing has to be near."""
+def levels_of(classes: Sequence[PodClass]) -> Steps[list[int]]:
+    """In steps. By position; zero where nothing has to be near."""
     needs = [frozenset(one.rules.near) if one.rules.near else None for one in classes]
     waiting = dict.fromkeys(each for each in needs if each is not None)
     if not waiting:
         return [0] * len(classes)
     needed = frozenset[Group]().union(*waiting)
     by_group: dict[Group, set[Needs | None]] = {group: set() for group in needed}
-    for one, each in zip(classes, needs, strict=True):
-        for group in needed & one.member_of:
-            by_group[group].add(each)
+    for number, (one, own) in enumerate(zip(classes, needs, strict=True), start=1):
+        if not number % PODS_A_STEP:
+            yield
+        for group in one.member_of if len(one.member_of) < len(needed) else needed:
+            if group in by_group and group in one.member_of:
+                by_group[group].add(own)
     found: dict[Needs | None, int] = {None: 0}
     while waiting:
         level = len(found)
-        ready = [each for each in waiting if _all_came(each, by_group, found)]
-        for each in ready or [_next(list(waiting), by_group, found)]:
+        ready: list[Needs] = []
+        for some in some_at_a_time(list(waiting), ASKED_A_STEP):
+            yield
+            ready += [each for each in some if _all_came(each, by_group, found)]
+        if not ready:
+            ready = [(yield from _next(list(waiting), by_group, found))]
+        for each in ready:
             found[each] = level
             del waiting[each]
     return [found[each] for each in needs]
@@ -68,11 +81,15 @@ def _all_came(needs: Needs, by_group: Members, found: dict[Needs | None, int]) -
     return all(each in found or each == needs for group in needs for each in by_group[group])
 
 
-def _next(waiting: list[Needs], by_group: Members, found: dict[Needs | None, int]) -> Needs:
-    """Of those that need each other."""
+def _next(waiting: list[Needs], by_group: Members, found: dict[Needs | None, int]) -> Steps[Needs]:
+    """In steps: of those that need each other, the one that misses least."""
 
     def missing(needs: Needs) -> tuple[int, int]:
         without = [group for group in needs if by_group[group].isdisjoint(found)]
         return len(without), sum(needs not in by_group[group] for group in without)
 
-    return min(waiting, key=missing)
+    first = waiting[0]
+    for some in some_at_a_time(waiting, ASKED_A_STEP):
+        yield
+        first = min((first, *some), key=missing)
+    return first

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from tenure.model.api.names import CAPACITY_TYPE, ZONE
 from tenure.packing.demand.classes import PodClass
+from tenure.packing.demand.steps import CLASSES_A_STEP, Steps
 from tenure.packing.index.domains import Domains, Foreseen, Rule
 from tenure.packing.opening.drafts import Draft
 
@@ -20,14 +21,17 @@ ForSale = Callable[[PodClass], Mapping[str, Collection[str]]]
 
 def unforeseen(
     classes: Iterable[PodClass], drafts: Iterable[Draft], domains: Domains, for_sale: ForSale
-) -> Foreseen:
-    """New nodes that count for a spread of one of the classes, which was planned without them."""
+) -> Steps[Foreseen]:
+    """In steps: new nodes that count for a spread of one of the classes, which was planned without them."""
     found: Foreseen = {}
     spread = [one for one in classes if any(not s.group.on_hostname for s in one.rules.spreads)]
     if not spread:
         return found
+    yield
     opened = _opened(drafts, {s.group.key for one in spread for s in one.rules.spreads})
-    for one in spread:
+    for number, one in enumerate(spread):
+        if not number % CLASSES_A_STEP:
+            yield
         sold = for_sale(one)
         for key in sold:
             values = opened[key].keys() - set(sold[key])

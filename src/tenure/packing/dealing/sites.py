@@ -49,6 +49,13 @@ class Sites:
             fitting = self._fitting[size] = [pins for pins in found if self._fits(one, pins)]
         return fitting
 
+    def may_have(self, key: str) -> bool:
+        """Whether a new node may have the label."""
+        return any(
+            key in OFFERED or key in pool.known_keys or key in pool.defined
+            for pool in self._catalogues
+        )
+
     def for_sale(self, one: PodClass) -> dict[str, list[str]]:
         """By key that the class is spread over: the domains in which a new node can be had."""
         keys = {spread.group.key for spread in one.rules.spreads if not spread.group.on_hostname}

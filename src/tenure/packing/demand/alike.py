@@ -8,7 +8,7 @@ where its volume is: these are like no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from tenure.model.api.pod import Affinity, Pod, PodAffinity, PodAffinityTerm
@@ -19,7 +19,7 @@ from tenure.packing.demand.requests import host_ports
 _ALONE: Final = ("alone",)
 
 
-def can_change_places(pods: Sequence[Pod], derived: Derived) -> bool:
+def can_change_places(pods: Collection[Pod], derived: Derived) -> bool:
     """Whether it does not matter which of the waiting pods gets which node.
 
     Once the status of one names a node it matters: the others do not get that room.
@@ -29,10 +29,12 @@ def can_change_places(pods: Sequence[Pod], derived: Derived) -> bool:
 
 def are_alike(pods: Iterable[Pod], derived: Derived) -> bool:
     """Whether any two of them can change places, but for their size."""
-    found: set[Any] = set()
+    first: tuple[Any, ...] | None = None
     for pod in pods:
-        found.add(derived.of(_REQUIRED, pod))
-        if len(found) > 1 or _ALONE in found:
+        required = derived.of(_REQUIRED, pod)
+        if first is None:
+            first = required
+        if required != first or first is _ALONE:
             return False
     return True
 

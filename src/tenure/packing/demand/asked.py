@@ -25,6 +25,9 @@ from tenure.packing.demand.volumes import NO_ANSWERS, VolumeAnswer, VolumeNeeds
 
 #: A pod that is not like any before takes as long to read as so many that are.
 READING: Final = 15
+#: So many alternatives a pod may always have; those of all pods with more of them together.
+FEW_ALTERNATIVES: Final = 4
+ALTERNATIVES_OF_ALL: Final = 2_000
 
 
 class Signature(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
@@ -137,6 +140,33 @@ def _with_volumes(asked: Asked, needs: VolumeNeeds) -> Asked:
         requests=tuple(sorted((*demand.requests, *needs.attached))),
         signature=demand.signature.narrowed(kept),
         left_out=demand.left_out + len(alternatives) - len(kept),
+    )
+    return msgspec.structs.replace(asked, demand=demand)
+
+
+def within_reason(asked: Mapping[Asked, list[Pod]]) -> Mapping[Asked, list[Pod]]:
+    """With fewer alternatives for each pod that has many, where all of them together are too many.
+
+    Each alternative is tried in every pool and beside every pod that is planned, and all pods wait for it.
+    """
+    many = [one for one in asked if len(one.demand.alternatives) > FEW_ALTERNATIVES]
+    if sum(len(one.demand.alternatives) for one in many) <= ALTERNATIVES_OF_ALL:
+        return asked
+    most = max(FEW_ALTERNATIVES, ALTERNATIVES_OF_ALL // len(many))
+    found: dict[Asked, list[Pod]] = {}
+    for one, pods in asked.items():
+        found.setdefault(_with_fewer(one, most), []).extend(pods)
+    return found
+
+
+def _with_fewer(asked: Asked, most: int) -> Asked:
+    demand = asked.demand
+    if len(demand.alternatives) <= most:
+        return asked
+    demand = msgspec.structs.replace(
+        demand,
+        signature=demand.signature.narrowed(demand.alternatives[:most]),
+        left_out=demand.left_out + len(demand.alternatives) - most,
     )
     return msgspec.structs.replace(asked, demand=demand)
 

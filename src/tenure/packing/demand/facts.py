@@ -111,12 +111,16 @@ class VolumeInUse(Fact, frozen=True):
     claim: str
     #: The other pod, ``namespace/name``.
     by: str
+    #: That pod has no node yet, and comes first.
+    waits: bool = False
 
     def __str__(self) -> str:
-        return (
-            f"PersistentVolumeClaim {self.claim} has access mode ReadWriteOncePod and is in use by "
-            f"Pod {self.by}"
+        by = (
+            f"is for Pod {self.by}, which waits, too"
+            if self.waits
+            else f"is in use by Pod {self.by}"
         )
+        return f"PersistentVolumeClaim {self.claim} has access mode ReadWriteOncePod and {by}"
 
     def remedy(self) -> str:
         return f"Delete Pod {self.by}, or give the pod a claim of its own."
@@ -174,6 +178,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NoVolumeMatches("shop/data-0", "local"),
     NoVolumeMatches("shop/data-0", ""),
     VolumeInUse("shop/data-0", "shop/db-1"),
+    VolumeInUse("shop/data-0", "shop/db-1", waits=True),
     VolumesUnlisted("shop/data-0", "StorageClass", "forbidden"),
     VolumeUnreadable("shop/data-0", "PersistentVolume pv-1 cannot be read"),
 )

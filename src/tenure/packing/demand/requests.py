@@ -200,8 +200,13 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 
 def ports_conflict(left: tuple[HostPort, ...], right: tuple[HostPort, ...]) -> HostPort | None:
     """The first port of ``left`` that cannot be had beside ``right``."""
+    if not left or not right:
+        return None
+    taken: dict[tuple[int, str], list[HostPort]] = {}
+    for port in right:
+        taken.setdefault((port.port, port.protocol), []).append(port)
     for port in left:
-        if any(port.conflicts(other) for other in right):
+        if any(port.conflicts(other) for other in taken.get((port.port, port.protocol), ())):
             return port
     return None
 

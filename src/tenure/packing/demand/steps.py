@@ -5,16 +5,17 @@ A generator yields after each step and returns what it made.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
+from itertools import islice
 from typing import Final, TypeVar
 
 V = TypeVar("V")
-#: Pods that are read in one step: a few milliseconds.
-PODS_A_STEP: Final = 1000
+#: Pods that are read in one step: a millisecond where many are alike, and a few where each is of a class of its own.
+PODS_A_STEP: Final = 250
 #: Nodes, with some 20 pods each.
-NODES_A_STEP: Final = 100
+NODES_A_STEP: Final = 50
 #: Classes of pods that are worked out from others.
-CLASSES_A_STEP: Final = 200
+CLASSES_A_STEP: Final = 50
 
 Steps = Generator[None, None, V]
 
@@ -27,3 +28,10 @@ def at_once(steps: Steps[V]) -> V:
         except StopIteration as end:
             value: V = end.value
             return value
+
+
+def some_at_a_time(items: Iterable[V], count: int) -> Iterator[tuple[V, ...]]:
+    """All of them, so many in each step."""
+    rest = iter(items)
+    while some := tuple(islice(rest, count)):
+        yield some

@@ -10,6 +10,7 @@ pod: such an affinity is satisfied nowhere, such an anti-affinity everywhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -24,6 +25,8 @@ from tenure.model.api.pod import (
 )
 from tenure.model.matching.requirements import Requirement, Requirements
 
+#: Preferences of one kind that count, the heaviest: one that cannot be met takes a round of packing.
+PREFERENCES_MAX: Final = 20
 #: The label that every namespace has: its own name.
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 
@@ -40,6 +43,11 @@ class Group(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     @property
     def on_hostname(self) -> bool:
         return self.key == HOSTNAME
+
+    @property
+    def selects_none(self) -> bool:
+        """Whether the constraint has no selector."""
+        return self.selector == _NONE
 
     @property
     def needs_namespaces(self) -> bool:
@@ -145,21 +153,26 @@ def wishes_of(pod: Pod, preferred: Iterable[tuple[int, Requirements]]) -> tuple[
     affinity = spec.affinity
     near = affinity.pod_affinity if affinity else None
     far = affinity.pod_anti_affinity if affinity else None
+    nodes = (Wish(node=requirements) for _, requirements in preferred)
     if not (near or far or spec.topology_spread_constraints):
-        return tuple(Wish(node=requirements) for _, requirements in preferred)
-    wishes = [Wish(near=group_of(pod, term)) for term in _heaviest_first(near)]
-    wishes += [
-        Wish(far=group_of(pod, term))
-        for term in _heaviest_first(far)
-        if term.label_selector is not None
-    ]
-    wishes += [Wish(node=requirements) for _, requirements in preferred]
-    wishes += [
+        return _counted(nodes)
+    avoided = (term for term in _heaviest_first(far) if term.label_selector is not None)
+    spreads = (
         Wish(spread=spread_of(pod, one))
         for one in spec.topology_spread_constraints
         if one.when_unsatisfiable == "ScheduleAnyway" and one.label_selector is not None
-    ]
-    return tuple(wishes)
+    )
+    return (
+        *_counted(Wish(near=group_of(pod, term)) for term in _heaviest_first(near)),
+        *_counted(Wish(far=group_of(pod, term)) for term in avoided),
+        *_counted(nodes),
+        *_counted(spreads),
+    )
+
+
+def _counted(wishes: Iterable[Wish]) -> tuple[Wish, ...]:
+    """The first that differ."""
+    return tuple(islice(dict.fromkeys(wishes), PREFERENCES_MAX))
 
 
 def _heaviest_first(affinity: object) -> list[PodAffinityTerm]:

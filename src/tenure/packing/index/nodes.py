@@ -11,12 +11,15 @@ from typing import Final
 
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.queue import Waiting
+from tenure.packing.demand.steps import PODS_A_STEP, Steps, at_once
 from tenure.packing.demand.terms import Group
 from tenure.packing.index.bins import Bins
 from tenure.packing.index.domains import NO_END, Domains, Values
 
 #: Values by key.
 ValuesByKey = Mapping[str, Collection[str]]
+#: Bins that get pods in one step.
+PUTS_A_STEP: Final = 20
 NOWHERE_ELSE: Final[ValuesByKey] = {}
 
 
@@ -45,8 +48,10 @@ class Nodes:
 
     # -- placing ---------------------------------------------------------------------------------
 
-    def keep(self, classes: Iterable[PodClass], nominated: Mapping[str, str]) -> dict[str, str]:
-        """Put pods onto the nodes that were launched for them; by UID, the node's name.
+    def keeping(
+        self, classes: Iterable[PodClass], nominated: Mapping[str, str]
+    ) -> Steps[dict[str, str]]:
+        """In steps: put pods onto the nodes that were launched for them; by UID, the node's name.
 
         One that does not fit there any more is left out: the scheduler gave its capacity to others.
         """
@@ -56,18 +61,24 @@ class Nodes:
         while todo and len(kept) != before:
             before = len(kept)
             for one in todo:
-                self._keep(one, nominated, kept)
+                yield from self._keep(one, nominated, kept)
             # Those that must be on one node with others come after these.
             todo = [one for one in todo if one.rules.near]
         return kept
 
-    def _keep(self, one: PodClass, nominated: Mapping[str, str], kept: dict[str, str]) -> None:
+    def _keep(
+        self, one: PodClass, nominated: Mapping[str, str], kept: dict[str, str]
+    ) -> Steps[None]:
         by_node: dict[str, list[str]] = {}
-        for pod in one.pods:
+        for number, pod in enumerate(one.pods, start=1):
+            if not number % PODS_A_STEP:
+                yield
             name = nominated.get(pod.uid, "")
             if name in self._number and pod.uid not in kept:
                 by_node.setdefault(name, []).append(pod.uid)
-        for name, uids in by_node.items():
+        for place, (name, uids) in enumerate(by_node.items()):
+            if not place % PUTS_A_STEP:
+                yield
             number = self._number[name]
             # Its domain is not asked about: it was right when the promise was given.
             taken = self.bins.taking(one) >> number & 1
@@ -81,20 +92,28 @@ class Nodes:
 
         ``more``: by key, domains that have no node yet and could have one: they count as empty.
         """
+        return at_once(self.placing(waiting, more))
+
+    def placing(self, waiting: Waiting, more: ValuesByKey = NOWHERE_ELSE) -> Steps[dict[str, str]]:
+        """The same in steps."""
         placed: dict[str, str] = {}
         homes = self.domains.homes
         if not self._names:
             return placed
         still = sum(uid not in homes for uid in waiting.rest()) if homes else waiting.left
-        moving = waiting.left - still
+        moving, puts = waiting.left - still, 0
         while still and (found := self.first(waiting.one, still, more)) is not None:
             still -= found[1]
             placed |= self._take(waiting, *found)
+            if not (puts := puts + 1) % PUTS_A_STEP:
+                yield
         if not moving:
             return placed
         for _ in range(still):
             waiting.skip()
-        for _ in range(moving):
+        for number in range(moving):
+            if not number % PUTS_A_STEP:
+                yield
             # It does not count on its old node any more once it is its turn.
             uid = waiting.next
             self.domains.leave(waiting.one, uid)

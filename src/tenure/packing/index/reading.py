@@ -161,7 +161,9 @@ def reading_nodes(
         nodes, key=lambda node: (late.get(node.name, 0), not node.initialized, node.name)
     )
     asked = keys_asked({one.demand.signature for one in pods.classes}, daemons)
+    yield
     known = Shapes(that_differ(asked, ordered), daemons)
+    yield
     open_, units = [node for node in ordered if not node.closed], pods.units
     shapes: list[int] = []
     free: list[list[int]] = []

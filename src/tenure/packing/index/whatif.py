@@ -30,7 +30,7 @@ from tenure.packing.index.reading import avoided_by_running, reading_nodes
 from tenure.packing.offers.daemons import DaemonPod
 
 #: Classes of which pods are put onto nodes in one step: some milliseconds.
-PLACED_A_STEP: Final = 50
+PLACED_A_STEP: Final = 25
 #: The pods of a node, by the index of their class: in the order in which they are served.
 Load = dict[int, list[Pod]]
 
@@ -119,20 +119,24 @@ class WhatIf:
         classes = list(pods.classes)
         if pods.apart:
             classes = sorted((*classes, *pods.apart), key=service_order)
+            yield
         if self._soft_taints:
             wishes = ((*one.wishes, NO_SOFT_TAINTS) for one in classes)
             classes = [
                 msgspec.structs.replace(one, wishes=more)
                 for one, more in zip(classes, wishes, strict=True)
             ]
+            yield
         self.classes = classes
         #: By class: what orders it before the age of its pods does.
-        self._sizes = [service_order(one)[:3] for one in classes]
+        self._sizes = yield from _sizes(classes)
         yield
         #: By class: with all its preferences, without the first, … and without any.
         self.relaxed = yield from _relaxed(self.classes)
+        yield
         every = tuple({id(each): each for levels in self.relaxed for each in levels}.values())
         pods = msgspec.structs.replace(pods, classes=every)
+        yield
         self.nodes = yield from reading_nodes(
             nodes, pods=pods, groups=groups, daemons=self._daemons, moving=False, last=self._last
         )
@@ -290,6 +294,15 @@ class WhatIf:
             **nodes.bins.state(),
             **nodes.domains.state(),
         }
+
+
+def _sizes(classes: Sequence[PodClass]) -> Steps[list[tuple[int, int, int]]]:
+    found: list[tuple[int, int, int]] = []
+    for one in classes:
+        found.append(service_order(one)[:3])
+        if not len(found) % PODS_A_STEP:
+            yield
+    return found
 
 
 def _relaxed(classes: Sequence[PodClass]) -> Steps[list[tuple[PodClass, ...]]]:

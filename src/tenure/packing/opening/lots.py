@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.classes import PodClass, Units
-from tenure.packing.demand.requests import ports_conflict
+from tenure.packing.demand.requests import HostPort, ports_conflict
+from tenure.packing.demand.steps import CLASSES_A_STEP, PODS_A_STEP, Steps, some_at_a_time
 from tenure.packing.demand.terms import Group, Rules
 from tenure.packing.index.domains import NO_END
 from tenure.packing.index.levels import bits
@@ -22,6 +23,9 @@ from tenure.packing.index.levels import bits
 ON_NODE_MAX: Final = 4096
 #: Bitsets per resource. Between two of them, what is too large by a little is found by dividing.
 LEVELS_MAX: Final = 1024
+#: Groups whose bitsets are made in one step, and host ports that are compared.
+GROUPS_A_STEP: Final = 200
+PORTS_A_STEP: Final = 2_000
 
 
 class Marks(NamedTuple):
@@ -121,9 +125,10 @@ class Lot:
 
 
 class Lots:
-    """All lots of a round, ready to be asked. ``worth`` of each lot is set before."""
+    """All lots of a round, to be prepared before they are asked. ``worth`` of each lot is set before."""
 
     def __init__(self, lots: Iterable[Lot], units: Units) -> None:
+        self._units = units
         # Of one size, those with most pods first: their fillings can be repeated most often.
         ordered = sorted(enumerate(lots), key=lambda each: (each[1].worth, each[1].left, -each[0]))
         self.all: Final = [lot for _, lot in ordered]
@@ -133,18 +138,30 @@ class Lots:
             lot.forget()
         self.alive = bits([lot.number for lot in self.all if lot.left])
         self.apart = bits([lot.number for lot in self.all if lot.one.apart])
-        #: By resource, what a pod of each lot wants.
-        self._wanted = _columns(self.all, len(units.names))
-        self._columns = [self._prefixes(wanted) for wanted in self._wanted]
         self.by_signature: Final[dict[Signature, int]] = {}
+        self._ratios: dict[tuple[int, int], tuple[int, int]] = {}
+        self.locked = 0
+
+    def preparing(self) -> Steps[None]:
+        """What they are asked for, in steps."""
+        #: By resource, what a pod of each lot wants.
+        self._wanted = _columns(self.all, len(self._units.names))
+        self._columns: list[tuple[list[int], list[int]]] = []
+        for wanted in self._wanted:
+            yield
+            self._columns.append(self._prefixes(wanted))
+        yield
         numbers: dict[Signature, list[int]] = {}
         for lot in self.all:
             numbers.setdefault(lot.signature, []).append(lot.number)
-        for signature, of_it in numbers.items():
+        for number, (signature, of_it) in enumerate(numbers.items(), start=1):
+            if not number % CLASSES_A_STEP:
+                yield
             self.by_signature[signature] = bits(of_it)
-        self._ratios: dict[tuple[int, int], tuple[int, int]] = {}
-        self._mark_ports()
-        self._mark_groups()
+        yield
+        yield from self._mark_ports()
+        yield
+        yield from self._mark_groups()
 
     def _prefixes(self, wanted: Sequence[int]) -> tuple[list[int], list[int]]:
         distinct = sorted(set(wanted))
@@ -211,17 +228,29 @@ class Lots:
             mask &= self.others[group]
         return mask
 
-    def _mark_ports(self) -> None:
+    def _mark_ports(self) -> Steps[None]:
         self.with_ports = with_ports = [lot for lot in self.all if lot.one.demand.ports]
+        #: By number and protocol, and then by all ports of a pod: the lots.
+        using: dict[tuple[int, str], dict[tuple[HostPort, ...], int]] = {}
         for lot in with_ports:
+            ports = lot.one.demand.ports
+            for port in ports:
+                by_ports = using.setdefault((port.port, port.protocol), {})
+                by_ports[ports] = by_ports.get(ports, 0) | lot.bit
+        done = 0
+        for lot in with_ports:
+            ports = lot.one.demand.ports
             lot.plain = False
             lot.most = 1
-            lot.forced = tuple((port, 1) for port in lot.one.demand.ports)
-            for other in with_ports:
-                if ports_conflict(lot.one.demand.ports, other.one.demand.ports) is not None:
-                    lot.ports |= other.bit
+            lot.forced = tuple((port, 1) for port in ports)
+            for port in ports:
+                for others, lots in using[port.port, port.protocol].items():
+                    if ports_conflict(ports, others) is not None:
+                        lot.ports |= lots
+                    if not (done := done + 1) % PORTS_A_STEP:
+                        yield
 
-    def _mark_groups(self) -> None:
+    def _mark_groups(self) -> Steps[None]:
         """Groups over the hostname that some lot has a rule about."""
         index: dict[Group, int] = {}
         for rules in dict.fromkeys(lot.one.rules for lot in self.all):
@@ -234,19 +263,24 @@ class Lots:
         members: list[list[int]] = [[] for _ in index]
         near_by_level: list[dict[int, int]] = [{} for _ in index]
         marks: dict[tuple[Rules, frozenset[Group], tuple[Group, ...]], Marks] = {}
-        for lot in self.all if index else ():
+        for number, lot in enumerate(self.all if index else (), start=1):
+            if not number % CLASSES_A_STEP:
+                yield
             key = lot.one.rules, lot.one.member_of, lot.one.repels
             mark = marks.get(key)
             if mark is None:
                 mark = marks[key] = _marks(lot.one, index)
             lot.set(mark)
-            for number in lot.members:
-                members[number].append(lot.number)
-            for number in lot.near:
-                self.near[number] |= lot.bit
-                by_level = near_by_level[number]
+            for which in lot.members:
+                members[which].append(lot.number)
+            for which in lot.near:
+                self.near[which] |= lot.bit
+                by_level = near_by_level[which]
                 by_level[lot.level] = by_level.get(lot.level, 0) | lot.bit
-        self.members = [bits(numbers) for numbers in members]
+        for some in some_at_a_time(range(len(index)), GROUPS_A_STEP):
+            yield
+            for which in some:
+                self.members[which] = bits(members[which])
         self._near_by_level = near_by_level
         self.locked = 0
         for mask in self.near:
@@ -255,18 +289,22 @@ class Lots:
         self.others = [~mask for mask in self.members]
         #: By group and how many pods of it are there: the lots that may still come.
         #: The last one is for any larger number.
-        self.admitting = self._admitting(len(index))
+        self.admitting = yield from self._admitting(len(index))
 
-    def _admitting(self, groups: int) -> list[list[int]]:
+    def _admitting(self, groups: int) -> Steps[list[list[int]]]:
         by_count: list[dict[int, list[int]]] = [{} for _ in range(groups)]
-        for lot in self.all if groups else ():
+        for number, lot in enumerate(self.all if groups else (), start=1):
+            if not number % PODS_A_STEP:
+                yield
             for group in lot.far:
                 by_count[group].setdefault(1, []).append(lot.number)
             for group, skew in lot.caps:
                 from_ = skew + 1 - (group in lot.members)
                 by_count[group].setdefault(from_, []).append(lot.number)
         admitting: list[list[int]] = []
-        for counts in by_count:
+        for number, counts in enumerate(by_count, start=1):
+            if not number % GROUPS_A_STEP:
+                yield
             masks = [-1]
             most = max((count for count in counts if count <= ON_NODE_MAX), default=0)
             for count in range(1, most + 1):

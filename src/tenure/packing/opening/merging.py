@@ -18,6 +18,8 @@ from tenure.packing.opening.together import allowed_beside
 
 #: How many claims are tried with each other, in each pool.
 TRIED_MAX: Final = 40
+#: Lots that are held against all of another claim in one step: some milliseconds.
+LOTS_A_STEP: Final = 25
 
 
 def merged(drafts: Iterable[Draft], budgets: Mapping[str, Budget], fee: float) -> list[Draft]:
@@ -28,7 +30,7 @@ def merged(drafts: Iterable[Draft], budgets: Mapping[str, Budget], fee: float) -
 def merging(
     drafts: Iterable[Draft], budgets: Mapping[str, Budget], fee: float
 ) -> Steps[list[Draft]]:
-    """The same in steps: one for each claim that is tried with others."""
+    """The same in steps: one for each two claims that are tried together."""
     by_pool: dict[str, list[Draft]] = {}
     for draft in drafts:
         by_pool.setdefault(draft.catalogue.template.pool, []).append(draft)
@@ -50,9 +52,7 @@ def _merging(drafts: list[Draft], budget: Budget, fee: float) -> Steps[list[Draf
     done: list[Draft] = []
     while waiting:
         draft = waiting.pop(0)
-        if waiting:
-            yield
-        found = _best_partner(draft, waiting, budget, fee)
+        found = yield from _best_partner(draft, waiting, budget, fee)
         if found is None:
             done.append(draft)
             continue
@@ -70,7 +70,7 @@ def _waste(draft: Draft, fee: float) -> float:
 
 def _best_partner(
     draft: Draft, others: list[Draft], budget: Budget, fee: float
-) -> tuple[int, Draft] | None:
+) -> Steps[tuple[int, Draft] | None]:
     """The position of the partner to merge with, and the two together."""
     found: list[tuple[float, int, Draft]] = []
     alike: set[tuple[int, int]] = set()
@@ -79,8 +79,9 @@ def _best_partner(
         if kind in alike:
             continue  # The same pods by kind were tried.
         alike.add(kind)
+        yield
         most = draft.price + other.price + fee
-        both = _together(draft, other, most, budget)
+        both = yield from _together(draft, other, most, budget)
         if both is not None:
             found.append((both.price - most, position, both))
     for _, position, both in sorted(found, key=lambda each: each[:2]):
@@ -89,7 +90,7 @@ def _best_partner(
     return None
 
 
-def _together(draft: Draft, other: Draft, price_max: float, budget: Budget) -> Draft | None:
+def _together(draft: Draft, other: Draft, price_max: float, budget: Budget) -> Steps[Draft | None]:
     """Both on one node that costs no more than that."""
     catalogue = draft.catalogue
     joined = catalogue.narrow(draft.narrowing, other.narrowing.requirements)
@@ -101,7 +102,9 @@ def _together(draft: Draft, other: Draft, price_max: float, budget: Budget) -> D
         return None
     if draft.choosy or other.choosy:
         there = [(lot.one, count) for lot, count in draft.parts]
-        for lot, count in other.parts:
+        for number, (lot, count) in enumerate(other.parts, start=1):
+            if not number % LOTS_A_STEP:
+                yield
             if allowed_beside(there, lot.one, count) < count:
                 return None
             there.append((lot.one, count))

@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from tenure.packing.demand.classes import Units, Wants
-from tenure.packing.demand.steps import Steps, at_once
+from tenure.packing.demand.steps import CLASSES_A_STEP, Steps, at_once
 from tenure.packing.demand.terms import Group
 from tenure.packing.index.domains import NO_END
 from tenure.packing.offers.catalogue import Catalogue
@@ -39,6 +39,8 @@ from tenure.packing.opening.shelf import Shelf
 
 #: Of the worth that is left per node that is forced, so much may go to one.
 SHARE: Final = 1.6
+#: Claims that are tried for pods of one lot in one step.
+JOINS_A_STEP: Final = 25
 
 
 class Opener:
@@ -75,13 +77,15 @@ class Opener:
         at_once(self.serving(lots, present))
 
     def serving(self, lots: Sequence[Lot], present: Iterable[Group]) -> Steps[None]:
-        """The same in steps: one for all that claims are made of, and one for each claim."""
+        """The same in steps: some for all that claims are made of, and one for each try of a claim."""
         lots = [lot for lot in lots if lot.left]
         if not lots or not self._catalogues:
             return
         yield from self._market.pricing(lots)
         yield
         self._lots = Lots(lots, self._units)
+        yield from self._lots.preparing()
+        yield from self._clearing()
         self._present.update(present)
         self._fillers = {
             number: Filler(self._lots, Joiner(catalogue))
@@ -91,21 +95,33 @@ class Opener:
             for draft in self.drafts:
                 self._note_present(draft.parts)
         self._home = self._market.served_elsewhere()
+        yield
         self._natives = Natives(self._lots, self._market, self._fillers)
-        for lot in self._lots.all:
+        for number, lot in enumerate(self._lots.all, start=1):
             self._natives.count(lot, lot.left)
+            if not number % CLASSES_A_STEP:
+                yield
+        yield
         self._holding = {}
         limited = any(budget.limited for budget in self.budgets.values())
         self._leads = Leads(self._lots, self._market, limited=limited)
         for lot in self._leads:
             while lot.left:
                 yield
-                if not self._open_any(lot):
+                if not (yield from self._open_any(lot)):
                     break
         if limited:
             for lot in reversed(self._lots.all):
                 if lot.left:
-                    self._grow_for(lot)
+                    yield from self._grow_for(lot)
+
+    def _clearing(self) -> Steps[None]:
+        """Find the types on which daemons leave the host ports of these pods free."""
+        for number, lot in enumerate(self._lots.with_ports, start=1):
+            for catalogue in self._catalogues:
+                catalogue.clear_of(lot.one.demand.ports)
+            if not number % CLASSES_A_STEP:
+                yield
 
     def _count(self, lot: Lot, count: int) -> None:
         self._natives.count(lot, count)
@@ -113,17 +129,18 @@ class Opener:
 
     # -- one claim -------------------------------------------------------------------------------
 
-    def _open_any(self, lead: Lot) -> bool:
+    def _open_any(self, lead: Lot) -> Steps[bool]:
         for number, narrowing in self._market.entrances(lead.signature):
             budget = self.budgets[self._catalogues[number].template.pool]
             focused = self._natives.focus(number, narrowing, lead, budget)
-            if focused is not None and self._open(number, focused, lead, narrowing):
+            yield
+            if focused is not None and (yield from self._open(number, focused, lead, narrowing)):
                 return True
-            if self._open(number, narrowing, lead, narrowing):
+            if (yield from self._open(number, narrowing, lead, narrowing)):
                 return True
         return False
 
-    def _open(self, number: int, narrowing: Narrowing, lead: Lot, whole: Narrowing) -> bool:
+    def _open(self, number: int, narrowing: Narrowing, lead: Lot, whole: Narrowing) -> Steps[bool]:
         """Open claims of this narrowing. ``whole``: all that the lead may use."""
         catalogue = self._catalogues[number]
         budget = self.budgets[catalogue.template.pool]
@@ -145,6 +162,7 @@ class Opener:
         found: list[tuple[float, float, Offer, BinState]] = []
         offers = self._candidates(shelf, first, prefer, min(left, most), fee, bounded=most < left)
         for offer in offers:
+            yield
             out = exclude | self._home & ~lead.bit if offer.zone in self._avoid else exclude
             state = filler.fill(offer, first, narrowing, float(NO_END), out | ~natives, prefer)
             if state is not None:
@@ -154,6 +172,7 @@ class Opener:
                 found.append(((price + fee) / (state.worth or 1.0), -state.worth, offer, state))
         found.sort(key=lambda each: each[:3])
         for _, _, offer, state in found:
+            yield
             full = self._with_riders(filler, offer, state, natives, exclude, budget, most)
             if self._commit(catalogue, budget, full, forced, once=bool(lead.near)):
                 return True
@@ -284,17 +303,21 @@ class Opener:
 
     # -- claims that are there already --------------------------------------------------------------
 
-    def top_up(self, lots: Iterable[Lot]) -> None:
-        """Put pods onto claims planned before, where that costs nothing more."""
+    def topping_up(self, lots: Iterable[Lot]) -> Steps[None]:
+        """In steps: put pods onto claims planned before, where that costs nothing more."""
         for lot in lots:
-            for draft in self.drafts:
+            for number, draft in enumerate(self.drafts):
                 if not lot.left:
                     break
+                if not number % JOINS_A_STEP:
+                    yield
                 self._join(draft, lot, grow=False)
 
-    def _grow_for(self, lot: Lot) -> None:
+    def _grow_for(self, lot: Lot) -> Steps[None]:
         """Make claims of limited pools larger, first come first served."""
-        for draft in self.drafts:
+        for number, draft in enumerate(self.drafts):
+            if not number % JOINS_A_STEP:
+                yield
             if lot.left and self.budgets[draft.catalogue.template.pool].limited:
                 self._join(draft, lot, grow=True)
 

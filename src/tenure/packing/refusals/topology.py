@@ -42,6 +42,8 @@ class Topology:
         self._nodes, self._domains = nodes, nodes.domains
         self._classes, self._catalogues = classes, catalogues
         self._sites = Sites(catalogues)
+        #: By group, the classes that belong to it.
+        self._members: dict[Group, list[PodClass]] | None = None
 
     def affinity(self, one: PodClass) -> AffinityFact | None:
         """Of required affinity and anti-affinity; None: they leave something, or there are none."""
@@ -65,7 +67,7 @@ class Topology:
 
     def _bundle(self, group: Group) -> SharedNodeTooSmall | None:
         """The resource of which they want most, compared with the largest node."""
-        together = [each for each in self._classes if group in each.member_of]
+        together = self._belonging(group)
         wanted: dict[int, int] = {}
         for each in together:
             for index, amount in each.wants:
@@ -106,12 +108,22 @@ class Topology:
         return [pins[0][1] for pins in self._sites.options(one, (key,))]
 
     def _is_waiting(self, group: Group) -> bool:
-        return any(group in each.member_of for each in self._classes)
+        return bool(self._belonging(group))
+
+    def _belonging(self, group: Group) -> list[PodClass]:
+        if self._members is None:
+            self._members = {}
+            for each in self._classes:
+                for one in each.member_of:
+                    self._members.setdefault(one, []).append(each)
+        return self._members.get(group, [])
 
 
 def pods_text(group: Group) -> str:
     """``pods with app In [db] in namespace shop``."""
     which = f"pods with {group.selector}" if group.selector else "pods"
+    if group.selects_none:
+        which = "no pods, having no labelSelector,"
     by = group.namespaces_by
     if by is None:
         names = sorted(group.namespaces)

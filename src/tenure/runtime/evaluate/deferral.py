@@ -50,6 +50,10 @@ class Deferrals:
         """Whether its recheck waits for the deferred changes."""
         return work in self._prolonged and work in self._until
 
+    def waits(self, work: Work) -> bool:
+        """Whether a change has been left for a moment that is not over."""
+        return work in self._until
+
     def evaluated(self, work: Work, now: datetime, *, at_rest: bool) -> None:
         """``at_rest``: there was nothing to decide."""
         if (patience := self._patience[work[0]]) is not None:

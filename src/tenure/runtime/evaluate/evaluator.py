@@ -210,13 +210,18 @@ class Evaluator:
         """``ready``: keys that changes concern which have waited; ``now``: where a turn begins."""
         self._touch(dirty, ready, now)
         for position, keys in enumerate(dirty):
-            due = self._left_out[position] | keys
+            if not (due := self._left_out[position] | keys):
+                continue  # Most of them.
             left_out = self._deciders[position].concern in self._leave_out
             self._left_out[position] = due if left_out else {}
             if not left_out:
                 self._pending.extend((position, key) for key in due)
         if now is not None:  # After all others.
-            self._pending.extend(self._one_key.suspended.works())
+            self._pending.extend(
+                work
+                for work in self._one_key.suspended.works()
+                if self._deciders[work[0]].concern not in self._leave_out
+            )
 
     def _touch(self, dirty: Dirty, ready: Iterable[Work], now: datetime | None) -> None:
         """Keys that are suspended are not begun, unless it is time to begin them anew."""
@@ -230,9 +235,12 @@ class Evaluator:
             if key in dirty[position]:
                 suspended.touch((position, key))
                 del dirty[position][key]
-            # What is created meanwhile cannot be seen by it.
+            # What is created meanwhile cannot be seen by it, unless it looks again at its end.
             left_out = self._deciders[position].concern in self._leave_out
-            if left_out or (now is not None and suspended.is_too_old((position, key), now)):
+            if suspended.confirms((position, key)):
+                if left_out or self._deferrals.waits((position, key)):
+                    suspended.touch((position, key), may_wait=not left_out)
+            elif left_out or (now is not None and suspended.is_too_old((position, key), now)):
                 suspended.cut((position, key))
                 dirty[position][key] = None
 

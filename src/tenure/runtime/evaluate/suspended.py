@@ -4,6 +4,9 @@ What is said until then is in force, and acted upon in the turn in which it is s
 action was about may have changed, and only the end of the evaluation would tell. An evaluation whose key may
 have another view by now is begun anew after a while. What it asked in vain it does not ask again (``Progress``), so
 it ends, however often the cluster changes; then it is evaluated once more, without what it remembers.
+
+An evaluation that says nothing of use before its end is never begun anew: it compares what it found with the view by
+then (``Progress.view_now``), and what still holds is acted upon until it is evaluated once more.
 """
 
 from __future__ import annotations
@@ -21,11 +24,13 @@ from tenure.runtime.evaluate.verdicts import VerdictId, verdict_id
 
 #: So long an evaluation goes on although its view may have changed.
 AGE_MAX: Final = timedelta(seconds=2)
-#: Seconds for which it goes on in one turn, but for its last step.
-SLICE: Final = 0.05
+#: Seconds after which it begins no further step in one turn. A step takes a few milliseconds, so that a slice takes 20.
+SLICE: Final = 0.015
 
 #: The view of a key whose verdicts are not all of that view.
 UNFINISHED: Final = object()
+#: The view of a key that was decided on an older one and compared with the latest: its verdicts are acted upon.
+CONFIRMED: Final = object()
 
 Steps = Iterator[Sequence[Verdict] | None]
 
@@ -42,6 +47,8 @@ class OnItsWay(msgspec.Struct):
     #: Whether its view may have changed: by a change that may not wait, or by any.
     touched: bool = False
     stale: bool = False
+    #: Whether it may have changed since the evaluation looked at it the last time (``Progress.view_now``).
+    unseen: bool = False
 
     def step(self, enough: Callable[[], bool]) -> tuple[Verdict, ...] | None:
         """What the last step gives; None: it is enough for now."""
@@ -51,6 +58,10 @@ class OnItsWay(msgspec.Struct):
             if enough():
                 return None
         raise AssertionError("the last step gives the verdicts")
+
+    def seen(self) -> None:
+        """It has looked at the view as it is by now."""
+        self.unseen, self.progress.view_now = False, None
 
     def take_said(self) -> tuple[Verdict, ...]:
         """What is not in force yet."""
@@ -99,10 +110,14 @@ class Suspended:
         self._on_its_way.pop(work, None)
         self._earlier.pop(work, None)
 
+    def confirms(self, work: Work) -> bool:
+        """Whether it compares what it has found with the view by then."""
+        return self._on_its_way[work].progress.confirms
+
     def touch(self, work: Work, *, may_wait: bool = False) -> None:
         """Its view may have changed."""
         one = self._on_its_way[work]
-        one.stale = True
+        one.stale = one.unseen = True
         one.touched |= not may_wait
 
     def is_too_old(self, work: Work, now: datetime) -> bool:

@@ -1,5 +1,5 @@
 """Carries actions out: guard, handlers, retries, outcomes.
 
-May import: runtime.clock, runtime.observe, kube, ports, safety, core, model, errors.
+May import: runtime.clock, runtime.observe, kube, ports, safety, core, core.pool, model, errors.
 Start reading: executor.py.
 """

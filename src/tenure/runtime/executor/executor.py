@@ -12,9 +12,11 @@ The executor owns the in-flight set. In the order in which the rules bite:
    action is for, is not sent at all: its decider has yet to be evaluated on that;
 5. as long as something is being created, the loop does not ask anew what else should be, and
    what has been created meanwhile is not created again;
-6. what an action depends on beside its object is read right before it: the Node, and of a
-   claim that pods hold back, the pods there. If that is not as it was evaluated, nothing is sent;
-7. every action needs an open fence, and the guard's consent; what takes something away
+6. what an action depends on beside its object is read right before it: the Node, of a
+   claim that pods hold back, the pods there, and of a replacement, what its pool's limits leave. If that is
+   not as it was evaluated, nothing is sent;
+7. a write that was accepted five times within a minute waits: another program undoes it (``repeats``);
+8. every action needs an open fence, and the guard's consent; what takes something away
    needs a fresh view, and a clock that agrees with the API server's, too. All of them are
    asked right before the call leaves, and the fence once more as it does. What the clock held is
    tried at once when the clocks agree again: a force delete would else come too late.
@@ -24,7 +26,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from tenure.core.decision import (
@@ -54,8 +56,10 @@ from tenure.ports.outcome import Ended, Outcome
 from tenure.runtime.clock.backoff import BackOff, Bucket
 from tenure.runtime.clock.timecheck import TimeCheck
 from tenure.runtime.executor.clockblocker import depends_on_time
+from tenure.runtime.executor.creations import Creations
 from tenure.runtime.executor.guard import veto
 from tenure.runtime.executor.handlers import Verbs
+from tenure.runtime.executor.repeats import FREE, WINDOW, Repeats
 
 #: Words for outcomes after which the target may be acted upon again at once.
 _ANSWERED = (Ended.OK, Ended.REFUSED)
@@ -92,11 +96,8 @@ class Executor:
         self._blocked_by_clock = blocked_by_clock
         self._evictions = Bucket(settings.eviction_rate, settings.eviction_burst, clock)
         self._in_flight: dict[str, asyncio.Task[None]] = {}
-        # What is being created, and what has been created meanwhile.
-        self._creating: set[str] = set()
-        self._created: set[str] = set()
-        # What is to be created as soon as fewer actions are under way.
-        self._postponed: set[str] = set()
+        self._creations = Creations()
+        self._repeats = Repeats()
         # Deletions that were accepted and that the watch has not shown yet, with their instant.
         self._awaited: dict[str, float] = {}
         #: Targets that our clock alone holds.
@@ -111,34 +112,34 @@ class Executor:
         action = verdict.action
         assert action is not None
         target = target_of(action)
-        if target in self._created:
+        if target in self._creations:
             return None  # Its decider has not been evaluated since.
         if target in self._in_flight:
             return None  # Its end wakes the loop.
         if self._is_overtaken(action):
             return None  # So does the change.
         if len(self._in_flight) >= self._settings.actions_max:
-            if isinstance(action, Create):
-                self._postponed.add(target)
+            self._creations.postpone(target, action)
             return None  # The end of any of them does, too.
         now = self._clock.monotonic()
         waits_until = self._back_off.wait_until(target, now, _attempt(action))
         if waits_until is None and isinstance(action, Evict | DeletePod | Delete):
             waits_until = self._awaited_until(target, action, now)
         if waits_until is None:
-            if isinstance(action, Create):
-                self._creating.add(target)
+            waits_until = self._undone_until(verdict, action, now)
+        if waits_until is None:
+            self._creations.start(target, action)
             self._start(target, self._run(verdict, action, target))
         return waits_until
 
     @property
     def creates(self) -> bool:
         """Whether something is being created, or about to be, that cannot be seen yet."""
-        return bool(self._creating or self._postponed)
+        return bool(self._creations)
 
     def begin(self) -> None:
         """Everything that is to be done is submitted once more."""
-        self._postponed.clear()
+        self._creations.begin()
 
     def clocks_agree(self) -> None:
         """What a wrong clock held has not failed: it need not wait any more."""
@@ -156,6 +157,7 @@ class Executor:
     def tidy(self, now: float) -> None:
         """Forget what is not needed any more, so that memory does not grow with age."""
         self._back_off.forget_before(now - 10 * self._settings.retry_max.total_seconds())
+        self._repeats.forget_before(now - WINDOW)
         oldest = now - 6 * self._settings.expectation_max.total_seconds()
         for target in [t for t, since in self._awaited.items() if since < oldest]:
             del self._awaited[target]
@@ -172,13 +174,11 @@ class Executor:
     async def _run(self, verdict: Verdict, action: Action, target: str) -> None:
         try:
             outcome = await self._outcome(verdict, action, target)
-            if isinstance(action, Create) and outcome.ended is Ended.OK:
-                self._created.add(target)
+            if outcome.ended is Ended.OK:
+                self._creations.succeeded(target)
         finally:
             self._in_flight.pop(target, None)
-            self._creating.discard(target)
-            if not self._creating:
-                self._created.clear()
+            self._creations.ended(target)
         self._finished(verdict, outcome)
 
     async def _outcome(self, verdict: Verdict, action: Action, target: str) -> Outcome:
@@ -188,7 +188,7 @@ class Executor:
                 await self._evictions.take()
             if depends_on_time(action):
                 await self._times.ask_if_needed()
-            outcome = await self._changed(action) or self._refusal(verdict, action, target)
+            outcome = await self._changed(target, action) or self._refusal(verdict, action, target)
             outcome = outcome or await self._verbs.carry_out(verdict.subject, action)
         except NotLeader as error:
             outcome = Outcome(Ended.HELD, f"nothing was sent: {error}")
@@ -200,9 +200,10 @@ class Executor:
             return self._failed(target, action, error)
         return self._ended(target, action, outcome)
 
-    async def _changed(self, action: Action) -> Outcome | None:
+    async def _changed(self, target: str, action: Action) -> Outcome | None:
         """Whether what the action depends on is no longer as it was evaluated, by reads of its own."""
         what = await self._other_version(action) or await self._other_pods(action)
+        what = what or self._creations.over_limits(target, action, self._snapshot())
         if not what:
             return None
         return Outcome(Ended.HELD, f"{what} changed since it was evaluated: evaluating again")
@@ -255,6 +256,8 @@ class Executor:
                 return outcome  # Until the clocks agree; the pause only paces the questions.
             return _again(outcome, self._clock.now() + pause)
         self._back_off.succeeded(target)
+        if outcome.ended is Ended.OK:
+            self._repeats.accepted(action, now)
         if outcome.ended is Ended.OK and isinstance(action, Evict | DeletePod | Delete):
             self._awaited[target] = now
         return outcome
@@ -284,6 +287,14 @@ class Executor:
         if isinstance(action, Evict) or not action.resource_version:
             return False
         return version_of(current) > number_of(action.resource_version)
+
+    def _undone_until(self, verdict: Verdict, action: Action, now: float) -> float | None:
+        until = self._repeats.wait_until(action, now)
+        if until is not None and self._repeats.is_news(action):
+            why = f"it was written {FREE} times within a minute, and another program undoes it"
+            again = self._clock.now() + timedelta(seconds=until - now)
+            self._finished(verdict, _again(Outcome(Ended.HELD, why), again))
+        return until
 
     # -- what was accepted and is not seen yet -----------------------------------------
 

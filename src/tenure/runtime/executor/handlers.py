@@ -149,7 +149,7 @@ class Verbs:
             answer = await self._client.patch(
                 action.resource,
                 action.name,
-                dated(stamped(action.body, now), action.dated, now + action.ahead),
+                _dated(action, now),
                 namespace=action.namespace,
                 subresource=action.subresource,
             )
@@ -287,6 +287,13 @@ def stamped(body: Any, now: datetime) -> Any:
         if any(instant not in entry for entry in status.get(field) or ())
     }
     return {**body, "status": {**status, **filled}} if filled else body
+
+
+def _dated(action: Patch, now: datetime) -> Any:
+    body = stamped(action.body, now)
+    for annotation in (action.dated, action.dated_mark):
+        body = dated(body, annotation, now + action.ahead)
+    return body
 
 
 def dated(body: Any, annotation: str, now: datetime) -> Any:

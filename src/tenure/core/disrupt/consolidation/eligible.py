@@ -25,6 +25,7 @@ from tenure.core.disrupt.facts.candidates import ReservedForPods
 from tenure.core.disrupt.facts.consolidation import (
     ConsolidationDisabled,
     OnlyWhenEmpty,
+    PodComing,
     PodNotEvicted,
     PodsChangedLately,
     PodStillTerminating,
@@ -129,6 +130,9 @@ def not_movable(node: Node, snapshot: Snapshot) -> Fact | None:
     for _, pod in sorted(snapshot.pods_on(node.name).items()):
         if (why := _not_movable(pod)) is not None:
             return why
+    for _, pod in sorted(snapshot.pods_coming_to(node.name).items()):
+        if not pod.daemon:
+            return PodComing(pod.key)
     return None
 
 

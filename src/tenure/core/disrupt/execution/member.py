@@ -42,6 +42,7 @@ from tenure.core.gates.gates import changes_at, first_blocked
 from tenure.core.gates.operations import LAST, PLAN_ONLY, Gate
 from tenure.core.marks.command import add_replacements, disrupted_since, mark_next, roll_back
 from tenure.core.marks.deadline import grace_period, written_between
+from tenure.core.marks.repaired import repair_mark
 from tenure.core.marks.stamp import stamp_claim, take_off_stamp
 from tenure.core.provision.demand import is_reschedulable
 from tenure.core.reasons import Reason
@@ -214,12 +215,12 @@ class Member:
         action: Delete | Patch = delete_unless_pods_came(claim, Ground.REPLACED, self.node)
         recheck_at = None
         if span is None and claim.termination_stamp is not None:
-            action = take_off_stamp(claim)
+            action = take_off_stamp(claim, beside=self._settings.beside_karpenter)
         elif span is not None:
             began, until = written_between(claim, span, STAMPED)
             recheck_at = next((at for at in (began, until) if at > self._now), None)
             if not began <= self._now < until:
-                action = stamp_claim(claim, Ground.REPLACED, span)
+                action = stamp_claim(claim, Ground.REPLACED, span, self._marks())
         verdict = _say(
             claim,
             Reason.REPLACED,
@@ -237,7 +238,13 @@ class Member:
         """It stays for now, so it has no deadline."""
         if verdict.action is not None or self.claim.termination_stamp is None:
             return verdict
-        return msgspec.structs.replace(verdict, action=take_off_stamp(self.claim))
+        action = take_off_stamp(self.claim, beside=self._settings.beside_karpenter)
+        return msgspec.structs.replace(verdict, action=action)
+
+    def _marks(self) -> dict[str, str]:
+        """Beside Karpenter a deadline without our marks is another program's."""
+        beside = self._settings.beside_karpenter
+        return repair_mark(Reason.REPLACED.value, beside=True) if beside else {}
 
     def said(self) -> tuple[Fact, ...]:
         """What is the case: what it waited for is there."""

@@ -78,6 +78,13 @@ class PodStillTerminating(Fact, frozen=True):
         return f"Pod {self.pod} is terminating, and its StatefulSet creates the next one after that"
 
 
+class PodComing(Fact, frozen=True):
+    pod: str
+
+    def __str__(self) -> str:
+        return f"The scheduler is about to bind Pod {self.pod} to the node: it waits for a volume of the pod"
+
+
 class PodsChangedLately(Fact, frozen=True):
     #: When the last pod came or went.
     since: datetime
@@ -147,6 +154,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PodWithoutController("default/debug"),
     PodNotEvicted("shop/web-1"),
     PodStillTerminating("default/db-0"),
+    PodComing("default/db-1"),
     PodsChangedLately(AT, THEN, "15m"),
     PodsChangedLately(AT, AT, "0s", "15s"),
     NodeUnderutilized("node-1", ("node-1",), 0, 96_000, 96_000, 1.0),

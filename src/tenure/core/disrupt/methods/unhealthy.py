@@ -29,7 +29,8 @@ from tenure.core.protect.protection import protection_on
 from tenure.core.repair.breakers import PoolBreakers, pool_breakers
 from tenure.core.repair.cause import merged
 from tenure.core.repair.decider import health_of
-from tenure.core.repair.evaluate import GracefulRepair, diagnose
+from tenure.core.repair.due import GracefulRepair
+from tenure.core.repair.evaluate import diagnose
 from tenure.core.repair.force import COUNTED_AS
 from tenure.model.api import names
 from tenure.model.cloud.repairs import RepairAction

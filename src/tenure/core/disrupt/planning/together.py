@@ -234,7 +234,7 @@ class Commands:
         elif not came:
             what = (NoReschedulablePods() if group.empty else PodsFitElsewhere(),)
         reason = one.method.traits.reason
-        used = used_by(one.pool.pool, candidate.claim, self._now)
+        used = used_by(one.pool.pool, candidate.claim, self._shared.settings, self._now)
         verdict = _say(
             candidate.claim,
             Reason.REPLACING,

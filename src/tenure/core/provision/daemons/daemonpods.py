@@ -24,7 +24,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.provision.limitranges import admitted
+from tenure.core.provision.daemons.limitranges import admitted
 from tenure.errors import SpecError
 from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.api.workload import DaemonSet
