@@ -31,7 +31,7 @@ from tenure.model.api import resource as r
 from tenure.model.api.meta import read_instant
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.schema.structure.crd import generate
-from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.objects.customkinds import OWN_KINDS
 from testbed.controlplane import ADMINISTRATORS, ControlPlane, control_plane
 
 NODES: Final = 1_000
@@ -176,7 +176,7 @@ class _Steps:
 
 
 async def _fill(client: Client, nodes: int) -> None:
-    for crd in generate(SERVED_KINDS):
+    for crd in generate(OWN_KINDS):
         await client.create(r.CRDS, crd)
     await until_served(client)
     for obj in fleet.setting():

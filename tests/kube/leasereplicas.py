@@ -14,10 +14,11 @@ from typing import Any
 from tenure.errors import NotFound, Unavailable
 from tenure.kube.client.client import Client
 from tenure.kube.lease.elector import Elector
+from tenure.kube.lease.secondtenure import SecondTenure
 from tenure.kube.lease.status import LeaseRole
 from tenure.model.api.resource import LEASES, NAMESPACES
 from tenure.model.api.workload import Lease
-from tenure.model.settings import Settings
+from tenure.model.settings import BESIDE_LEASE, IN_CHARGE_LEASE, Settings
 from tenure.ports.transport import Request, Response, Stream, Transport
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.store.store import Store
@@ -59,6 +60,8 @@ class Way:
         self.lose: list[str] = []
         #: Answers to give instead.
         self.instead: dict[str, Response] = {}
+        #: By the name of Leases that are listed: an answer to give instead.
+        self.listed: dict[str, Response] = {}
 
     def pause(self) -> None:
         self._goes_on.clear()
@@ -77,6 +80,9 @@ class Way:
             raise Unavailable("connection refused")
         if (answer := self.instead.get(request.method)) is not None:
             return answer
+        for name, answer in self.listed.items():
+            if request.query.get("fieldSelector") == f"metadata.name={name}":
+                return answer
         response = await self._inner.request(request)
         if request.method in self.lose:
             self.lose.remove(request.method)
@@ -109,21 +115,32 @@ class Replica:
         #: Seconds for which the machine was suspended: no timer of ours counted them.
         self.suspended = 0.0
         self._stage = setup
-        settings = Settings(lease_namespace=more.pop("namespace", NAMESPACE))
+        self.beside = more.pop("beside", False)
+        settings = Settings(
+            lease_namespace=more.pop("namespace", NAMESPACE),
+            lease_name=BESIDE_LEASE if self.beside else IN_CHARGE_LEASE,
+            beside_karpenter=self.beside,
+        )
+        client, steady = Client(self.way), self._steady
+        self.second = SecondTenure(client, settings, steady=steady, warn=self._warns)
         self.elector = Elector(
-            client=Client(self.way),
+            client=client,
             clock=Skewed(setup.environment, skew),
             settings=settings,
             identity=name,
             say=self.said.append,
             warn=self._warns,
-            steady=lambda: setup.loop.time() + self.suspended,
+            steady=steady,
+            in_charge=self.second if self.beside else None,
             **more,
         )
         #: Instants at which work began.
         self.began: list[float] = []
         self.working = False
         self.task = setup.loop.create_task(self.elector.run(self._lead))
+
+    def _steady(self) -> float:
+        return self._stage.loop.time() + self.suspended
 
     def _warns(self, sentence: str) -> None:
         self.said.append(sentence)
@@ -193,7 +210,8 @@ class LeaseSetup:
         return karpenter
 
     def acted(self, replica: Replica) -> None:
-        open_ = [one.name for one in self.replicas if not one.elector.fence.closed()]
+        rivals = (one for one in self.replicas if one.beside == replica.beside)
+        open_ = [one.name for one in rivals if not one.elector.fence.closed()]
         assert open_ == [replica.name], "two may act at once"
         self.acts.append((self.loop.time(), replica.name))
 

@@ -125,6 +125,18 @@ def no_karpenter(world: World) -> bool:
     return not leaving(world)
 
 
+def two_karpenters(world: World) -> bool:
+    """Each by itself is one that was tried."""
+    older = karpenter()
+    older["metadata"]["name"] = "older"
+    older["spec"]["template"]["spec"]["containers"][0]["image"] = "karpenter:1.9.0"
+    world.apply(older)
+    world.apply(a_policy(readinessTTL="5m"))
+    put_node(world)
+    world.run(10 * MINUTE)
+    return not leaving(world)
+
+
 def stamped_by_a_user(world: World) -> bool:
     theirs = {names.TERMINATION_TIMESTAMP: "2026-06-01T00:00:00Z"}
     put_node(world, "bad")
@@ -268,8 +280,16 @@ BESIDE: Final = (
         guard="it is not known which Karpenter is in charge",
     ),
     Mutation(
+        name="two Karpenters are taken for one",
+        point="tenure.core.beside.karpenter:karpenter_of",
+        breaks=_known,
+        scene=two_karpenters,
+        world=Beside,
+        guard="it is not known which Karpenter is in charge",
+    ),
+    Mutation(
         name="another program's deadline is written over",
-        point="tenure.core.repair.force:is_stamped_by_others",
+        point="tenure.core.marks.repaired:is_stamped_by_others",
         breaks=always(False),
         scene=stamped_by_a_user,
         world=Beside,

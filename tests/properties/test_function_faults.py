@@ -88,7 +88,9 @@ def test_a_fault_in_a_function_of_a_decider_is_blamed_on_no_object(
     keys = set(broken.keys(snapshot))
     decided = [key for key in keys if broken.view(snapshot, key) is not None]
     expected = {"keys": 1, "view": len(keys), "decide": len(decided)}
-    setattr(broken, part, fail)
+    for name in (part, "deciding") if part == "decide" else (part,):
+        if hasattr(broken, name):
+            setattr(broken, name, fail)
     evaluator = evaluated(snapshot, all_deciders)
     assert snapshot.unreadable() == {}
     failing = evaluator.failing()
@@ -114,12 +116,12 @@ def test_a_fault_in_a_function_of_a_decider_is_blamed_on_no_object(
 def test_a_fault_in_packing_is_blamed_on_no_pod(pods: int, monkeypatch: pytest.MonkeyPatch) -> None:
     packed = []
 
-    def pack(problem: Any) -> Any:
+    def packing(problem: Any) -> Any:
         pods = problem.pods
         packed.append(len(pods))
         return 1 // (len(pods) - len(pods))
 
-    monkeypatch.setattr(provision, "pack", pack)
+    monkeypatch.setattr(provision, "packing_steps", packing)
     known = Observations(instance_types=types(a_type()))
     waiting = [a_pending_pod(f"waits-{n}", since=ago(120)) for n in range(pods)]
     snapshot = snapshot_with(a_class(), a_pool(), *waiting, observations=known)
@@ -135,11 +137,11 @@ def test_a_fault_in_packing_is_blamed_on_no_pod(pods: int, monkeypatch: pytest.M
 def test_a_fault_in_a_function_that_is_asked_of_every_pod_is_blamed_on_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def pack(problem: Any) -> Any:
+    def packing(problem: Any) -> Any:
         for pod in problem.pods:
             fail(pod)
 
-    monkeypatch.setattr(provision, "pack", pack)
+    monkeypatch.setattr(provision, "packing_steps", packing)
     snapshot = a_snapshot()
     evaluator = evaluated(snapshot, deciders())
     assert snapshot.unreadable() == {}

@@ -45,13 +45,20 @@ def a_world() -> World:
 
 
 STAMP = {names.TERMINATION_TIMESTAMP: "2026-01-05T08:00:00Z"}
-STAMPED = {**STAMP, names.TERMINATION_BY: "tenure", names.TERMINATION_BECAUSE: "NodeRepair"}
+STAMPED = {
+    **STAMP,
+    names.TERMINATION_BY: "tenure",
+    names.TERMINATION_BECAUSE: "NodeRepair",
+    names.TERMINATION_AT: STAMP[names.TERMINATION_TIMESTAMP],
+}
+LATER = {names.TERMINATION_TIMESTAMP: "2026-01-05T09:00:00Z"}
 NOTED = {names.READY_ONCE_AT: "2026-01-05T08:00:00Z", names.NODE_LOST_AT: "x"}
 CLAIMS = {
     "stamped": {**STAMPED, names.PROBE_BESIDE: "zone=a x", "team": "web"},
     "leaving": {**STAMPED, **NOTED},
     "noted": NOTED,
     "users": STAMP,
+    "edited": {**STAMPED, **LATER},
     "torn": {**STAMP, names.TERMINATION_BECAUSE: "NodeRepair"},
 }
 
@@ -69,7 +76,7 @@ def test_claims_and_pools_keep_nothing_of_ours_but_the_deadline_of_one_that_leav
         client = Client(InProcessTransport(Api(world.store)))
         taken = told(world, lambda: release_levers(client))
         assert [(one.kind, one.name) for one in taken] == [
-            *(("NodeClaim", name) for name in ("leaving", "noted", "stamped", "torn")),
+            *(("NodeClaim", name) for name in ("edited", "leaving", "noted", "stamped", "torn")),
             ("NodePool", "general"),
         ]
         assert annotations_in(world, r.NODE_CLAIMS) == {
@@ -77,10 +84,77 @@ def test_claims_and_pools_keep_nothing_of_ours_but_the_deadline_of_one_that_leav
             "leaving": STAMPED,
             "noted": {},
             "users": STAMP,
+            "edited": LATER,
             "torn": STAMP,
         }
         assert annotations_in(world, r.NODE_POOLS) == {"general": {"team": "web"}}
         assert told(world, lambda: release_levers(client)) == []
+
+
+#: By Tenure in charge: something under way, and what it only remembers.
+IN_CHARGE = {
+    "replaced": {names.REPLACED_BY: "b", names.DISRUPTION_REASON: "Drifted", **STAMP},
+    "forced": {names.REPAIR_REASON: "NodeRepair", names.REPAIR_PROBE: "zone=a x", **STAMP},
+    "interrupted": {names.INTERRUPTION: "kwok 2026-01-05T08:00:00Z", **STAMP},
+    "replacement": {names.REPLACES: "uid-a", names.NOMINATED_PODS: "x"},
+    "remembers": {names.STARTED_AT: "x", names.LAUNCHED_FOR: "y", names.NODEPOOL_HASH_FIELDS: "z"},
+    "gone": {names.REPAIR_REASON: "NodeRepair", **STAMP},
+}
+SINCE = {"karpenter.sh/do-not-disrupt-since": "2h 2026-01-05T08:00:00Z"}
+
+
+def left_by_tenure_in_charge(world: World) -> None:
+    for name, written in IN_CHARGE.items():
+        claim = claim_that_never_registers(name)
+        claim["metadata"]["annotations"] = {**written, "team": "web"}
+        world.apply(claim)
+    world.store.delete(r.NODE_CLAIMS, "", "gone")
+    pool = a_pool()
+    pool["metadata"]["annotations"] = {names.LAUNCH_TIMEOUTS: "x", names.REPAIR_PROBE: "y"}
+    world.apply(pool)
+    taints = [{"key": "team", "effect": "NoSchedule"}]
+    reserved = [*taints, {"key": names.RESERVED_TAINT, "effect": "NoSchedule"}]
+    world.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "new", "annotations": SINCE},
+            "spec": {"taints": reserved},
+        }
+    )
+
+
+def test_what_tenure_in_charge_has_left_goes_but_the_deadline_of_one_that_leaves() -> None:
+    with World() as world:
+        left_by_tenure_in_charge(world)
+        client = Client(InProcessTransport(Api(world.store)))
+        taken: list[Release] = told(world, lambda: release_levers(client))
+        assert not [one for one in taken if one.problem]
+        team = {"team": "web"}
+        left = {**dict.fromkeys(IN_CHARGE, team), "gone": {**STAMP, **team}}
+        assert annotations_in(world, r.NODE_CLAIMS) == left
+        assert annotations_in(world, r.NODE_POOLS) == {"general": {}}
+        (node,) = world.store.list(r.NODES)
+        assert not node["metadata"].get("annotations")
+        assert [one["key"] for one in node["spec"]["taints"]] == ["team"]
+        (said,) = (one.said for one in taken if one.kind == "Node")
+        assert said == "karpenter.sh/do-not-disrupt-since; taint tenure.dev/reserved"
+        assert told(world, lambda: release_levers(client)) == []
+
+
+def test_what_a_tenure_remembers_that_is_in_charge_stays() -> None:
+    """Levers of a Tenure beside Karpenter go all the same."""
+    with a_world() as world:
+        left_by_tenure_in_charge(world)
+        before = annotations_in(world, r.NODE_CLAIMS)
+        _lease(world, timedelta(seconds=5), "karpenter-leader-election", ours=True)
+        transport = InProcessTransport(Api(world.store))
+        found: Outcome = told(world, lambda: release_over(transport, world.now, dry_run=False))
+        assert (found.runs, found.notes) == ("", ())
+        assert {one.kind for one in found.taken} == {"Node"}
+        assert annotations_in(world, r.NODE_CLAIMS) == before
+        assert annotations_in(world)["ours"] == {}
+        assert annotations_in(world)["new"] == SINCE
 
 
 def annotations_in(world: World, resource: r.Resource = r.NODES) -> dict[str, Any]:
@@ -169,13 +243,17 @@ def test_a_node_that_changes_meanwhile_is_read_again() -> None:
                 assert found == left
 
 
-def _lease(world: World, renewed: timedelta) -> None:
+def _lease(
+    world: World, renewed: timedelta, name: str = "tenure-beside-karpenter", *, ours: bool = False
+) -> None:
+    marks = {names.LEASE_IDENTITY: "replica-1", names.LEASE_TRANSITIONS: "0"} if ours else {}
     world.apply(
         {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": "tenure-beside-karpenter", "namespace": "kube-system"},
+            "metadata": {"name": name, "namespace": "kube-system", "annotations": marks},
             "spec": {
+                "leaseTransitions": 0,
                 "holderIdentity": "replica-1",
                 "leaseDurationSeconds": 15,
                 "renewTime": (world.now - renewed).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
@@ -193,6 +271,8 @@ def test_nothing_is_released_while_a_replica_would_set_it_again() -> None:
         assert (found.taken, annotations_in(world)) == ((), before)
         dry: Outcome = told(world, lambda: release_over(transport, world.now, dry_run=True))
         assert len(dry.taken) == 6
+        (note,) = dry.notes
+        assert note.startswith("nothing is released while a replica runs: replica-1")
 
 
 def test_the_lease_of_a_replica_that_is_gone_does_not_count() -> None:

@@ -33,6 +33,7 @@ from tests.core.beside.test_repair import (
 )
 from tests.core.build import (
     FOREIGN,
+    LAUNCHED,
     NOW,
     REGISTERED,
     a_claim,
@@ -107,14 +108,18 @@ def test_a_deadline_of_ours_is_removed_with_its_marks() -> None:
 
 def test_memory_is_written_while_it_is_true() -> None:
     claim = a_claim(stage=REGISTERED, ref=FOREIGN)
-    assert not said(note_ready(claim), claim, a_node(), POOL, FIVE_MINUTES)
-    assert "is not Ready" in said(note_ready(claim), claim, a_node(ready=False), POOL)
+    assert not said(note_ready(claim), claim, a_node(), POOL, FIVE_MINUTES, KARPENTER)
+    unready = a_node(ready=False)
+    assert "is not Ready" in said(note_ready(claim), claim, unready, POOL, KARPENTER)
     by_hand = patch(claim, {"annotations": {names.READY_ONCE_AT: "2026-01-01T00:00:00Z"}})
-    assert "is not Ready" in said(by_hand, claim, a_node(), POOL), "not the instant of the write"
+    assert "is not Ready" in said(by_hand, claim, a_node(), POOL, KARPENTER), (
+        "not the instant of the write"
+    )
     back = a_claim(ref=FOREIGN, annotations=LOST)
-    assert not said(note_found(back, beside=True), back, a_node(), POOL)
-    assert "lost or back" in said(note_found(back, beside=True), back, POOL)
-    assert "lost or back" in said(note_lost(claim, "", beside=True), claim, a_node(), POOL)
+    assert not said(note_found(back, beside=True), back, a_node(), POOL, KARPENTER)
+    assert "lost or back" in said(note_found(back, beside=True), back, POOL, KARPENTER)
+    lost = note_lost(claim, "", beside=True)
+    assert "lost or back" in said(lost, claim, a_node(), POOL, KARPENTER)
 
 
 def test_the_probe_of_a_pool_and_the_status_of_a_policy_are_ours() -> None:
@@ -123,13 +128,13 @@ def test_the_probe_of_a_pool_and_the_status_of_a_policy_are_ours() -> None:
         return msgspec.structs.replace(action, dated=dated)
 
     claim = a_claim(ref=FOREIGN)
-    assert not said(noted("zone=a a"), POOL, claim)
+    assert not said(noted("zone=a a"), POOL, claim, KARPENTER)
     for wrong in (
         noted("zone=a b"),
         noted("zone=a a", dated=""),
         noted("zone=a a", names.REPAIR_PROBE, names.REPAIR_PROBE),
     ):
-        assert "nothing of NodePool general is ours" in said(wrong, POOL, claim)
+        assert "nothing of NodePool general is ours" in said(wrong, POOL, claim, KARPENTER)
     assert not said(status(NODE_POOL_POLICIES, "usual"), REPAIR)
 
 
@@ -272,4 +277,14 @@ def test_a_delete_of_a_node_or_pool_is_not_ours() -> None:
             uid=resource.uid,
             resource_version="7",
         )
-        assert "beside Karpenter" in said(action, a_node(), a_claim(ref=FOREIGN), POOL)
+        refused = said(action, a_node(), a_claim(ref=FOREIGN), POOL, KARPENTER)
+        assert "beside Karpenter Tenure sets annotations" in refused
+
+
+def test_when_a_duration_began_is_not_noted_before_the_node_is_registered() -> None:
+    launched = a_claim(stage=LAUNCHED, ref=FOREIGN)
+    since = {f"{names.DO_NOT_DISRUPT}-since": "2h"}
+    action = patch(launched, {"annotations": since})
+    assert "before its Node is registered" in said(action, launched, POOL, KARPENTER)
+    removes = patch(launched, {"annotations": dict.fromkeys(since)})
+    assert not said(removes, launched, POOL, KARPENTER)

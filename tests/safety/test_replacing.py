@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Action, Create, Delete, Ground, Patch
+from tenure.core.marks.repaired import repair_mark
 from tenure.core.marks.stamp import stamp_claim
 from tenure.core.writes import delete_claim, patch
 from tenure.model.api import names
@@ -212,6 +213,11 @@ def test_only_our_own_replacement_without_pods_is_removed() -> None:
     assert "uses it" in said(deletion(Ground.LEFT_OVER, "b"), *scene(new(), node_b, used))
     theirs = new(annotations={names.REPLACES: "uid-a"})
     assert "has not created it" in said(deletion(Ground.LEFT_OVER, "b"), *scene(theirs, node_b))
+    theirs = new(annotations={**REPLACEMENT, names.CREATED_BY: "a user"})
+    assert "has not created it" in said(deletion(Ground.LEFT_OVER, "b"), *scene(theirs, node_b))
+    stamped = {**REPLACEMENT, names.TERMINATION_TIMESTAMP: format_time(NOW)}
+    world = scene(new(annotations=stamped), node_b)
+    assert "a deadline that is not ours" in said(deletion(Ground.LEFT_OVER, "b"), *world)
 
 
 @pytest.mark.parametrize("ground", sorted(set(Ground) - {Ground.REPLACED, Ground.LEFT_OVER}))
@@ -239,12 +245,34 @@ def test_marks_of_a_command_name_a_reason_of_ours_and_who_wrote_them() -> None:
     assert "marks of its replacement" in marked({**command, "team": "web"})
 
 
-def test_a_deadline_is_set_for_a_command_alone() -> None:
+def test_a_deadline_is_set_for_a_command_alone_and_with_our_marks() -> None:
     world = scene(new(), a_node("node-b", claim="b"), annotations=COMMAND)
-    claim = old(annotations=COMMAND)
-    assert said(stamp_claim(claim, Ground.REPLACED), *world) == ""
-    assert "without our marks" in said(stamp_claim(old(), Ground.REPLACED), *scene())
-    assert "the deadline of a command" in said(stamp_claim(claim, Ground.REPAIR_FORCED), *world)
+    claim, ours = old(annotations=COMMAND), repair_mark("Replaced", beside=True)
+    assert said(stamp_claim(claim, Ground.REPLACED, beside=ours), *world) == ""
+    assert "without our marks" in said(stamp_claim(claim, Ground.REPLACED), *world)
+    undated = msgspec.structs.replace(
+        stamp_claim(claim, Ground.REPLACED, beside=ours), dated_mark=""
+    )
+    assert "without our marks" in said(undated, *world)
+    assert "no command of ours" in said(stamp_claim(old(), Ground.REPLACED, beside=ours), *scene())
+
+
+def test_a_deadline_of_another_program_keeps_its_claim_and_stays() -> None:
+    at = format_time(NOW)
+    theirs = {**COMMAND, names.TERMINATION_TIMESTAMP: at}
+    edited = {**theirs, **repair_mark("Replaced", beside=True), names.TERMINATION_AT: "earlier"}
+    for written in (theirs, edited):
+        world = scene(new(), a_node("node-b", claim="b"), annotations=written)
+        claim = old(annotations=written)
+        assert "a deadline that is not ours" in said(delete_claim(claim, Ground.REPLACED), *world)
+        everything = patch(claim, {"annotations": dict.fromkeys({*written} - {*EXPIRED})})
+        assert "the deadline of a command of ours" in said(everything, *world)
+        alone = patch(claim, {"annotations": {names.TERMINATION_TIMESTAMP: None}})
+        assert "is not ours to write" in said(alone, *world)
+        stamp = stamp_claim(claim, Ground.REPLACED, beside=repair_mark("Replaced", beside=True))
+        assert "is not ours to write" in said(stamp, *world)
+        kept = {*written} - {names.TERMINATION_TIMESTAMP, names.EXPIRED_AT}
+        assert said(patch(claim, {"annotations": dict.fromkeys(kept)}), *world) == ""
 
 
 def test_a_claim_is_not_marked_as_expired_before_its_time() -> None:

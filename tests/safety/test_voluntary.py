@@ -92,6 +92,12 @@ def test_a_node_with_pods_is_not_empty(pod: Any) -> None:
     assert "is not empty" in str(asked(a_candidate("Empty"), pod))
 
 
+def test_a_node_that_a_pod_is_about_to_be_bound_to_stays() -> None:
+    comes = a_pod("db-0", node="", phase="Pending", nominated="node-a")
+    told = "the scheduler is about to bind pod default/db-0 to Node node-a"
+    assert told in str(asked(a_candidate("Empty"), comes))
+
+
 @pytest.mark.parametrize(
     "pod", [a_pod(owner="DaemonSet"), a_pod(phase="Succeeded"), a_pod(deletion_timestamp=ago(5))]
 )

@@ -427,3 +427,23 @@ def test_claims_that_karpenter_gives_up_at_once_are_created_ever_less_often() ->
         in_an_hour = sum(at < launched[0] + timedelta(hours=1) for at in launched)
         assert in_an_hour <= 7
         assert sum(at >= launched[0] + timedelta(hours=2) for at in launched) <= 3
+
+
+# -- another program's deadline --------------------------------------------------------
+
+
+def test_a_deadline_that_a_user_sets_meanwhile_ends_the_command_and_stays() -> None:
+    """The replacement is a node like any other then, and Karpenter's to remove."""
+    with told(*a_cluster()) as story:
+        story.play(20 * MINUTE)
+        (old,) = claims(story)
+        story.run_while(lambda: len(claims(story)) < 2, at_most=HOUR, step=SECOND)
+        theirs = {names.TERMINATION_TIMESTAMP: "2027-01-01T00:00:00Z"}
+        body = {"metadata": {"annotations": theirs}}
+        story.store.patch(r.NODE_CLAIMS, "", old, body)
+        story.play(10 * MINUTE)
+        claim = story.store.get(r.NODE_CLAIMS, "", old)
+        assert "deletionTimestamp" not in claim["metadata"]
+        found = claim["metadata"]["annotations"]
+        assert found.items() >= theirs.items()
+        assert not found.keys() & {names.REPLACED_BY, names.DISRUPTED_BY, names.DISRUPTION_REASON}

@@ -8,4 +8,11 @@ so Karpenter's kinds come only where a user says so. */}}
 {{- else if and $live (not $pools) (not .Values.karpenterCRDs.install) }}
 {{- fail (ternary "this cluster has no NodePools: set karpenterCRDs.install=true" "this cluster has no NodePools: install Karpenter first" (eq .Values.mode "full")) }}
 {{- end }}
+{{- if and (ne .Values.mode "full") (eq (.Values.settings.takeOver | toString | lower) "true") }}
+{{- fail "settings.takeOver: beside Karpenter Tenure has a Lease of its own; leave it false" }}
+{{- end }}
+{{- $release := .Values.settings.karpenterVersion | default "" | toString }}
+{{- if and $release (not (regexMatch "^v?[0-9]{1,4}[.][0-9]{1,4}([.][0-9A-Za-z.+_-]{1,64})?$" $release)) }}
+{{- fail (printf "settings.karpenterVersion: got %q, expected a release of Karpenter such as %q" $release "1.15") }}
+{{- end }}
 {{- end }}

@@ -68,10 +68,10 @@
   resources: [namespaces]
   resourceNames: [kube-system]
   verbs: [get]
-# Whether another program holds the Lease, in any namespace: listed by name.
+# Whether another program holds the Lease, or a Tenure runs beside Karpenter, in any namespace: listed by name.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  resourceNames: [{{ include "tenure.leaseName" . }}]
+  resourceNames: [{{ include "tenure.leaseName" . }}, tenure-beside-karpenter]
   verbs: [list]
 {{- if eq .Values.settings.provider "kwok" }}
 # The kwok provider: its instances are Nodes.

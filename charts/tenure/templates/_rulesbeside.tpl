@@ -50,10 +50,11 @@
   resources: [namespaces]
   resourceNames: [kube-system]
   verbs: [get]
-# Whether another release of Tenure holds the Lease, in any namespace: listed by name. Written in one
+# Whether another release of Tenure holds the Lease, or a Tenure that is in charge has Karpenter's, in any
+# namespace: listed by name. Written in one
 # namespace alone, by the Role.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  resourceNames: [{{ include "tenure.leaseName" . }}]
+  resourceNames: [{{ include "tenure.leaseName" . }}, karpenter-leader-election]
   verbs: [list]
 {{- end }}

@@ -8,7 +8,10 @@ A list of what is allowed, not of what is forbidden: a new action is refused unt
 - on a NodePool which of its claims is the probe of a failure domain;
 - on a Node, a lever (``karpenter.sh/do-not-disrupt`` or ``do-not-repair``) with its marks, where no user's
   value stands there. It is removed with its marks only, and not while a window, the claim, a budget of a
-  policy or a replacement under way forbids what it stops.
+  policy or a replacement under way forbids what it stops;
+- of a Node's taints, that one goes which Tenure in charge has launched it with (``tenure.dev/reserved``).
+
+While it is not known which Karpenter is in charge (``besideclaims``), nothing but status and instants that are remembered.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
+
+import msgspec
 
 from tenure.core.decision import Action, Create, Delete, Patch
 from tenure.model.api import names
@@ -34,6 +39,7 @@ from tenure.safety.besideclaims import (
     beyond_claim,
     beyond_deletion,
     beyond_pool,
+    unknown_karpenter,
     unreplaceable,
 )
 from tenure.safety.budgets import open_beyond_budgets
@@ -63,6 +69,11 @@ _COPIED: Final = frozenset({names.CREATED_BY, names.REPLACES})
 _VERSIONED: Final = frozenset({"annotations", "resourceVersion", "uid"})
 
 
+#: When something was first seen, or is due.
+_INSTANTS: Final = frozenset(
+    {f"{names.DO_NOT_DISRUPT}-since", f"{names.DO_NOT_REPAIR}-since", names.EXPIRED_AT}
+)
+
 #: Users write these; their status is ours.
 _OURS: Final = (MAINTENANCE_WINDOWS, NODE_POOL_POLICIES)
 
@@ -71,6 +82,22 @@ def beyond_levers(
     action: Action, snapshot: Snapshot, now: datetime, settings: Settings
 ) -> str | None:
     """Why Tenure must not do this beside Karpenter; None when it may."""
+    if not _only_remembers(action) and (why := unknown_karpenter(snapshot, settings)):
+        return f"beside Karpenter Tenure only looks while {why}"
+    return _beyond(action, snapshot, now, settings)
+
+
+def _only_remembers(action: Action) -> bool:
+    """Status of what is ours, and instants on claims: they change nothing for Karpenter."""
+    if not isinstance(action, Patch):
+        return False
+    if action.resource in _OURS:
+        return action.subresource == "status"
+    written = _annotations(action) or {}
+    return action.resource == NODE_CLAIMS and bool(written) and set(written) <= _INSTANTS
+
+
+def _beyond(action: Action, snapshot: Snapshot, now: datetime, settings: Settings) -> str | None:
     if isinstance(action, Create | Delete) and action.resource == NODE_CLAIMS:
         if isinstance(action, Create) or is_of_replacing(action.ground):
             return beyond_replacing(action, snapshot) or _unreplaceable(action, snapshot, settings)
@@ -81,6 +108,8 @@ def beyond_levers(
     if action.resource in _OURS and action.subresource == "status":
         return None
     written = _annotations(action)
+    if written is None and action.resource == NODES and "spec" in action.body:
+        return _on_taints(action, snapshot)
     if written is None:
         what = f"{action.resource.kind} {action.name}"
         return (
@@ -123,7 +152,7 @@ def _on_claim(
     settings: Settings,
 ) -> str | None:
     """What replaces nodes may write there, or else what repair and time-outs may."""
-    if is_of_command(action.name, written, snapshot):
+    if is_of_command(written):
         return beyond_marks(action, written, snapshot, now)
     return beyond_claim(action, written, snapshot, settings)
 
@@ -140,6 +169,23 @@ def _on_node(
         if set(written) <= {lever, *marks}:
             return _on_lever(node, lever, written, snapshot, now)
     return f"beside Karpenter nothing of Node {node.name} is ours but one lever and its marks"
+
+
+def _on_taints(action: Patch, snapshot: Snapshot) -> str | None:
+    node = snapshot.nodes.get(action.name)
+    if node is None or node.uid != action.uid:
+        return f"Node {action.name} is gone or another one"
+    kept = [
+        msgspec.to_builtins(taint)
+        for taint in node.spec.taints
+        if taint.key != names.RESERVED_TAINT
+    ]
+    metadata = action.body["metadata"]
+    versioned = set(metadata) == _VERSIONED - {"annotations"} and all(metadata.values())
+    alone = set(action.body) == {"metadata", "spec"} and not action.subresource
+    if alone and versioned and action.body["spec"] == {"taints": kept}:
+        return None
+    return f"beside Karpenter no taint of Node {node.name} is ours but {names.RESERVED_TAINT}, which goes"
 
 
 def _on_lever(

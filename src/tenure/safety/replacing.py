@@ -2,7 +2,7 @@
 
 - create a NodeClaim: of a pool, without a finalizer, marked as ours and as the replacement of one living
   claim of that pool, and protected from Karpenter;
-- on a NodeClaim: the marks of a command, its deadline, and that it has expired by a NodePoolPolicy;
+- on a NodeClaim: the marks of a command (its deadline: ``besideclaims``), and that it has expired by a NodePoolPolicy;
 - delete a NodeClaim: one that is replaced, where its pods have a replacement; or a replacement without pods
   that nothing waits for.
 
@@ -22,6 +22,7 @@ from tenure.model.api import names
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.safety.besideclaims import is_our_deadline
 from tenure.safety.reasons import is_repair
 from tenure.safety.voluntary import EXPIRED, occupies, too_young
 
@@ -46,8 +47,19 @@ _COMMAND: Final = frozenset(
         names.REPLACEMENT_FAILED,
     }
 )
-#: What a repair by force writes beside its deadline.
-_FORCED: Final = frozenset({names.TERMINATION_BY, names.TERMINATION_BECAUSE, names.PROBE_BESIDE})
+#: Of these Tenure in charge writes one with each deadline. It has no mark that says by which program.
+_IN_CHARGE: Final = frozenset(
+    {names.REPLACED_BY, names.DISRUPTION_REASON, names.REPAIR_REASON, names.INTERRUPTION}
+)
+#: What stands beside a deadline of ours.
+_DEADLINE: Final = frozenset(
+    {
+        names.TERMINATION_BY,
+        names.TERMINATION_BECAUSE,
+        names.TERMINATION_AT,
+        names.PROBE_BESIDE,
+    }
+)
 #: What only goes, from a claim that was a replacement.
 _REPLACEMENT: Final = _LEVER | {names.REPLACES, names.CREATED_BY}
 _GROUNDS: Final = frozenset({Ground.REPLACED, Ground.LEFT_OVER})
@@ -62,18 +74,17 @@ def beyond_replacing(action: Create | Delete, snapshot: Snapshot) -> str | None:
         return f"beside Karpenter claim {action.name} is gone or another one"
     if action.ground not in _GROUNDS:
         return f"beside Karpenter NodeClaim {claim.name} is not deleted for {action.ground}"
+    if _has_deadline_of_others(claim):
+        return f"beside Karpenter {_of_others(claim)}"
     if action.ground is Ground.LEFT_OVER:
-        return None if names.CREATED_BY in claim.annotations else _not_made(claim)
+        made = claim.annotations.get(names.CREATED_BY) == names.SET_BY_TENURE
+        return None if made else _not_made(claim)
     return _leaves_pods(claim, snapshot)
 
 
-def is_of_command(name: str, written: Mapping[str, Any], snapshot: Snapshot) -> bool:
-    """Whether annotations of that claim are of those that replace a node. Its deadline alone is where it is
-    replaced; with marks of its own it is that of a repair."""
-    if set(written) == {names.TERMINATION_TIMESTAMP}:
-        claim = snapshot.claims.get(name)
-        return claim is not None and names.DISRUPTED_BY in claim.annotations
-    marks = _COMMAND | _REPLACEMENT | {names.EXPIRED_AT}
+def is_of_command(written: Mapping[str, Any]) -> bool:
+    """Whether annotations of a claim are of those that replace a node. Its deadline alone is not."""
+    marks = _COMMAND | _REPLACEMENT | {names.EXPIRED_AT, names.INTERRUPTION}
     return bool((marks - {names.TERMINATION_TIMESTAMP}) & written.keys())
 
 
@@ -94,10 +105,7 @@ def _is_ours(reason: str | None) -> bool:
 
 
 def _has_deadline_of_others(claim: NodeClaim) -> bool:
-    """Before a command begins, a deadline without our mark is another program's."""
-    ours = claim.annotations.get(names.TERMINATION_BY) == names.SET_BY_TENURE
-    stamped = claim.termination_stamp is not None and not ours
-    return stamped and names.DISRUPTED_BY not in claim.annotations
+    return claim.termination_stamp is not None and not is_our_deadline(claim)
 
 
 def _of_others(claim: NodeClaim) -> str:
@@ -182,10 +190,11 @@ def beyond_marks(
         return _marks_expired(claim, written, now)
     if set(written) <= _REPLACEMENT:
         return _drops(claim, written, what)
-    # Those of a repair by force go with the command that it took over.
-    written = {k: v for k, v in written.items() if k not in _FORCED or v is not None}
+    # Those of its deadline go with the command, and so does what Tenure in charge has left of its own.
+    going = _DEADLINE | {names.INTERRUPTION}
+    written = {k: v for k, v in written.items() if k not in going or v is not None}
     if set(written) <= _COMMAND:
-        return _commands(action, claim, written, what)
+        return _commands(claim, written, what)
     return f"{what} when a duration began, and the marks of its replacement"
 
 
@@ -204,8 +213,8 @@ def _drops(claim: NodeClaim, written: Mapping[str, Any], what: str) -> str | Non
     return None
 
 
-def _commands(action: Patch, claim: NodeClaim, written: Mapping[str, Any], what: str) -> str | None:
-    """A deadline is set for the claim of a command alone; each mark may go."""
+def _commands(claim: NodeClaim, written: Mapping[str, Any], what: str) -> str | None:
+    """Each mark may go; a deadline of ours goes with them, and none is set by them."""
     set_ = {key for key, value in written.items() if value is not None}
     reason = written.get(names.DISRUPTION_REASON) or claim.annotations.get(names.DISRUPTION_REASON)
     if set_ & {names.REPLACED_BY, names.DISRUPTION_REASON} and not _is_ours(reason):
@@ -215,12 +224,19 @@ def _commands(action: Patch, claim: NodeClaim, written: Mapping[str, Any], what:
         return f"beside Karpenter {_of_others(claim)}"
     if begins and written.get(names.DISRUPTED_BY) != names.SET_BY_TENURE:
         return f"{what} a command that says that it is ours"
-    commanded = claim.annotations.get(names.DISRUPTED_BY) == names.SET_BY_TENURE
-    if names.TERMINATION_TIMESTAMP in set_ and not (commanded and action.ground is Ground.REPLACED):
-        return f"{what} the deadline of a command of ours"
-    if names.TERMINATION_TIMESTAMP in written and not commanded:
+    if names.TERMINATION_TIMESTAMP not in written:
+        return None
+    ours = is_our_deadline(claim) or _is_of_tenure_in_charge(claim)
+    if names.TERMINATION_TIMESTAMP in set_ or not ours or claim.deleting:
         return f"{what} the deadline of a command of ours"
     return None
+
+
+def _is_of_tenure_in_charge(claim: NodeClaim) -> bool:
+    """The deadline: Tenure in charge owns each of a claim that is not being deleted."""
+    return names.DISRUPTED_BY not in claim.annotations and bool(
+        _IN_CHARGE & claim.annotations.keys()
+    )
 
 
 # -- levers ----------------------------------------------------------------------------

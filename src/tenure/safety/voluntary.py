@@ -62,6 +62,8 @@ def _not_empty(
     for pod in snapshot.pods_on(node.name).values():
         if occupies(pod):
             return f"pod {pod.key} is on Node {node.name}, which is not empty"
+    if (coming := _coming(node, snapshot)) is not None:
+        return coming
     after, said = span_of(pool.spec.disruption.consolidate_after), claim.condition("Empty")
     since = said.last_transition_time if said is not None else None
     if after is None or since is None or now < later(since, after):
@@ -85,6 +87,13 @@ def _kept(
         came = _bound_at(pod)
         if came is not None and now < later(came, after):
             return f"pod {pod.key} came to Node {node.name} within consolidateAfter"
+    return _coming(node, snapshot)
+
+
+def _coming(node: Node, snapshot: Snapshot) -> str | None:
+    for pod in snapshot.pods_coming_to(node.name).values():
+        if occupies(pod):
+            return f"the scheduler is about to bind pod {pod.key} to Node {node.name}"
     return None
 
 

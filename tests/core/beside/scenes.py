@@ -65,6 +65,8 @@ def karpenter(
     *,
     image: str = IMAGE,
     labels: dict[str, str] | None = None,
+    namespace: str = "kube-system",
+    replicas: int = 1,
     **container: Any,
 ) -> Deployment:
     own = {"app.kubernetes.io/name": "karpenter", **(labels or {})}
@@ -72,6 +74,6 @@ def karpenter(
     runs = DeploymentContainer(name="controller", image=image, env=env, **container)
     pod = DeploymentPodSpec(containers=(runs,))
     return Deployment(
-        metadata=meta(name, namespace="kube-system", labels=own),
-        spec=DeploymentSpec(template=DeploymentTemplate(spec=pod)),
+        metadata=meta(name, namespace=namespace, labels=own),
+        spec=DeploymentSpec(template=DeploymentTemplate(spec=pod), replicas=replicas),
     )

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.core.beside.facts import BudgetHolds, BudgetsAsLevers, LeftOpen, LeverBlocks
+from tenure.core.beside.facts.budgets import BudgetHolds, BudgetsAsLevers, LeftOpen
+from tenure.core.beside.facts.levers import LeverBlocks
 from tenure.core.beside.levers import LeverDecider
 from tenure.core.beside.limits import limited
 from tenure.core.decision import Patch, Verdict

@@ -8,8 +8,16 @@ import msgspec
 import pytest
 
 from tenure.core.beside.crds import NAMES, crds_of
-from tenure.core.beside.facts import CrdIsOurs, CrdNotServed, CrdsUnread, KarpenterInCharge
+from tenure.core.beside.facts.karpenter import (
+    CrdIsOurs,
+    CrdNotServed,
+    CrdsUnread,
+    KarpenterInCharge,
+)
+from tenure.core.beside.leftover.incharge import InChargeDecider
+from tenure.core.beside.memory import MemoryDecider
 from tenure.core.beside.pools import KarpenterDecider
+from tenure.core.beside.repair import RepairBesideDecider
 from tenure.core.decision import Verdict
 from tenure.core.policy.deciders import decide_all
 from tenure.core.reasons import Reason
@@ -17,10 +25,11 @@ from tenure.model.api.deployment import CustomResourceDefinition
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import CRDS, NODE_POOLS
 from tenure.model.snapshot.kinds import decode
+from tenure.model.snapshot.snapshot import Change
 from tenure.schema.structure.crd import CUSTOM_KINDS, generate
 from tests.core.beside.scenes import SETTINGS, verdict_on
 from tests.core.beside.test_levers import OPEN
-from tests.core.build import NOW, a_claim, a_node, a_pool, fact_of
+from tests.core.build import FOREIGN, NOW, REGISTERED, a_claim, a_node, a_pool, fact_of
 from tests.snapshots import snapshot_with
 
 
@@ -85,3 +94,13 @@ def test_the_crds_that_tenure_prints_are_known_as_its_own() -> None:
     read = decode(CRDS, msgspec.json.encode(ours))
     assert isinstance(read, CustomResourceDefinition)
     assert crds_of(snapshot_with(read)).ours
+
+
+@pytest.mark.parametrize(
+    "decider", [MemoryDecider(SETTINGS), RepairBesideDecider(SETTINGS), InChargeDecider(SETTINGS)]
+)
+def test_what_depends_on_the_crds_is_asked_again_when_they_change(decider: Any) -> None:
+    """Which Karpenter is in charge depends on them; its verdicts would stay as they were."""
+    snapshot = snapshot_with(a_pool(ref=FOREIGN), a_claim("a", stage=REGISTERED), a_node())
+    change = Change(CRDS, "nodepools.karpenter.sh", None, None)
+    assert set(decider.keys(snapshot)) == set(decider.touched(change, snapshot)) != set()

@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.beside.facts import (
+from tenure.core.beside.facts.karpenter import (
     DeploymentsUnlisted,
     KarpenterInCharge,
     KarpenterNotFound,
+    KarpentersElsewhere,
     KarpenterUnreadable,
     KarpenterUnsupported,
     SeveralKarpenters,
@@ -76,6 +77,26 @@ def test_several_releases_are_only_looked_at() -> None:
     assert found(karpenter(), karpenter("again")).problem is None
 
 
+def test_a_deployment_of_a_tenant_does_not_count_where_karpenter_runs_in_its_own_namespace() -> (
+    None
+):
+    theirs = karpenter("theirs", image="karpenter:9.9.9", namespace="tenant")
+    read = found(karpenter(), theirs)
+    assert (read.version, read.problem, read.elsewhere) == ("1.15", None, ("tenant/theirs",))
+    said = on_the_pool(karpenter(), theirs)
+    assert fact_of(said, KarpentersElsewhere).deployments == ("tenant/theirs",)
+    assert isinstance(found(theirs).problem, KarpenterUnsupported)
+    elsewhere = karpenter(namespace="platform")
+    assert isinstance(found(elsewhere, theirs).problem, SeveralKarpenters)
+
+
+def test_one_that_is_scaled_to_nothing_does_not_hide_others() -> None:
+    """It may be what an old installation has left, and the other one is in charge."""
+    other = karpenter(image="karpenter:9.9.9", namespace="platform")
+    assert isinstance(found(karpenter(replicas=0), other).problem, SeveralKarpenters)
+    assert found(karpenter(replicas=0)).problem is None
+
+
 def test_a_karpenter_outside_the_cluster_is_named_by_settings() -> None:
     settings = msgspec.structs.replace(
         BESIDE, karpenter_version="1.14", karpenter_feature_gates="NodeRepair=true"
@@ -132,12 +153,13 @@ def test_what_is_no_gate(text: str) -> None:
     assert parse_gates(text) is None
 
 
-def test_pools_say_which_karpenter_is_in_charge_or_why_it_is_not_known() -> None:
-    def on_the_pool(*objects: Any) -> Any:
-        snapshot = snapshot_with(a_pool(), *objects)
-        (verdict,) = decide_all(KarpenterDecider(BESIDE), snapshot, BESIDE, NOW)
-        return verdict
+def on_the_pool(*objects: Any) -> Any:
+    snapshot = snapshot_with(a_pool(), *objects)
+    (verdict,) = decide_all(KarpenterDecider(BESIDE), snapshot, BESIDE, NOW)
+    return verdict
 
+
+def test_pools_say_which_karpenter_is_in_charge_or_why_it_is_not_known() -> None:
     known = on_the_pool(karpenter())
     assert known.reason is Reason.BESIDE_KARPENTER
     assert fact_of(known, KarpenterInCharge).release == "1.15"

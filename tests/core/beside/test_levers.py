@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import msgspec
 import pytest
 
-from tenure.core.beside.facts import LeverBlocks, LeverNotNeeded, MarkDropped, ValueInTheWay
+from tenure.core.beside.facts.levers import LeverBlocks, LeverNotNeeded, MarkDropped, ValueInTheWay
 from tenure.core.decision import Patch, takes_away
 from tenure.core.reasons import Reason
 from tenure.core.windows.facts import WindowsUnlisted
@@ -168,6 +168,7 @@ def test_windows_that_cannot_be_listed_protect() -> None:
     verdict = verdict_on(a_node(), a_claim(), unlisted={MAINTENANCE_WINDOWS: "403 Forbidden"})
     assert verdict.reason is Reason.LEVER_SET
     assert fact_of(verdict, WindowsUnlisted).problem == "403 Forbidden"
+    assert not fact_of(verdict, LeverBlocks).remedy(), "there is no window to change"
 
 
 # -- protections ----------------------------------------------------------------------

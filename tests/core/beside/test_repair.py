@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.beside.facts import KarpenterNotFound, KarpenterRepairs, ReadyNoted
+from tenure.core.beside.facts.karpenter import KarpenterNotFound, KarpenterRepairs, ReadyNoted
 from tenure.core.beside.memory import MemoryDecider
 from tenure.core.beside.repair import RepairBesideDecider
 from tenure.core.decision import Delete, Ground, Patch, Verdict
@@ -17,6 +17,7 @@ from tenure.core.policy.deciders import decide_all
 from tenure.core.reasons import Reason
 from tenure.core.repair.facts import (
     ConditionUnhealthy,
+    DeadlineMarksDropped,
     DeadlineNotOurs,
     LostUntil,
     NodeFound,
@@ -62,7 +63,11 @@ FIVE_MINUTES = a_policy(readinessTTL="5m")
 FORCEFUL = {"defaultTolerationDuration": "5m", "maxUnhealthy": "100%"}
 REPAIR = a_policy(repair=FORCEFUL)
 #: A stamp of ours.
-BY = {names.TERMINATION_BY: "tenure", names.TERMINATION_BECAUSE: "NodeRepair"}
+BY = {
+    names.TERMINATION_BY: "tenure",
+    names.TERMINATION_BECAUSE: "NodeRepair",
+    names.TERMINATION_AT: format_time(ago(1)),
+}
 STAMPED = {names.TERMINATION_TIMESTAMP: format_time(ago(1)), **BY}
 
 
@@ -109,11 +114,11 @@ def test_a_readiness_ttl_of_a_policy_stamps_the_claim_with_our_marks_and_then_de
         names.TERMINATION_TIMESTAMP: "",
         names.TERMINATION_BY: "tenure",
         names.TERMINATION_BECAUSE: "ReadinessTimeout",
+        names.TERMINATION_AT: "",
     }
-    assert (verdict.action.ground, verdict.action.dated) == (
-        Ground.TIME_OUT,
-        names.TERMINATION_TIMESTAMP,
-    )
+    dated = (names.TERMINATION_TIMESTAMP, names.TERMINATION_AT)
+    assert (verdict.action.ground, verdict.action.dated) == (Ground.TIME_OUT, dated[0])
+    assert verdict.action.dated_mark == dated[1], "the same instant"
     assert verdict.action.precondition is not None, "the Node is read again"
     then = on_claim(POOL, KARPENTER, FIVE_MINUTES, *booting(annotations=STAMPED))
     assert isinstance(then.action, Delete)
@@ -298,6 +303,12 @@ def test_a_reboot_is_left_to_karpenter() -> None:
     assert (verdict.reason, verdict.action) == (Reason.REPAIR_LEFT, None)
     assert fact_of(verdict, RebootLeft).claim == "a"
     assert fact_of(verdict, ConditionUnhealthy).condition == "Ready"
+    assert str(fact_of(verdict, RebootLeft)).endswith("Karpenter's feature gate NodeRepair is off")
+    verdict = on_claim(
+        POOL, karpenter(env={"FEATURE_GATES": "NodeRepair=true"}), policy, *unhealthy()
+    )
+    assert verdict.reason is Reason.REPAIR_LEFT
+    assert fact_of(verdict, KarpenterRepairs).known, "then it is Karpenter's"
 
 
 def test_a_graceful_repair_is_left_to_the_pipeline() -> None:
@@ -335,6 +346,21 @@ def test_a_deadline_of_another_program_is_left_alone() -> None:
     verdict = on_claim(POOL, KARPENTER, REPAIR, *unhealthy(annotations=foreign))
     assert (verdict.reason, verdict.action) == (Reason.REPAIRING, None)
     assert fact_of(verdict, DeadlineNotOurs).claim == "a"
+
+
+def test_a_deadline_that_another_program_writes_over_ours_is_left_alone_and_our_marks_go() -> None:
+    """Also where it was removed: the marks say nothing then."""
+    later = {**STAMPED, names.TERMINATION_TIMESTAMP: format_time(ahead(600))}
+    for written in (later, BY):
+        claim = a_claim(ref=FOREIGN, annotations=written)
+        verdict = on_claim(POOL, KARPENTER, REPAIR, claim, a_node())
+        assert verdict.reason is Reason.STALE_DEADLINE
+        value = written.get(names.TERMINATION_TIMESTAMP, "")
+        assert fact_of(verdict, DeadlineMarksDropped).written == value
+        assert annotations_of(verdict) == dict.fromkeys(BY)
+    verdict = on_claim(POOL, KARPENTER, REPAIR, *unhealthy(annotations=later))
+    assert fact_of(verdict, DeadlineNotOurs).claim == "a"
+    assert annotations_of(verdict) == dict.fromkeys(BY), "and nothing is deleted"
 
 
 def test_a_claim_that_is_being_deleted_has_its_deadline_brought_forward() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenure.core.beside.facts import (
+from tenure.core.beside.facts.levers import (
     LeverBlocks,
     LeverNoEffect,
     MarkDropped,

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from tenure.core.beside.facts import KarpenterRepairs
+from tenure.core.beside.facts.karpenter import KarpenterRepairs
 from tenure.core.beside.replacing.facts import (
     CommandNotOurs,
     LikeForLike,
@@ -224,8 +224,72 @@ def test_a_claim_with_a_deadline_of_another_program_is_left_alone() -> None:
     assert not actions(found, Create)
     blocked = on(found, "a", Reason.VOLUNTARY_DISRUPTION_OFF)
     assert fact_of(blocked, DeadlineNotOurs).claim == "a"
-    ours = {**theirs, names.TERMINATION_BY: "tenure", names.TERMINATION_BECAUSE: "NodeRepair"}
+    ours = stamped_by_us(theirs[names.TERMINATION_TIMESTAMP])
     assert actions(verdicts(*scene(annotations={**EXPIRED, **ours})), Create)
+
+
+def stamped_by_us(at: str) -> dict[str, str]:
+    return {
+        names.TERMINATION_TIMESTAMP: at,
+        names.TERMINATION_BY: "tenure",
+        names.TERMINATION_BECAUSE: "Replaced",
+        names.TERMINATION_AT: at,
+    }
+
+
+def test_a_deadline_that_another_program_sets_meanwhile_ends_the_command_and_stays() -> None:
+    theirs = {names.TERMINATION_TIMESTAMP: format_time(ago(-3600))}
+    over_ours = {**stamped_by_us(format_time(ago(1))), **theirs}
+    for written in (theirs, over_ours):
+        for replacement in (new(stage=1), new()):
+            world = scene(replacement, a_node("node-b", claim="b"))
+            world[2] = old(annotations={**COMMAND, **written})
+            found = verdicts(*world)
+            assert not actions(found, Delete)
+            cancelled = on(found, "a", Reason.DISRUPTION_CANCELLED)
+            assert fact_of(cancelled, DeadlineNotOurs).claim == "a"
+            gone = annotations_of(cancelled)
+            assert names.TERMINATION_TIMESTAMP not in gone
+            assert gone == dict.fromkeys({*COMMAND, *written} - {*EXPIRED, *theirs})
+            snapshot = snapshot_with(*world, ours=EVERY_CLASS)
+            assert cancelled.action is not None
+            assert not veto(cancelled.action, snapshot, NOW, KNOWN)
+
+
+def a_broken_node() -> list[ApiObject]:
+    """Its drain is bounded by a minute, and its replacement is there."""
+    entry = {"conditionType": "Broken", "status": "True", "toleration": "1m"}
+    bound = {**entry, "terminationMode": "Graceful", "terminationGracePeriod": "1m"}
+    policy = a_policy(repair={"policies": [bound], "maxUnhealthy": "100%"})
+    conditions = (condition("Ready"), condition("Broken", at=ago(600)))
+    node = a_node(labels=LABELS, status={"conditions": conditions})
+    return [POOL, policy, node, a_pod(), new(), a_node("node-b", claim="b")]
+
+
+REPAIRED = {**COMMAND, names.DISRUPTION_REASON: "Unhealthy"}
+
+
+def test_the_deadline_of_a_command_has_our_marks() -> None:
+    world = [*a_broken_node(), old(annotations=REPAIRED)]
+    stamp = on(verdicts(*world), "a", Reason.REPLACED)
+    assert annotations_of(stamp) == {**stamped_by_us(""), names.TERMINATION_BECAUSE: "Replaced"}
+    assert isinstance(stamp.action, Patch)
+    assert stamp.action.dated_mark == names.TERMINATION_AT
+    assert not veto(stamp.action, snapshot_with(*world, ours=EVERY_CLASS), NOW, KNOWN)
+    ours = stamped_by_us(format_time(ago(-59)))
+    stamped = [*a_broken_node(), old(annotations={**REPAIRED, **ours})]
+    (delete,) = actions(verdicts(*stamped), Delete)
+    assert delete.name == "a"
+    assert not veto(delete, snapshot_with(*stamped, ours=EVERY_CLASS), NOW, KNOWN)
+
+
+def test_a_command_that_is_rolled_back_takes_its_own_deadline_with_it() -> None:
+    ours = stamped_by_us(format_time(ago(-59)))
+    healthy = a_node(labels=LABELS)
+    world = [*a_broken_node(), old(annotations={**REPAIRED, **ours})]
+    world[2] = healthy
+    gone = annotations_of(on(verdicts(*world), "a", Reason.DISRUPTION_CANCELLED))
+    assert gone == dict.fromkeys({*REPAIRED, *ours} - {*EXPIRED})
 
 
 def test_a_command_without_our_mark_is_rolled_back() -> None:
@@ -314,10 +378,31 @@ def test_a_command_that_begins_anew_counts_before_the_policy_has_recorded_it() -
     assert counted(60) == 1, "the same start"
 
 
+def test_a_start_that_a_policy_remembers_does_not_delay_the_next_command_of_the_claim() -> None:
+    """It was rolled back a moment ago; its mark would not be ours to write."""
+    entry = {"pool": "general", "claim": "uid-a", "at": format_time(ago(5)), "reason": "Expired"}
+    budgets = [{"nodes": "5", "within": "1h"}]
+    content = {
+        "spec": {"expireAfter": "24h", "budgets": budgets},
+        "status": {"disruptionStarts": [entry]},
+    }
+    policy = msgspec.structs.replace(msgspec.convert(content, type(SOFT)), metadata=SOFT.metadata)
+    world = [POOL, policy, *scene(new(stage=1))[2:]]
+    begins = on(verdicts(*world), "a", Reason.REPLACING)
+    assert begins.action is not None
+    assert names.REPLACED_BY in annotations_of(begins)
+    assert names.STARTED_AT not in annotations_of(begins)
+    assert not veto(begins.action, snapshot_with(*world, ours=EVERY_CLASS), NOW, KNOWN)
+
+
 def test_only_a_replacement_of_ours_is_removed_where_nothing_waits_for_it() -> None:
     node = a_node("node-b", claim="b")
     fresh = {"annotations": {}, "creation_timestamp": ago(3600)}
     (delete,) = actions(verdicts(*scene(new(), node, **fresh)), Delete)
     assert (delete.name, delete.ground) == ("b", Ground.LEFT_OVER)
-    theirs = new(annotations={names.REPLACES: "uid-a"})
-    assert not actions(verdicts(*scene(theirs, node, **fresh)), Delete)
+    for theirs in (
+        {names.REPLACES: "uid-a"},
+        {**REPLACEMENT, names.CREATED_BY: "a user"},
+        {**REPLACEMENT, names.TERMINATION_TIMESTAMP: format_time(ago(-3600))},
+    ):
+        assert not actions(verdicts(*scene(new(annotations=theirs), node, **fresh)), Delete)

@@ -25,6 +25,7 @@ OWNERS = {
     "REPAIR_REASON": "core/marks/repaired.py",
     "TERMINATION_BY": "core/marks/repaired.py",
     "TERMINATION_BECAUSE": "core/marks/repaired.py",
+    "TERMINATION_AT": "core/marks/repaired.py",
     "READY_ONCE_AT": "core/marks/timeout.py",
     "NODE_LOST_AT": "core/marks/timeout.py",
     "INTERRUPTION": "core/marks/interruption.py",
@@ -79,7 +80,7 @@ ALLOWED = {
     "safety/reasons.py",
     "safety/beside.py",
     "safety/departure.py",
-    "sim/check/beside/replacing.py",
+    "sim/check/beside/deadline.py",
     "sim/check/checkers.py",
     "sim/check/departures.py",
     # Another word: the verdict ``NodeUnhealthy``, and the heading of a table.

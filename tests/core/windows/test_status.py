@@ -13,9 +13,19 @@ from tenure.core.reasons import Reason
 from tenure.core.windows.facts import WindowActive
 from tenure.core.windows.status import WindowDecider
 from tenure.model.api.meta import format_time
-from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODES, PODS
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot.snapshot import Change
-from tests.core.build import NOW, a_node, a_pod, a_window, body_of, condition, evaluated, said
+from tests.core.build import (
+    NOW,
+    a_claim,
+    a_node,
+    a_pod,
+    a_window,
+    body_of,
+    condition,
+    evaluated,
+    said,
+)
 from tests.snapshots import snapshot_with
 
 DECIDER = WindowDecider()
@@ -43,6 +53,28 @@ def test_a_window_says_whether_it_is_active_until_when_and_on_how_many_nodes() -
     messages = {one["type"]: one["message"] for one in status["conditions"]}
     assert messages == {"Valid": "the window is valid", "Active": str(fact)}
     assert body_of(verdict)["metadata"] == {"resourceVersion": "7", "uid": "uid-office-hours"}
+
+
+def test_nodes_without_a_claim_are_not_counted_as_blocked() -> None:
+    """No program disrupts them, so no window does anything there."""
+    window, claim = a_window(), a_claim("a")
+    nodes = (a_node("n1"), a_node("own", claim="b"), a_node("control-plane", claim="c"))
+    (verdict,) = evaluated(DECIDER, window, claim, *nodes)
+    (fact,) = verdict.facts
+    assert isinstance(fact, WindowActive)
+    assert (fact.nodes, fact.unclaimed) == (3, 2)
+    assert " on 1 Node " in str(fact)
+    assert str(fact).endswith("; 2 more Nodes are selected that have no NodeClaim")
+    assert body_of(verdict)["status"]["nodesMatched"] == 3
+
+
+def test_a_claim_that_comes_to_a_node_or_goes_touches_the_windows() -> None:
+    window, claim = a_window(), a_claim("a")
+    snapshot = snapshot_with(window, claim, a_node("n1"))
+    ready = msgspec.structs.replace(claim, metadata=claim.metadata)
+    for old, new, touched in ((None, claim, True), (claim, None, True), (claim, ready, False)):
+        change = Change(NODE_CLAIMS, "a", old, new)
+        assert (list(DECIDER.touched(change, snapshot)) == [window.name]) is touched
 
 
 def test_a_window_whose_selector_misses_every_node_says_that_it_does_nothing() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tenure.schema.advice import IDLE_IN_POOLS, by_force
+from tenure.schema.advice import by_force
+from tenure.schema.fieldmarks import MARKS
 from tests.folders import ROOT
 from tests.kube.reviews import Json, a_review, admission
 from tests.schema.objects import an_object
@@ -176,5 +177,6 @@ def test_whether_the_provider_watches_a_condition_may_not_be_known() -> None:
 def test_whatever_does_nothing_yet_stands_among_the_limits() -> None:
     """What is done one day loses its warning and its entry together."""
     page = LIMITS.read_text()
-    limits = {idle.limit for idle in IDLE_IN_POOLS}
+    limits = {one.limit for marks in MARKS.values() for one in marks.values() if one.limit}
+    assert "Static capacity" in limits
     assert [limit for limit in sorted(limits) if limit not in page] == []

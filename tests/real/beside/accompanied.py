@@ -6,45 +6,43 @@ Which Karpenter is in charge Tenure reads from its Deployment, which the bed app
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from tenure.cli.settings.config import BESIDE_LEASE
-from tenure.errors import NotFound
+from tenure.errors import Conflict, NotFound
 from tenure.model.api.names import (
-    DISRUPTION_REASON,
     DO_NOT_DISRUPT,
     DO_NOT_DISRUPT_BECAUSE,
     DO_NOT_DISRUPT_BY,
     DO_NOT_DISRUPT_UNTIL,
     NODEPOOL,
+    UNREGISTERED_TAINT,
 )
 from tenure.model.api.resource import CONFIG_MAPS, LEASES, MAINTENANCE_WINDOWS, NODE_CLAIMS, NODES
+from tenure.model.settings import BESIDE_LEASE
 from testbed.karpenter import Karpenter
 from tests.builders import SECOND, Manifest, a_requirement
 from tests.real.account import NAMESPACE, account
 from tests.real.audit import Audit
-from tests.real.beside.mortal import WRITES
-from tests.real.beside.onlooker import Onlooker, onlooking, pool_of
-from tests.real.chronicle import Holds, is_leaving, says, version_of
-from tests.real.process import Process, program, tenure_run
+from tests.real.beside.onlooker import Onlooker, annotated, onlooking, pool_of
+from tests.real.chronicle import Holds, is_leaving
+from tests.real.process import Process, tenure_run
 from tests.real.terminations import at
 from tests.real.test_voluntary import a_window
-from tests.real.users import LOOK_EVERY, Json
+from tests.real.users import LOOK_EVERY, Json, is_true
 
 PAST: Final = "2020-01-01T00:00:00Z"
 FUTURE: Final = "2099-01-01T00:00:00Z"
+#: Before it, and as far away for every story.
+EARLIER: Final = "2098-01-01T00:00:00Z"
 FLAGS: Final = ("--beside-karpenter", f"--leader-election-namespace={NAMESPACE}")
 #: Its name in the audit log.
 TENURE: Final = "tenure"
-#: How Tenure is run: once, or killed right after each of its writes and started again.
-WHOLE, KILLED = "whole", "killed after each write"
-LIVES: Final = (WHOLE, KILLED)
 #: All that Tenure may ask for here, besides its Lease.
 ALLOWED: Final = frozenset(
     {
@@ -63,7 +61,7 @@ class Accompanied(Onlooker):
     def __init__(self, onlooker: Onlooker, folder: Path) -> None:
         super().__init__(onlooker.karpenter, onlooker.users, onlooker.chronicle)
         self.audit = Audit(onlooker.karpenter.plane)
-        self._folder = folder
+        self.folder = folder
 
     # -- Tenure ------------------------------------------------------------------------
 
@@ -71,43 +69,8 @@ class Accompanied(Onlooker):
     def tenure(self, name: str, *flags: str, **more: Any) -> Iterator[Process]:
         """A replica, or a new life of one: each has a name, for its log."""
         kubeconfig = account(self.karpenter.plane)
-        with tenure_run(kubeconfig, self._folder, *FLAGS, *flags, name=name, **more) as process:
+        with tenure_run(kubeconfig, self.folder, *FLAGS, *flags, name=name, **more) as process:
             yield process
-
-    @asynccontextmanager
-    async def living(self, life: str) -> AsyncIterator[list[str]]:
-        """One of ``LIVES``; the writes after which it was killed."""
-        if life == KILLED:
-            async with self.dying_after_each_write() as lives:
-                yield lives
-        else:
-            with self.tenure("tenure"):
-                yield []
-
-    @asynccontextmanager
-    async def dying_after_each_write(self) -> AsyncIterator[list[str]]:
-        """Tenure, killed right after each of its writes and started again; the writes."""
-        lives: list[str] = []
-        task = asyncio.create_task(self._die_and_live(lives))
-        try:
-            yield lives
-            assert not task.done(), task
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    async def _die_and_live(self, lives: list[str]) -> None:
-        while True:
-            name = f"life-{len(lives)}"
-            mortal = program("tests.real.beside.mortal")
-            with self.tenure(name, program=mortal, **{WRITES: "1"}) as tenure:
-                while tenure.running:
-                    await asyncio.sleep(LOOK_EVERY)
-                last = tenure.log_file.read_text(errors="replace").splitlines()[-1]
-                assert last.startswith("killed after"), last
-            lives.append(last.removeprefix("killed after "))
-            print(f"{self.users.namespace}: {last}")  # noqa: T201
-            await self.renew_lease()
 
     async def renew_lease(self) -> None:
         """One that no replica has held: the next life need not wait for the end of one that was killed."""
@@ -127,7 +90,22 @@ class Accompanied(Onlooker):
 
     async def restart_karpenter(self) -> None:
         """kill -9, and another life of it."""
+        await asyncio.to_thread(self.karpenter.kill)
+        await self.instances_register()
         await asyncio.to_thread(self.karpenter.restart)
+
+    async def instances_register(self) -> None:
+        """As in a cloud: what was launched registers, whatever becomes of Karpenter.
+
+        Its provider for KWOK creates the Node itself a moment after it has launched it, and has forgotten it when it
+        is killed in between. Karpenter would wait for that Node for 15 minutes, and disrupt nothing whose pods fit there.
+        """
+        there = {node["spec"].get("providerID") for node in await self.users.all(NODES)}
+        for claim in await self.users.all(NODE_CLAIMS):
+            launched = is_true("Launched")(claim) and not is_true("Registered")(claim)
+            if launched and not is_leaving(claim) and claim["status"]["providerID"] not in there:
+                with suppress(Conflict):  # It was on its way.
+                    await self.users.client.create(NODES, launched_node(claim))
 
     # -- what users do -----------------------------------------------------------------
 
@@ -142,11 +120,15 @@ class Accompanied(Onlooker):
         while await self.now() <= instant:
             await asyncio.sleep(LOOK_EVERY * 5)
 
+    async def end_at(self, window: str, until: str) -> None:
+        """Its only dates end then."""
+        dates = [{"from": PAST, "until": until}]
+        await self.users.client.patch(MAINTENANCE_WINDOWS, window, {"spec": {"dates": dates}})
+
     async def end_soon(self, window: str, seconds: int) -> datetime:
         """Its only dates end in so many seconds by the API server's clock; when."""
         ends = await self.now() + seconds * SECOND
-        dates = [{"from": PAST, "until": f"{ends:%Y-%m-%dT%H:%M:%SZ}"}]
-        await self.users.client.patch(MAINTENANCE_WINDOWS, window, {"spec": {"dates": dates}})
+        await self.end_at(window, f"{ends:%Y-%m-%dT%H:%M:%SZ}")
         return ends
 
     # -- levers ------------------------------------------------------------------------
@@ -176,22 +158,6 @@ class Accompanied(Onlooker):
 
         await self.users.until(NODES, holds, f"{number} open")
 
-    # -- what has become of a pool -----------------------------------------------------
-
-    def ever(self, pool: str) -> list[Json]:
-        """All claims that it has ever had, as they were at first."""
-        return self._claims(pool)
-
-    def most_at_once(self, pool: str) -> int:
-        """Nodes of the pool that were disrupted or on their way out at the same time."""
-        spans = []
-        for claim in self.ever(pool):
-            versions = self.chronicle.of(claim)
-            if begun := [version for version in versions if is_disrupted(version)]:
-                node = self.chronicle.of(self.chronicle.node_of(versions[-1]))[-1]
-                spans.append((version_of(begun[0]), version_of(node)))
-        return max(sum(a <= begin < z for a, z in spans) for begin, _ in spans)
-
     # -- what levers are like ----------------------------------------------------------
 
     async def left_alone(self, *claims: Json) -> None:
@@ -208,15 +174,18 @@ class Accompanied(Onlooker):
                 assert set(marks_of(version)) in (set(), set(MARKS)), marks_of(version)
 
 
-def annotated(thing: Json) -> Json:
-    found: Json = thing["metadata"].get("annotations", {})
-    return found
-
-
-def is_disrupted(claim: Json) -> bool:
-    """By Karpenter, by Tenure, or because it is deleted."""
-    by_karpenter = says("DisruptionReason", "True")(claim)
-    return by_karpenter or DISRUPTION_REASON in annotated(claim) or is_leaving(claim)
+def launched_node(claim: Json) -> Manifest:
+    """As Karpenter's provider for KWOK creates it."""
+    metadata, status = claim["metadata"], claim["status"]
+    about = {key: metadata[key] for key in ("labels", "annotations")}
+    return {
+        "metadata": {"name": status["providerID"].removeprefix("kwok://"), **about},
+        "spec": {
+            "providerID": status["providerID"],
+            "taints": [{"key": UNREGISTERED_TAINT, "effect": "NoExecute"}],
+        },
+        "status": {key: status[key] for key in ("capacity", "allocatable")},
+    }
 
 
 def marks(because: str, until: str) -> dict[str, str]:

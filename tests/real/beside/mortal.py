@@ -17,8 +17,8 @@ from tenure.ports.transport import Request, Response
 
 #: The variable of the environment that says after how many writes.
 WRITES: Final = "TESTBED_WRITES"
-_READS: Final = ("GET", "HEAD")
-_NOT_COUNTED: Final = ("/leases", "/events")
+READS: Final = ("GET", "HEAD")
+NOT_COUNTED: Final = ("/leases", "/events")
 
 
 def main() -> None:
@@ -42,4 +42,4 @@ def main() -> None:
 
 
 def _counts(request: Request) -> bool:
-    return request.method not in _READS and not any(part in request.path for part in _NOT_COUNTED)
+    return request.method not in READS and not any(part in request.path for part in NOT_COUNTED)

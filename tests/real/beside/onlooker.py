@@ -5,12 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from math import inf
 from typing import Any
 
-from tenure.model.api.names import DISRUPTED_TAINT, DO_NOT_DISRUPT, NODEPOOL
+from tenure.model.api.names import (
+    DISRUPTED_TAINT,
+    DISRUPTION_REASON,
+    DO_NOT_DISRUPT,
+    NODEPOOL,
+    ZONE,
+)
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from testbed.karpenter import Karpenter
-from tests.builders import Manifest, a_node_class
+from tests.builders import Manifest, a_deployment, a_node_class
 from tests.real.chronicle import Chronicle, has_taint, is_leaving, says, version_of
 from tests.real.users import LOOK_EVERY, PATIENCE, Json, Users, is_true, running, users_at
 from tests.real.voluntary import a_small_pool
@@ -45,6 +53,11 @@ class Onlooker:
         """Every claim that the pool has now."""
         await self.change_pool(pool, template={"metadata": {"labels": {"team": "b"}}})
 
+    async def no_node_registers(self, node_class: str) -> None:
+        """Of those that are launched from now on: Karpenter waits for them, and begins with other nodes meanwhile."""
+        patch = {"spec": {"nodeRegistrationDelay": "1h"}}
+        await self.users.client.patch(KWOK_NODE_CLASSES, node_class, patch)
+
     # -- what is there -----------------------------------------------------------------
 
     async def claim_in(self, pool: str) -> Json:
@@ -63,14 +76,14 @@ class Onlooker:
 
         try:
             async with asyncio.timeout(PATIENCE):
-                while not (found := [c for c in self._claims(pool) if uid_of(c) not in uids]):
+                while not (found := [c for c in self.ever(pool) if uid_of(c) not in uids]):
                     await asyncio.sleep(LOOK_EVERY)
         except TimeoutError:
             raise AssertionError(f"NodePool {pool}: no further claim") from None
         return found[0]
 
-    def _claims(self, pool: str) -> list[Json]:
-        """All that the pool has ever had, as they were at first, oldest first."""
+    def ever(self, pool: str) -> list[Json]:
+        """All claims that the pool has ever had, as they were at first, oldest first."""
         objects = [first for first, *_ in self.chronicle.versions.values()]
         claims = [each for each in objects if "nodeClassRef" in each["spec"]]
         return sorted((c for c in claims if pool_of(c) == pool), key=version_of)
@@ -101,6 +114,31 @@ class Onlooker:
                 node = self.chronicle.node_of(self.chronicle.of(claim)[-1])
                 assert not self.chronicle.seen(node, has_taint(DISRUPTED_TAINT))
 
+    def disrupted(self, pool: str) -> list[Json]:
+        """Its claims that were ever disrupted or on their way out."""
+        return [claim for claim in self.ever(pool) if self.chronicle.seen(claim, is_disrupted)]
+
+    async def until_disrupted(self, pool: str, number: int) -> None:
+        """Until so many of its claims were."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while len(self.disrupted(pool)) < number:
+                    await asyncio.sleep(LOOK_EVERY)
+        except TimeoutError:
+            raise AssertionError(f"NodePool {pool}: not {number} disrupted") from None
+
+    async def most_at_once(self, pool: str) -> int:
+        """Nodes of the pool that were disrupted or on their way out at the same time."""
+        await self.chronicle.caught_up()
+        there = set(map(uid_of, await self.users.all(NODES)))
+        spans: list[tuple[int, float]] = []
+        for claim in self.disrupted(pool):
+            begun = self.chronicle.seen(claim, is_disrupted)[0]
+            node = self.chronicle.node_of(self.chronicle.of(claim)[-1])
+            gone = inf if uid_of(node) in there else version_of(self.chronicle.of(node)[-1])
+            spans.append((version_of(begun), gone))
+        return max(sum(a <= begin < z for a, z in spans) for begin, _ in spans)
+
     async def seconds_pass(self, seconds: int) -> None:
         """By Karpenter's own clock: until it has expired a claim that was created just now."""
         pool, deployment = a_small_pool("clock", template={"expireAfter": f"{seconds}s"})
@@ -108,12 +146,33 @@ class Onlooker:
         claims = await self.users.until(
             NODE_CLAIMS, lambda now: "clock" in map(pool_of, now), "with a clock"
         )
-        (clock,) = [claim for claim in claims if pool_of(claim) == "clock"]
+        clock, *_ = [claim for claim in claims if pool_of(claim) == "clock"]
         await self.chronicle.first(clock, is_leaving, "expired")
+
+
+def a_pool_of_two_zones(name: str, node_class: str = "default") -> list[Manifest]:
+    """A pool with a node in each. Karpenter's budget lets both go, and no pod can wait for the replacement of the other."""
+    pool, _ = a_small_pool(name, node_class=node_class, budgets=[{"nodes": "100%"}])
+    deployments = (
+        a_deployment(f"{name}-{zone}", cpu="1500m", nodeSelector={NODEPOOL: name, ZONE: zone})
+        for zone in ("test-zone-a", "test-zone-b")
+    )
+    return [pool, *deployments]
 
 
 def pool_of(claim: Json) -> str:
     return str(claim["metadata"]["labels"][NODEPOOL])
+
+
+def annotated(thing: Json) -> Json:
+    found: Json = thing["metadata"].get("annotations", {})
+    return found
+
+
+def is_disrupted(claim: Json) -> bool:
+    """By Karpenter, by Tenure, or because it is deleted."""
+    by_karpenter = says("DisruptionReason", "True")(claim)
+    return by_karpenter or DISRUPTION_REASON in annotated(claim) or is_leaving(claim)
 
 
 def uid_of(thing: Json) -> str:

@@ -5,22 +5,23 @@ Each story beside Karpenter that Tenure changes has its opposite here.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
+from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from testbed.karpenter import Karpenter
-from tests.builders import a_deployment, a_node_class, a_pool, a_requirement
+from tests.builders import HOUR, a_deployment, a_node_class, a_pool, a_requirement
 from tests.real import unhealthy
-from tests.real.beside.onlooker import Onlooker, pool_of, tell
+from tests.real.beside.accompanied import FUTURE, PAST, a_policy
+from tests.real.beside.onlooker import Onlooker, a_pool_of_two_zones, annotated, pool_of, tell
 from tests.real.chronicle import is_leaving, says, version_of
 from tests.real.deadlines import in_place
 from tests.real.scene import EIGHT_CORES, TWO_CORES
 from tests.real.test_voluntary import a_window
-from tests.real.users import is_true
+from tests.real.users import Json, is_true
 from tests.real.voluntary import a_small_pool
 
-PAST: Final = "2020-01-01T00:00:00Z"
-FUTURE: Final = "2099-01-01T00:00:00Z"
 #: Of every action, as a user writes it for the holidays.
 FREEZE: Final = a_window(
     "freeze",
@@ -70,22 +71,39 @@ def test_a_node_that_never_becomes_ready_or_never_registers_is_not_replaced(
     tell(karpenter, "never-ready", story)
 
 
-def test_an_unhealthy_node_is_replaced_only_with_the_gate_node_repair(
+def test_an_unhealthy_node_leaves_only_with_the_gate_node_repair(
     karpenter_with_repair: Karpenter,
 ) -> None:
-    """The provider tolerates that condition for 30 seconds."""
+    """Its replacement comes first; before 1.15 the node leaves first, and by force.
+
+    The provider tolerates that condition for 30 seconds. Before 1.15 it knows Ready alone, for 10 minutes. Both are
+    over when the condition is first seen.
+    """
+    first = karpenter_with_repair.release >= (1, 15)
+    type_, status = ("KWOKUnhealthy", "True") if first else ("Ready", "False")
 
     async def story(seen: Onlooker) -> None:
         await seen.settle(*a_small_pool("web"), pods=1)
         claim = await seen.claim_in("web")
-        await unhealthy.say(seen.users, claim, "KWOKUnhealthy", "True")
-        await seen.seconds_pass(40)
+        await unhealthy.say(seen.users, claim, type_, status, ago=HOUR)
+        await seen.seconds_pass(10)
         await seen.untouched(claim)
 
-        seen.karpenter.restart(gates="NodeRepair=true")
-        await seen.replaced(claim, "Unhealthy")
+        await asyncio.to_thread(seen.karpenter.restart, gates="NodeRepair=true")
+        if first:
+            await seen.replaced(claim, "Unhealthy")
+        else:
+            await forced(seen, claim)
 
     tell(karpenter_with_repair, "unhealthy", story)
+
+
+async def forced(seen: Onlooker, claim: Json) -> None:
+    """Stamped and deleted before its replacement exists."""
+    leaves = await seen.chronicle.first(claim, is_leaving, "leaving")
+    assert leaves < version_of(await seen.follower(claim))
+    assert not seen.chronicle.seen(claim, says("DisruptionReason", "True"))
+    assert TERMINATION_TIMESTAMP in annotated(seen.chronicle.of(claim)[-1])
 
 
 def test_consolidation_removes_empty_and_underused_nodes_during_a_freeze(
@@ -129,3 +147,19 @@ def test_expiration_deletes_the_node_before_its_replacement_exists_whatever_woul
         assert not seen.chronicle.seen(claim, says("DisruptionReason", "True"))
 
     tell(karpenter, "expiration", story)
+
+
+def test_a_drifted_pool_rolls_faster_than_the_budgets_of_a_policy_allow(
+    karpenter: Karpenter,
+) -> None:
+    """More than one at once, and more than one in an hour: Karpenter knows its own budgets alone."""
+
+    async def story(seen: Onlooker) -> None:
+        policy = a_policy("slow", "web", budgets=[{"nodes": "1"}, {"nodes": "1", "within": "1h"}])
+        await seen.settle(policy, *a_pool_of_two_zones("web"), pods=2)
+        await seen.no_node_registers("default")
+        await seen.drift("web")
+        await seen.until_disrupted("web", 2)
+        assert await seen.most_at_once("web") == 2
+
+    tell(karpenter, "too-fast", story)

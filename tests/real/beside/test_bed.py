@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tenure.model.api.resource import DEPLOYMENTS, LEASES, PODS
+from tenure.model.api.resource import DEPLOYMENTS, LEASES, NODE_CLAIMS, PODS
 from testbed.karpenter import DEFAULT_GATES, HOST, LEASE, NAME, NAMESPACE, Karpenter
 from testbed.karpentersource import pin
-from tests.real.beside.onlooker import Onlooker, tell
-from tests.real.users import running
+from tests.builders import a_node_class
+from tests.real.beside import accompanied
+from tests.real.beside.accompanied import Accompanied
+from tests.real.beside.onlooker import Onlooker, tell, uid_of
+from tests.real.users import is_true, running
+from tests.real.voluntary import a_small_pool
 
 Json = dict[str, Any]
 
@@ -31,6 +36,23 @@ def test_after_kill_9_another_life_of_karpenter_takes_the_lease(karpenter: Karpe
         assert await holder(seen) != first
 
     tell(karpenter, "lives", story)
+
+
+def test_a_node_that_is_launched_registers_although_karpenter_is_killed(
+    karpenter: Karpenter, tmp_path: Path
+) -> None:
+    """The provider would create it an hour later, and has forgotten it."""
+
+    async def story(seen: Accompanied) -> None:
+        slow = a_node_class("slow", nodeRegistrationDelay="1h")
+        await seen.users.apply(slow, *a_small_pool("web", node_class="slow"))
+        (claim,) = await seen.users.until(NODE_CLAIMS, lambda now: len(now) == 1, "one")
+        await seen.chronicle.first(claim, is_true("Launched"), "launched")
+        await seen.restart_karpenter()
+        await seen.all_run(1)
+        assert uid_of(await seen.claim_in("web")) == uid_of(claim)
+
+    accompanied.tell(karpenter, tmp_path, "forgotten", story)
 
 
 def test_its_deployment_says_version_and_gates_and_its_pod_costs_no_node(

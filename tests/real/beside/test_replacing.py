@@ -18,16 +18,13 @@ from testbed.karpenter import Karpenter
 from tests.builders import SECOND, Manifest
 from tests.real import unhealthy
 from tests.real.beside.accompanied import (
-    LIVES,
-    WHOLE,
     Accompanied,
     a_block,
     a_policy,
-    annotated,
-    is_disrupted,
     tell,
 )
-from tests.real.beside.onlooker import pool_of, uid_of
+from tests.real.beside.lives import LIVES, WHOLE, living
+from tests.real.beside.onlooker import annotated, is_disrupted, pool_of, uid_of
 from tests.real.chronicle import is_leaving, says, version_of
 from tests.real.terminations import at
 from tests.real.users import Json, is_true, running
@@ -60,10 +57,11 @@ def test_an_unhealthy_node_is_replaced_first_and_then_leaves(
     karpenter: Karpenter, tmp_path: Path, life: str
 ) -> None:
     async def story(seen: Accompanied) -> None:
-        async with seen.living(life):
+        async with living(seen, life) as lives:
             pools = (*a_pool_of(2, "web", **EAGER), *a_pool_of(1, "left"))
             await seen.settle(a_careful_policy("web"), *pools, pods=3)
             (claim, other), left = await seen.claims_in("web"), await seen.claim_in("left")
+            lives.may_end()
             since = await unhealthy.say(seen.users, claim, CONDITION, "True")
             await unhealthy.say(seen.users, left, CONDITION, "True")
 
@@ -113,7 +111,7 @@ def test_soft_expiration_rolls_within_a_window_and_a_budget(
         nodes = (
             2 if life == WHOLE else 1
         )  # A restart takes seconds, and new nodes expire meanwhile.
-        async with seen.living(life):
+        async with living(seen, life) as lives:
             pools = (*a_pool_of(nodes, "web", **EAGER), *a_pool_of(1, "left"))
             await seen.settle(office, policy, *pools, pods=nodes + 1)
             claims, left = await seen.claims_in("web"), await seen.claim_in("left")
@@ -122,6 +120,7 @@ def test_soft_expiration_rolls_within_a_window_and_a_budget(
             await seen.untouched(*claims)
             assert len(seen.ever("web")) == nodes, "held by the window"
 
+            lives.may_end()
             ends = await seen.end_soon("office", 3)
             for claim in claims:
                 new = await replaced_by_tenure(seen, claim)
@@ -131,7 +130,7 @@ def test_soft_expiration_rolls_within_a_window_and_a_budget(
             )
             await seen.all_run(nodes + 1)
             await seen.untouched(left)
-        assert seen.most_at_once("web") == 1
+        assert await seen.most_at_once("web") == 1
         seen.wrote_only(*MORE)
 
     tell(karpenter, tmp_path, f"expired-{LIVES.index(life)}", story)

@@ -11,10 +11,11 @@ from typing import Final
 import pytest
 
 from tenure.model.api.names import TERMINATION_TIMESTAMP
-from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, PODS
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOL_POLICIES, NODE_POOLS, PODS
 from testbed.karpenter import Karpenter
 from tests.builders import SECOND, Manifest, a_node_class
-from tests.real.beside.accompanied import LIVES, Accompanied, a_policy, tell
+from tests.real.beside.accompanied import Accompanied, a_policy, tell
+from tests.real.beside.lives import LIVES, living
 from tests.real.chronicle import is_leaving, version_of
 from tests.real.terminations import at
 from tests.real.users import is_true, running
@@ -46,15 +47,21 @@ def test_a_node_that_never_becomes_ready_is_replaced_after_its_ttl(
     async def story(seen: Accompanied) -> None:
         policy = a_policy("patient", "limited", readinessTTL=f"{TTL}s")
         pools = (*a_broken_pool("limited"), *a_broken_pool("unlimited"))
-        async with seen.living(life):
-            await seen.users.apply(a_node_class(), policy, *pools)
+        async with living(seen, life) as lives:
+            await seen.users.apply(a_node_class(), *pools)
             await seen.users.until(
                 NODE_CLAIMS, lambda now: [*map(is_true("Registered"), now)] == [True] * 2, "two"
             )
             claim, kept = await seen.claim_in("limited"), await seen.claim_in("unlimited")
+            lives.may_end()
             await mend(seen, "limited", "unlimited")
+            # Not before: on a slow machine the first would be over when the second registers.
+            await seen.users.apply(policy)
 
             leaves = await seen.chronicle.first(claim, is_leaving, "leaving")
+            # The next one may take longer, on a slow machine or while another life of Karpenter begins.
+            slower = {"spec": {"readinessTTL": "1h"}}
+            await seen.users.client.patch(NODE_POOL_POLICIES, "patient", slower)
             new = await seen.ready(await seen.follower(claim))
             place = new["status"]["nodeName"]
             await seen.users.until(

@@ -94,7 +94,8 @@ def _introduce(
         identity=identity,
         settings=dict(configured.chosen),
     )
-    log.info("does nothing yet", about=list(NOT_YET))
+    if not configured.settings.beside_karpenter:  # There Karpenter does it.
+        log.info("does nothing yet", about=list(NOT_YET))
     for note in (*configured.notes, *trust_notes(reached.access)):
         log.warning(note)
     if not configured.settings.leader_election:

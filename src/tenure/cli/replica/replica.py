@@ -30,6 +30,7 @@ from tenure.kube.client.http import HttpTransport
 from tenure.kube.client.ratelimit import RateLimit
 from tenure.kube.client.servertime import DatedTransport, ServerTime
 from tenure.kube.lease.elector import Elector
+from tenure.kube.lease.secondtenure import SecondTenure
 from tenure.kube.lease.status import LeaseRole
 from tenure.kube.webhook.webhook import Webhook
 from tenure.model.api.resource import Resource
@@ -42,7 +43,7 @@ from tenure.runtime.clock.system import SystemClock
 from tenure.runtime.cloud.fenced import FencedCloud
 from tenure.runtime.controller import Controller
 from tenure.runtime.evaluate.evaluator import Evaluator
-from tenure.runtime.observe.view import View, watched_with
+from tenure.runtime.observe.view import View
 from tenure.runtime.release import release_levers
 from tenure.runtime.telemetry.journal import LoggedJournal
 from tenure.runtime.telemetry.linelimit import LineLimit
@@ -83,7 +84,11 @@ class Replica:
         self._lease_transport = HttpTransport(reached.access, credentials)
         #: Heard every two seconds, as the Lease is renewed.
         self._server_time = ServerTime(self._clock)
-        self._elector = self._new_elector(identity) if settings.leader_election else None
+        # Its own transport: it opens the fence, and must not wait behind anything.
+        dated = DatedTransport(self._lease_transport, self._server_time, self._clock)
+        lease_client = Client(MeteredTransport(dated, self._metrics))
+        self._second = SecondTenure(lease_client, settings, warn=log.warning, say=log.info)
+        self._elector = self._new_elector(lease_client, identity)
         self._fence: Fence = self._elector.fence if self._elector is not None else OPEN
         self._http = HttpTransport(reached.access, credentials, fence=self._fence)
         dated = DatedTransport(self._http, self._server_time, self._clock)
@@ -102,7 +107,7 @@ class Replica:
             clock=self._clock,
             random=self._random,
             report=self._of_kind,
-            watched=watched_with(self._settings),
+            settings=self._settings,
         )
 
     def _new_webhook(self, reached: Reached) -> Webhook | None:
@@ -115,11 +120,11 @@ class Replica:
             metrics=self._metrics,
         )
 
-    def _new_elector(self, identity: str) -> Elector:
-        # Its own transport: it opens the fence, and must not wait behind anything.
-        dated = DatedTransport(self._lease_transport, self._server_time, self._clock)
+    def _new_elector(self, client: Client, identity: str) -> Elector | None:
+        if not self._settings.leader_election:
+            return None
         return Elector(
-            client=Client(MeteredTransport(dated, self._metrics)),
+            client=client,
             clock=self._clock,
             settings=self._settings,
             identity=identity,
@@ -127,6 +132,7 @@ class Replica:
             warn=self._log.warning,
             stuck=lambda: self.stuck,
             clock_skew=lambda: self._server_time.excess(self._settings.clock_skew_max),
+            in_charge=self._second if self._settings.beside_karpenter else None,
         )
 
     # -- its life ----------------------------------------------------------------------
@@ -164,6 +170,8 @@ class Replica:
         works = [self._work(), self._watch(), self._loop_lag.run(), self._journal.run()]
         if self._webhook is not None:
             works.append(self._webhook.run())
+        if self._elector is None or not self._settings.beside_karpenter:
+            works.append(self._second.watch())  # Else the elector looks.
         tasks = [asyncio.create_task(work) for work in works]
         try:
             await asyncio.wait([ends, *tasks], return_when=asyncio.FIRST_COMPLETED)
@@ -312,6 +320,10 @@ class Replica:
         return self._elector is not None and self._elector.state.role is held_back
 
     @property
+    def has_second(self) -> bool:
+        return bool(self._second.sentence)
+
+    @property
     def waits_for(self) -> str:
         """A replica that may not even read the Lease could never act."""
         if self._waits_for or self._elector is None or self._elector.has_looked:
@@ -324,6 +336,8 @@ class Replica:
             role = self._elector.state.sentence
         else:
             role = "leading: without a Lease" if self.leading else "starting"
+        if self.leading and self._second.sentence:
+            role = f"{role}; {self._second.sentence}"
         off = self._server_time.off(self._settings.clock_skew_max)
         return f"{role}; nothing is taken away while {off}" if off else role
 

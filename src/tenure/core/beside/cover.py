@@ -7,7 +7,7 @@ Node stops all of them, so a Node is covered as soon as one of them is forbidden
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
@@ -18,7 +18,13 @@ from tenure.core.beside.replacing.stand import Replacing
 from tenure.core.facts import Fact
 from tenure.core.gates.gates import veto_on
 from tenure.core.protect.protection import Protection
-from tenure.core.windows.facts import WindowsUnlisted, blocking_windows
+from tenure.core.windows.facts import (
+    InvalidWindowBlocks,
+    OutsideAllowWindows,
+    WindowBlocks,
+    WindowsUnlisted,
+    blocking_windows,
+)
 from tenure.core.windows.windows import (
     Closed,
     Windows,
@@ -32,6 +38,9 @@ from tenure.model.api.nodeclaim import NodeClaim
 
 #: Causes that follow each other so many times are not followed further: a month of days.
 _STEPS_MAX: Final = 32
+
+#: Facts about windows, each with the actions that it is about.
+_NAMING: Final = (WindowBlocks, InvalidWindowBlocks, OutsideAllowWindows)
 
 #: Causes, for metrics.
 WINDOW, PROTECTION, BUDGET, REPLACEMENT = "window", "protection", "budget", "replacement"
@@ -59,6 +68,14 @@ class Cover(msgspec.Struct, frozen=True, kw_only=True):
     beyond: tuple[str, ...] = ()
     causes: tuple[str, ...] = ()
 
+    @property
+    def untold(self) -> tuple[Fact, ...]:
+        """The facts, without those of which ``because`` and ``until`` say all."""
+        return tuple(one for one in self.facts if not self._tells(one))
+
+    def _tells(self, fact: Fact) -> bool:
+        return isinstance(fact, WindowBlocks) and fact.exact and fact.until == self.until
+
 
 def cover_of(causes: Causes, now: datetime) -> Cover | None:
     """None: Karpenter may disrupt, or repair, the Node."""
@@ -67,7 +84,7 @@ def cover_of(causes: Causes, now: datetime) -> Cover | None:
     replacing = causes.replacing
     if not closed and protection is None and replacing is None:
         return None
-    facts = {fact: None for one in closed.values() for fact in one.facts}  # Each once, in order.
+    facts = dict.fromkeys(_merged(fact for one in closed.values() for fact in one.facts))
     names = {name: None for fact in facts for name in _named(fact)}
     if protection is not None:
         facts[_said(causes, protection)] = None
@@ -100,6 +117,20 @@ def _closed(causes: Causes, now: datetime) -> Iterator[tuple[str, Closed]]:
         found = closed_by(causes.windows, causes.node, actions, now)
         if found is not None:
             yield stopped, found
+
+
+def _merged(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """Each once, in order: what a window forbids by several names is one fact."""
+    named: dict[Fact, set[str]] = {}
+    for fact in facts:
+        if isinstance(fact, _NAMING):
+            alike = msgspec.structs.replace(fact, actions=())
+            named.setdefault(alike, set()).update(fact.actions)
+        else:
+            named.setdefault(fact, set())
+    for fact, actions in named.items():
+        merged = isinstance(fact, _NAMING)
+        yield msgspec.structs.replace(fact, actions=tuple(sorted(actions))) if merged else fact
 
 
 def _beyond(kind: LeverKind, closed: Container[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.beside.facts import CrdNotServed
+from tenure.core.beside.facts.karpenter import CrdNotServed
 from tenure.core.facts import Fact
 from tenure.model.api.deployment import CustomResourceDefinition
 from tenure.model.api.resource import CRDS, NODE_CLAIMS, NODE_POOLS

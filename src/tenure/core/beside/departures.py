@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.beside.facts import DeparturesKept
+from tenure.core.beside.facts.budgets import DeparturesKept
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.marks.command import REASON_CONDITION, disrupted_since
 from tenure.core.marks.ownership import is_leaving, uses_budgets

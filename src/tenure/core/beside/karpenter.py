@@ -3,6 +3,10 @@
 In this order: the settings ``--karpenter-version`` and ``--karpenter-feature-gates``, for a Karpenter that
 runs outside the cluster; the tag of the image; the label ``app.kubernetes.io/version``. Where that leaves
 no release, or several, or one whose behaviour is not known, Tenure only looks.
+
+Every Deployment with Karpenter's label counts, in any namespace. But tenants may create Deployments, and one of another
+release would keep Tenure from acting: where a Karpenter runs in a namespace that is Karpenter's by its own documentation
+(``OWN_NAMESPACES``), those elsewhere do not count, and NodePools say so.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.beside.crds import Crds, crds_of
-from tenure.core.beside.facts import (
+from tenure.core.beside.facts.karpenter import (
     DeploymentsUnlisted,
     KarpenterNotFound,
     KarpenterRepairs,
@@ -35,6 +39,9 @@ VERSION_LABEL: Final = "app.kubernetes.io/version"
 NAME: Final = "karpenter"
 #: Selects its Deployments.
 SELECTOR: Final = f"{NAME_LABEL}={NAME}"
+
+#: Where Karpenter's documentation installs it; tenants do not write there.
+OWN_NAMESPACES: Final = frozenset({"kube-system", "karpenter"})
 
 #: First and last release whose levers were tested: major and minor.
 OLDEST: Final = (1, 6)
@@ -64,6 +71,9 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     gates: Gates | None = None
     #: ``--legacy-node-repair``: it repairs in the old way, which ignores ``do-not-repair``.
     legacy_repair: bool = False
+    namespace: str = ""
+    #: It is not scaled to nothing.
+    runs: bool = False
 
 
 class Karpenter(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +83,8 @@ class Karpenter(msgspec.Struct, frozen=True, kw_only=True):
     gates: Gates | None = None
     legacy_repair: bool = False
     crds: Crds = Crds()
+    #: Deployments that do not count.
+    elsewhere: tuple[str, ...] = ()
     #: Why Tenure only looks; None: the levers are known to work.
     problem: Fact | None = None
 
@@ -113,7 +125,7 @@ def karpenter_of(snapshot: Snapshot, settings: Settings) -> Karpenter:
 
 
 def _running_with(snapshot: Snapshot, settings: Settings) -> Karpenter:
-    found = snapshot.once_of(DEPLOYMENTS, _running)
+    found, elsewhere = snapshot.once_of(DEPLOYMENTS, _running)
     gates = parse_gates(settings.karpenter_feature_gates)
     if settings.karpenter_version:
         release = parse_release(settings.karpenter_version)
@@ -122,7 +134,7 @@ def _running_with(snapshot: Snapshot, settings: Settings) -> Karpenter:
         return _with_legacy(known, found)
     if why := snapshot.unlisted(DEPLOYMENTS):
         return Karpenter(problem=DeploymentsUnlisted(why))
-    known = _of_running(found)
+    known = msgspec.structs.replace(_of_running(found), elsewhere=elsewhere)
     if settings.karpenter_feature_gates:
         known = msgspec.structs.replace(known, gates=gates)
     return _with_legacy(known, found)
@@ -163,10 +175,16 @@ def _same_gates(found: tuple[Running, ...]) -> Gates | None:
 # -- reading one Deployment -----------------------------------------------------------
 
 
-def _running(deployments: Mapping[str, Deployment]) -> tuple[Running, ...]:
-    """Asked for anew only when a Deployment has changed."""
-    ours = (one for _, one in sorted(deployments.items()) if _is_karpenter(one))
-    return tuple(map(_read, ours))
+def _running(
+    deployments: Mapping[str, Deployment],
+) -> tuple[tuple[Running, ...], tuple[str, ...]]:
+    """Those that count, and the names of the others. Asked for anew only when a Deployment has changed."""
+    named = (one for _, one in sorted(deployments.items()) if _is_karpenter(one))
+    found = tuple(map(_read, named))
+    own = tuple(one for one in found if one.namespace in OWN_NAMESPACES)
+    if not any(one.runs for one in own):
+        return found, ()
+    return own, tuple(one.name for one in found if one not in own)
 
 
 def _is_karpenter(deployment: Deployment) -> bool:
@@ -176,14 +194,20 @@ def _is_karpenter(deployment: Deployment) -> bool:
 
 def _read(deployment: Deployment) -> Running:
     if is_unreadable(deployment):
-        return Running(name=deployment.key)
+        return Running(name=deployment.key, namespace=deployment.namespace)
     container = _controller(deployment)
     image = container.image if container is not None else ""
     release = parse_release(_tag(image)) or parse_release(deployment.labels.get(VERSION_LABEL, ""))
     gates = _gates(container) if container is not None else None
     legacy = container is not None and _is_legacy(container)
     return Running(
-        name=deployment.key, image=image, release=release, gates=gates, legacy_repair=legacy
+        name=deployment.key,
+        image=image,
+        release=release,
+        gates=gates,
+        legacy_repair=legacy,
+        namespace=deployment.namespace,
+        runs=deployment.spec.replicas > 0,
     )
 
 

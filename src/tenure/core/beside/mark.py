@@ -87,6 +87,16 @@ def take_back(node: Node, *kinds: LeverKind) -> Patch:
     return patch(node, {"annotations": dict.fromkeys((*gone, *copies))})
 
 
+def take_back_alone(node: Node, *kinds: LeverKind) -> Patch:
+    """Without the copies: those on the Node of a replacement are Tenure's own where it is in charge."""
+    return patch(node, {"annotations": dict.fromkeys(key for k in kinds for key in _gone(node, k))})
+
+
+def levers_on(node: Node) -> tuple[LeverKind, ...]:
+    """Those that are marked, or were."""
+    return tuple(kind for kind in LEVERS if is_marked(node, kind) or is_torn(node, kind))
+
+
 def left_on(node: Node) -> tuple[LeverKind, ...]:
     """The levers of which something of ours is on the Node."""
     return tuple(kind for kind in LEVERS if _is_left(node, kind))

@@ -13,7 +13,7 @@ from functools import partial
 
 import msgspec
 
-from tenure.core.beside.facts import ReadyNoted
+from tenure.core.beside.facts.karpenter import ReadyNoted
 from tenure.core.beside.karpenter import karpenter_of
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import Fact
@@ -24,7 +24,7 @@ from tenure.core.reasons import Reason
 from tenure.core.verdicts import say
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.resource import DEPLOYMENTS
+from tenure.model.api.resource import CRDS, DEPLOYMENTS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
@@ -50,7 +50,7 @@ class MemoryDecider:
         return snapshot.new_claims()
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
-        if change.resource == DEPLOYMENTS:
+        if change.resource in (CRDS, DEPLOYMENTS):
             return snapshot.new_claims()
         return claims_touched(change, snapshot)
 

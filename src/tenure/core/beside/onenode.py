@@ -19,7 +19,7 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.beside.cover import Causes, Cover, changes_at
-from tenure.core.beside.facts import (
+from tenure.core.beside.facts.levers import (
     LeverBlocks,
     LeverNoEffect,
     LeverNotNeeded,
@@ -30,7 +30,7 @@ from tenure.core.beside.facts import (
 )
 from tenure.core.beside.karpenter import Karpenter
 from tenure.core.beside.kinds import REPAIR, LeverKind
-from tenure.core.beside.mark import ON, Lever, is_marked, is_torn, says, set_lever, take_back
+from tenure.core.beside.mark import ON, Lever, is_marked, is_on, is_torn, says, set_lever, take_back
 from tenure.core.beside.replacing.stand import Stand, stand_verdict
 from tenure.core.decision import Action, Verdict
 from tenure.core.facts import Fact
@@ -129,6 +129,7 @@ def _users_own(view: LeverView, cover: Cover | None, value: str) -> Verdict:
 def _covered(view: LeverView, cover: Cover) -> Verdict:
     node, kind = view.node, view.kind
     lever = Lever(kind, cover.because, cover.until)
+    more = (*_no_effect(view), *cover.untold)
     blocks = LeverBlocks(
         node=node.name,
         because=cover.because,
@@ -136,8 +137,10 @@ def _covered(view: LeverView, cover: Cover) -> Verdict:
         beyond=cover.beyond,
         causes=cover.causes,
         kind=kind,
+        stands=is_on(node, kind),
+        alone=not more,
     )
-    facts = (blocks, *_no_effect(view), *cover.facts)
+    facts = (blocks, *more)
     if says(node, lever):
         return _say(view, Reason.LEVER_ON, *facts)
     return _say(view, Reason.LEVER_SET, *facts, action=set_lever(node, lever))

@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.beside.cover import BUDGET, Cover, cover_of
-from tenure.core.beside.facts import BudgetHolds, BudgetsAsLevers, LeftOpen
+from tenure.core.beside.facts.budgets import BudgetHolds, BudgetsAsLevers, LeftOpen
 from tenure.core.beside.limits import Choice, PoolNode, choose, limits_of, source_of
 from tenure.core.beside.mark import ON, is_marked, is_on
 from tenure.core.beside.onenode import LeverView, node_verdicts

@@ -9,8 +9,13 @@ from functools import partial
 import msgspec
 
 from tenure.core.beside.crds import Crds
-from tenure.core.beside.facts import CrdIsOurs, CrdsUnread, KarpenterInCharge
-from tenure.core.beside.karpenter import Karpenter, karpenter_of
+from tenure.core.beside.facts.karpenter import (
+    CrdIsOurs,
+    CrdsUnread,
+    KarpenterInCharge,
+    KarpentersElsewhere,
+)
+from tenure.core.beside.karpenter import OWN_NAMESPACES, Karpenter, karpenter_of
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import Fact
 from tenure.core.reasons import Reason
@@ -58,7 +63,13 @@ class KarpenterDecider:
         if karpenter.problem is not None:
             return (_say(view.pool, Reason.ONLY_LOOKS, karpenter.problem),)
         in_charge = KarpenterInCharge(karpenter.version, karpenter.gates)
-        return (_say(view.pool, Reason.BESIDE_KARPENTER, in_charge, *_about(karpenter.crds)),)
+        about = *_elsewhere(karpenter), *_about(karpenter.crds)
+        return (_say(view.pool, Reason.BESIDE_KARPENTER, in_charge, *about),)
+
+
+def _elsewhere(karpenter: Karpenter) -> Iterator[Fact]:
+    if karpenter.elsewhere:
+        yield KarpentersElsewhere(karpenter.elsewhere, tuple(sorted(OWN_NAMESPACES)))
 
 
 def _about(crds: Crds) -> Iterator[Fact]:

@@ -26,7 +26,7 @@ from tenure.core.health.health import HealthView
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
 from tenure.core.repair.evaluate import diagnose
-from tenure.model.api.resource import DEPLOYMENTS
+from tenure.model.api.resource import CRDS, DEPLOYMENTS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
 
@@ -50,7 +50,7 @@ class RepairBesideDecider:
         return self._repair.keys(snapshot)
 
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
-        if change.resource == DEPLOYMENTS:
+        if change.resource in (CRDS, DEPLOYMENTS):
             return self._repair.keys(snapshot)
         return self._repair.touched(change, snapshot)
 

@@ -38,7 +38,6 @@ from tenure.core.facts import Fact
 from tenure.core.marks.facts import ReasonLeftOver, TaintLeftOver
 from tenure.core.marks.interruption import is_interrupted
 from tenure.core.marks.ownership import claim_status, is_ours, listed, no_lever
-from tenure.core.marks.repaired import no_repair_mark
 from tenure.core.marks.stamp import no_stamp
 from tenure.core.marks.taints import is_closed, is_disrupted, taint_disrupted, untaint_disrupted
 from tenure.core.writes import patch
@@ -106,6 +105,11 @@ def reason_of(claim: NodeClaim) -> str:
 def is_replaced(claim: NodeClaim) -> bool:
     """Whether a command is under way for it: it stays until its replacements are initialized."""
     return names.REPLACED_BY in claim.annotations
+
+
+def is_command_beside(claim: NodeClaim) -> bool:
+    """Whether Tenure beside Karpenter has begun to replace it."""
+    return claim.annotations.get(names.DISRUPTED_BY) == names.SET_BY_TENURE
 
 
 def is_commanded(claim: NodeClaim) -> bool:
@@ -310,10 +314,13 @@ def says_reason(reason: str, message: str = "") -> Wanted:
 
 
 def roll_back(claim: NodeClaim, beside: Mapping[str, Any] | None = None) -> Patch:
-    """Takes the marks off the claim; ``left_over`` takes off the others, one by one."""
-    marks = dict.fromkeys(COMMAND_MARKS)
-    marks |= {**no_stamp(), **no_repair_mark(claim)}
-    gone = {mark: None for mark in marks if mark in claim.annotations}
+    """Takes the marks off the claim; ``left_over`` takes off the others, one by one.
+
+    Tenure in charge owns every deadline of a claim that is not being deleted. Beside Karpenter only one
+    with our mark is ours.
+    """
+    gone = {mark: None for mark in COMMAND_MARKS if mark in claim.annotations}
+    gone |= no_stamp(claim, beside=is_command_beside(claim))
     return patch(claim, {"annotations": {**gone, **(beside or {})}})
 
 

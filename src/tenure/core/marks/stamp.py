@@ -13,11 +13,11 @@ import msgspec
 
 from tenure.core.decision import Ground, Patch
 from tenure.core.marks.facts import RemovingStaleDeadline
-from tenure.core.marks.repaired import no_repair_mark
+from tenure.core.marks.repaired import is_stamped_by_us, no_repair_mark
 from tenure.core.writes import patch
 from tenure.errors import shown
 from tenure.model.api.meta import format_time
-from tenure.model.api.names import TERMINATION_TIMESTAMP
+from tenure.model.api.names import TERMINATION_AT, TERMINATION_TIMESTAMP
 from tenure.model.api.nodeclaim import NodeClaim
 
 
@@ -31,8 +31,15 @@ def stamp_claim(
 
     ``beside``: annotations for the same patch.
     """
-    action = patch(claim, {"annotations": {TERMINATION_TIMESTAMP: "", **(beside or {})}})
-    return msgspec.structs.replace(action, dated=TERMINATION_TIMESTAMP, ahead=ahead, ground=ground)
+    marks = beside or {}
+    action = patch(claim, {"annotations": {TERMINATION_TIMESTAMP: "", **marks}})
+    return msgspec.structs.replace(
+        action,
+        dated=TERMINATION_TIMESTAMP,
+        dated_mark=TERMINATION_AT if TERMINATION_AT in marks else "",
+        ahead=ahead,
+        ground=ground,
+    )
 
 
 def stamp_for(
@@ -49,14 +56,18 @@ def stamp_with(claim: NodeClaim, deadline: datetime) -> Patch:
     return patch(claim, {"annotations": {TERMINATION_TIMESTAMP: format_time(deadline)}})
 
 
-def take_off_stamp(claim: NodeClaim) -> Patch:
-    """Remove it from a claim that is not being deleted, and so has no deadline."""
-    return patch(claim, {"annotations": {**no_stamp(), **no_repair_mark(claim)}})
+def take_off_stamp(claim: NodeClaim, *, beside: bool = False) -> Patch:
+    """Remove it from a claim that is not being deleted, and so has no deadline.
+
+    ``beside``: Karpenter is in charge, so a deadline that is not ours stays.
+    """
+    return patch(claim, {"annotations": no_stamp(claim, beside=beside)})
 
 
-def no_stamp() -> dict[str, None]:
+def no_stamp(claim: NodeClaim, *, beside: bool = False) -> dict[str, None]:
     """The same as annotations, for a patch that removes others, too."""
-    return {TERMINATION_TIMESTAMP: None}
+    ours = is_stamped_by_us(claim) if beside else claim.termination_stamp is not None
+    return {**({TERMINATION_TIMESTAMP: None} if ours else {}), **no_repair_mark(claim)}
 
 
 def with_stamp(claim: NodeClaim, at: datetime) -> NodeClaim:

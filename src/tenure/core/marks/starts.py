@@ -100,9 +100,13 @@ def recorded_at(pool: NodePool, claim: NodeClaim, now: datetime) -> datetime | N
     return max(fresh, default=None)
 
 
-def used_by(pool: NodePool, claim: NodeClaim, now: datetime) -> dict[str, str]:
-    """The annotation of a claim that commits its start now: its record serves no second one."""
-    at = recorded_at(pool, claim, now) if has_velocity(pool) else None
+def used_by(pool: NodePool, claim: NodeClaim, settings: Settings, now: datetime) -> dict[str, str]:
+    """The annotation of a claim that commits its start now: its record serves no second one.
+
+    Beside Karpenter a start is remembered once it is seen, so a commit uses none.
+    """
+    needed = has_velocity(pool) and is_recorded(settings)
+    at = recorded_at(pool, claim, now) if needed else None
     return {names.STARTED_AT: format_time(at)} if at is not None else {}
 
 

@@ -20,6 +20,7 @@ from tenure.core.health.outage import domains_in, domains_of, unhealthy_nodes_in
 from tenure.core.health.poolcount import PoolCount, count_nodes
 from tenure.core.health.rules import Rules, rules_of
 from tenure.core.marks.ownership import is_our_node, is_ours
+from tenure.core.marks.repaired import has_stray_marks
 from tenure.core.marks.timeout import lost
 from tenure.core.repair.evaluate import diagnose
 from tenure.core.unreadable.decider import in_the_way
@@ -160,7 +161,8 @@ def _members(pool: str, rules: Rules, snapshot: Snapshot) -> Iterator[Member]:
 
 
 def _is_healthy(node: Node, claim: NodeClaim, rules: Rules) -> bool:
-    if not claim.initialized or claim.termination_stamp is not None or lost(claim) is not None:
+    stamped = claim.termination_stamp is not None or has_stray_marks(claim)
+    if not claim.initialized or stamped or lost(claim) is not None:
         return False
     return not any((c.type, c.status) in rules.watched for c in node.status.conditions)
 

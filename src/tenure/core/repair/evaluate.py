@@ -8,12 +8,8 @@ Keyed on the claim, arbitrated over its pool. Of each claim, the first of these 
 3. unhealthy     a condition says so (see ``rules``): tolerated until when, and by which policy;
 4. booting       its TTL runs (see ``readiness``): until when. It overrides ``Ready`` alone.
 
-What is due may be blocked (``core/gates``). The probe of a domain in outage is written on the
-pool first.
-
-Forceful: see ``force``. A stamp on a claim that stays and is not due is taken off.
-
-Graceful, and every reboot: a candidate of ``disrupt/pipeline``, which finds the time and the replacement.
+What is due (``due``) may be blocked (``core/gates``). The probe of a domain in outage is written on the
+pool first. A stamp on a claim that stays and is not due is taken off (``staledeadline``).
 
 A claim that terminates already has its deadline brought forward by what falls due: Forceful and
 time-outs to *now*, Graceful to *now* plus the bound; without a bound, and for a reboot, not at all.
@@ -21,34 +17,30 @@ time-outs to *now*, Graceful to *now* plus the bound; without a bound, and for a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from typing import Final
 
 import msgspec
 
-from tenure.core.decision import Concern, Ground, Verdict
+from tenure.core.decision import Concern, Verdict
 from tenure.core.facts import Fact
-from tenure.core.gates.gatefacts import Blocked, GateFacts
+from tenure.core.gates.gatefacts import Blocked
 from tenure.core.gates.gates import first_blocked
-from tenure.core.gates.operations import OF_REPAIR, Gate, Operation
-from tenure.core.health.domains import Probe
+from tenure.core.gates.operations import Gate, Operation
 from tenure.core.health.health import Health, HealthView, Member, examine
 from tenure.core.health.readiness import TIMEOUTS, Boot, Stage
-from tenure.core.health.rules import FORCEFUL, Rules, UnhealthyCondition
+from tenure.core.health.rules import FORCEFUL, UnhealthyCondition
 from tenure.core.marks.command import is_commanded, is_replaced, is_replacement
-from tenure.core.marks.deadline import deadline_of, hurried_until, hurry, stamp_of
-from tenure.core.marks.interruption import is_interrupted
-from tenure.core.marks.reboot import MOST, changes_at, is_spared, recent
-from tenure.core.marks.repaired import is_stamped_by_us, repair_mark
-from tenure.core.marks.stamp import stale_stamp, stamp_claim, take_off_stamp
+from tenure.core.marks.deadline import hurry
+from tenure.core.marks.reboot import MOST, is_spared, recent
 from tenure.core.marks.timeout import lost, note_found, note_lost, readiness_ttl, states_readiness
 from tenure.core.reasons import Reason
 from tenure.core.repair.breakers import Breakers
 from tenure.core.repair.cause import Cause, merged, symptom, urgency_of
+from tenure.core.repair.due import DueRepairs, GracefulRepair
 from tenure.core.repair.facts import (
-    DeadlineNotOurs,
     LostUntil,
     MustBeUpBy,
     NeverRepaired,
@@ -60,24 +52,13 @@ from tenure.core.repair.facts import (
     ProbeChosen,
     RebootedTooOften,
     RebootFailedBefore,
-    RebootLeft,
-    RepairedAsProbe,
-    RepairPlanned,
     TerminatingAlready,
     ToleratedUntil,
 )
-from tenure.core.repair.force import (
-    committed,
-    force,
-    is_stamped_by_others,
-    note_probe,
-    probe_mark,
-)
+from tenure.core.repair.force import note_probe
+from tenure.core.repair.staledeadline import has_stale_stamp, stale
 from tenure.core.verdicts import also_of, no_later, say
-from tenure.core.writes import as_evaluated
-from tenure.errors import shown
 from tenure.model.api.meta import later
-from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.cloud.repairs import RepairAction
@@ -86,25 +67,7 @@ from tenure.model.settings import Settings
 #: Of the claim alone: the Node is gone, or other verdicts say the same of it.
 _OF_CLAIMS: Final = frozenset({Reason.NODE_LOST, Reason.BOOTING, Reason.STALE_DEADLINE})
 
-#: What a forceful end is for; all else that ends by force is a time-out.
-_GROUNDS: Final = {
-    Reason.NODE_LOST: Ground.NODE_LOST,
-    Reason.REPAIRING: Ground.REPAIR_FORCED,
-}
-
 _say = partial(say, Concern.REPAIR)
-
-
-class GracefulRepair(msgspec.Struct, frozen=True):
-    """A graceful repair or a reboot that is due, and that no gate of repair blocks."""
-
-    claim: NodeClaim
-    node: Node
-    cause: Cause
-    operation: Operation
-    gates: GateFacts
-    #: Annotations of the claim: why, and of which failure domain it is the probe.
-    marks: Mapping[str, str] = {}
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
@@ -128,14 +91,11 @@ class _Evaluation:
             self._rules = msgspec.structs.replace(view.rules, default_mode=FORCEFUL)
         self._found = [(m, examine(m.claim, m.node, self._rules)) for m in view.members]
         self._breakers = Breakers(view, self._found, settings, now)
-        #: What the breakers have blocked so far.
-        self._blocked: list[Blocked] = []
-        #: Those of the pipeline, among the claims that have been evaluated.
-        self._candidates: list[GracefulRepair] = []
+        self._due = DueRepairs(self._rules, self._breakers, settings, now)
 
     def diagnosis(self) -> Diagnosis:
         verdicts = tuple(self._verdicts())  # All of them: the candidates are found on the way.
-        return Diagnosis(verdicts, tuple(self._candidates))
+        return Diagnosis(verdicts, tuple(self._due.candidates))
 
     def _verdicts(self) -> Iterator[Verdict]:
         for member, health in self._found:
@@ -149,10 +109,10 @@ class _Evaluation:
             chosen = ProbeChosen(probe.claim, probe.domains)
             action = note_probe(pool, probe, beside=self._rules.beside)
             yield _say(pool, Reason.REPAIR_PROBE, chosen, action=action, recheck_at=changes)
-        elif self._blocked:
+        elif self._due.blocked:
             # An outage says more than the breaker that it trips as well.
-            outages = (one for one in self._blocked if one.gate is Gate.OUTAGE)
-            blocked = next(outages, self._blocked[0])
+            outages = (one for one in self._due.blocked if one.gate is Gate.OUTAGE)
+            blocked = next(outages, self._due.blocked[0])
             facts, gate = blocked.facts, blocked.gate
             yield _say(pool, Reason.REPAIR_BLOCKED, *facts, recheck_at=changes, gate=gate)
 
@@ -165,14 +125,14 @@ class _Evaluation:
             return
         verdict = self._lost(member) or self._coming_up(member, health)
         verdict = self._initializing(member, health, verdict)
-        if _has_stale_stamp(claim, self._rules):
-            stale = _stale(claim)
+        if has_stale_stamp(claim, self._rules):
+            left = stale(claim, self._rules)
             if verdict is None:
-                verdict = stale
+                verdict = left
             elif verdict.action is None and not is_replaced(claim):
                 # By a user, or before a gate blocked it: it stays. Of one that is being replaced
                 # ``disrupt`` takes it off: the stamp that it terminates with is written there.
-                verdict = msgspec.structs.replace(verdict, action=stale.action)
+                verdict = msgspec.structs.replace(verdict, action=left.action)
         if verdict is None:
             return
         yield verdict
@@ -200,7 +160,7 @@ class _Evaluation:
         due_at = later(since, readiness_ttl(claim))
         if self._now < due_at:
             return _say(claim, Reason.NODE_LOST, gone, LostUntil(due_at), recheck_at=due_at)
-        return self._forceful(member, Reason.NODE_LOST, (gone,), Operation.BOOT_TIMEOUT)
+        return self._due.forceful(member, Reason.NODE_LOST, (gone,), Operation.BOOT_TIMEOUT)
 
     def _coming_up(self, member: Member, health: Health) -> Verdict | None:
         booting = self._timed_out(member, health)
@@ -234,12 +194,12 @@ class _Evaluation:
         if boot.stage is Stage.INITIALIZATION and not self._is_forceful():
             # Pods may run there, so it goes the pool's own way.
             cause = Cause(facts=facts, urgency=urgency_of(boot.due_at))
-            return self._graceful(member, cause, Operation.GRACEFUL_TIMEOUT)
+            return self._due.graceful(member, cause, Operation.GRACEFUL_TIMEOUT)
         # No pod runs on a replacement that was never Ready, and a command waits for it.
         early = boot.stage is Stage.READINESS and is_replacement(claim)
         counted = boot.stage in (Stage.READINESS, Stage.INITIALIZATION) and not early
         operation = Operation.FORCEFUL_TIMEOUT if counted else Operation.BOOT_TIMEOUT
-        return self._forceful(member, TIMEOUTS[boot.stage], facts, operation)
+        return self._due.forceful(member, TIMEOUTS[boot.stage], facts, operation)
 
     def _initializing(
         self, member: Member, health: Health, verdict: Verdict | None
@@ -279,7 +239,7 @@ class _Evaluation:
         next_due = min((one.due_at for one in coming if one.due_at is not None), default=None)
         if claim.deleting:
             return no_later(self._terminating(member, due), next_due)
-        return no_later(self._repair(member, self._cause(claim, due)), next_due)
+        return no_later(self._due.repair(member, self._cause(claim, due)), next_due)
 
     def _hurries(self, claim: NodeClaim, due: list[UnhealthyCondition]) -> bool:
         """Whether what is due brings the deadline of a terminating claim forward."""
@@ -306,7 +266,7 @@ class _Evaluation:
         priorities = [one.priority for one in self._rules.statements]
         replacing = [one for one in due if one.action is RepairAction.REPLACE]
         if replacing:
-            return self._repair(member, merged(replacing, priorities))
+            return self._due.repair(member, merged(replacing, priorities))
         instead = TerminatingAlready(member.claim.name, no_reboot=True)
         return _say(member.claim, Reason.REPAIR_DUE, *merged(due, priorities).facts, instead)
 
@@ -330,116 +290,10 @@ class _Evaluation:
         facts = (*cause.facts, why)
         return msgspec.structs.replace(cause, action=RepairAction.REPLACE, facts=facts)
 
-    # -- what is due -------------------------------------------------------------------
-
-    def _repair(self, member: Member, cause: Cause) -> Verdict:
-        """For an unhealthy condition, as opposed to a time-out."""
-        claim, operation = member.claim, _operation(cause)
-        if cause.action is RepairAction.REBOOT and self._rules.beside:
-            return _say(claim, Reason.REPAIR_LEFT, *cause.facts, RebootLeft(claim.name))
-        if operation is Operation.FORCEFUL_REPAIR:
-            verdict = self._forceful(member, Reason.REPAIRING, cause.facts, operation)
-            verdict = committed(verdict, cause.condition)
-        else:
-            verdict = self._graceful(member, cause, operation)
-        return no_later(verdict, changes_at(claim, self._now))
-
-    def _graceful(self, member: Member, cause: Cause, operation: Operation) -> Verdict:
-        """Its own verdict says why; what becomes of it is the pipeline's to say."""
-        claim, node, facts = member.claim, member.node, self._breakers.facts(member)
-        if (blocked := self._gated(operation, facts, cause.facts)) is not None:
-            return blocked
-        assert node is not None, "an unhealthy condition is of a Node"
-        if claim.deleting:
-            return self._brought_forward(claim, node, cause)
-        probe = self._breakers.probe(member)
-        marks = repair_mark(Reason.REPAIR_DUE.value) | (
-            probe_mark(probe) if probe is not None else {}
-        )
-        self._candidates.append(GracefulRepair(claim, node, cause, operation, facts, marks))
-        told = (*cause.facts, *_as_probe(probe), RepairPlanned(cause.action))
-        return _say(claim, Reason.REPAIR_DUE, *told, recheck_at=self._breakers.changes_at)
-
-    def _brought_forward(self, claim: NodeClaim, node: Node, cause: Cause) -> Verdict:
-        """It terminates anyway: by the bound, if there is one, at the latest."""
-        span = hurry(claim, cause.bound, self._now)
-        facts = (*cause.facts, TerminatingAlready(claim.name, within=span))
-        if span is None:
-            return _say(claim, Reason.REPAIR_DUE, *facts)
-        near_enough = hurried_until(claim, span)
-        # It may have recovered by the time of the call.
-        due = Reason.REPAIR_DUE.value
-        marks = repair_mark(due, beside=True) if self._rules.beside else {}
-        stamp = stamp_claim(claim, Ground.REPAIR, span, beside=marks)
-        action = msgspec.structs.replace(stamp, precondition=as_evaluated(node))
-        return _say(claim, Reason.REPAIR_DUE, *facts, action=action, recheck_at=near_enough)
-
-    def _forceful(
-        self, member: Member, reason: Reason, why: tuple[Fact, ...], operation: Operation
-    ) -> Verdict:
-        """The gates are asked before each of its writes: the stamp, and the deletion. Once it
-        terminates and its deadline is over, there is no write left."""
-        facts, deadline = self._breakers.facts(member), deadline_of(member.claim)
-        over = deadline is not None and deadline.at <= self._now
-        if not over and (blocked := self._gated(operation, facts, why)) is not None:
-            return no_later(blocked, deadline.at if deadline is not None else None)
-        counted = operation is not Operation.BOOT_TIMEOUT
-        probe = self._breakers.probe(member) if counted else None
-        ground = _GROUNDS.get(reason, Ground.TIME_OUT)
-        beside = self._rules.beside
-        action = force(member, self._now, ground, reason.value, probe, beside=beside)
-        told = (*why, *_as_probe(probe), *_not_ours(member.claim, self._rules))
-        verdict = _say(member.claim, reason, *told, action=action)
-        known = (stamp_of(member.claim), deadline.at if deadline is not None else None)
-        ahead = [at for at in known if at is not None and at > self._now]
-        return no_later(verdict, self._breakers.changes_at if counted else None, *ahead)
-
-    def _gated(
-        self, operation: Operation, facts: GateFacts, why: tuple[Fact, ...]
-    ) -> Verdict | None:
-        blocked = first_blocked(operation, facts, self._settings, self._now, only=OF_REPAIR)
-        if blocked is None:
-            return None
-        if blocked.reason is Reason.REPAIR_BLOCKED:
-            self._blocked.append(blocked)
-        told = (*why, *blocked.facts)
-        at, gate = blocked.recheck_at, blocked.gate
-        return _say(facts.claim, blocked.reason, *told, recheck_at=at, gate=gate)
-
-
-def _operation(cause: Cause) -> Operation:
-    if cause.action is RepairAction.REBOOT:
-        return Operation.FORCEFUL_REBOOT if cause.forceful else Operation.REBOOT
-    return Operation.FORCEFUL_REPAIR if cause.forceful else Operation.GRACEFUL_REPAIR
-
 
 def _has_pods(member: Member) -> bool:
     """Whether there may be pods that a deadline would end the wait for."""
     return member.claim.registered and member.node is not None
-
-
-def _has_stale_stamp(claim: NodeClaim, rules: Rules) -> bool:
-    """That of an interruption is written before the claim is deleted. Beside Karpenter one without our
-    mark is not ours."""
-    stamped = claim.termination_stamp is not None
-    if rules.beside:
-        stamped = is_stamped_by_us(claim)
-    return stamped and not claim.deleting and not is_interrupted(claim)
-
-
-def _stale(claim: NodeClaim) -> Verdict:
-    action = take_off_stamp(claim)
-    return _say(claim, Reason.STALE_DEADLINE, stale_stamp(claim), action=action)
-
-
-def _not_ours(claim: NodeClaim, rules: Rules) -> Iterator[Fact]:
-    if rules.beside and is_stamped_by_others(claim):
-        yield DeadlineNotOurs(claim.name, shown(claim.termination_stamp or ""))
-
-
-def _as_probe(probe: Probe | None) -> Iterator[Fact]:
-    if probe is not None:
-        yield RepairedAsProbe(probe.domains)
 
 
 def _booting(claim: NodeClaim, boot: Boot) -> Verdict:

@@ -80,12 +80,15 @@ class RebootedTooOften(Fact, frozen=True):
 
 
 class RebootLeft(Fact, frozen=True):
-    """Beside Karpenter."""
+    """Beside Karpenter, which repairs nothing."""
 
     claim: str
 
     def __str__(self) -> str:
-        return f"the reboot of NodeClaim {self.claim} is left to Karpenter: Tenure calls no cloud"
+        return (
+            f"the Node of NodeClaim {self.claim} is not rebooted: Tenure reboots no Node beside Karpenter, and "
+            "Karpenter's feature gate NodeRepair is off"
+        )
 
     def remedy(self) -> str:
         return (
@@ -107,6 +110,21 @@ class DeadlineNotOurs(Fact, frozen=True):
 
     def remedy(self) -> str:
         return f"Remove the annotation, or delete NodeClaim {self.claim}."
+
+
+class DeadlineMarksDropped(Fact, frozen=True):
+    """Beside Karpenter: the deadline that they stood beside is gone, or another one."""
+
+    claim: str
+    #: What stands there now; empty: nothing.
+    written: str = ""
+
+    def __str__(self) -> str:
+        did = f'has written "{self.written}" over' if self.written else "has removed"
+        return (
+            f"removing Tenure's marks from NodeClaim {self.claim}: another program {did} "
+            f"{TERMINATION_TIMESTAMP}"
+        )
 
 
 # -- nodes that do not come up ---------------------------------------------------------------
@@ -294,6 +312,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     RebootedTooOften(2),
     RebootLeft("general-4nv74"),
     DeadlineNotOurs("general-4nv74", "2026-03-02T12:00:00Z"),
+    DeadlineMarksDropped("general-4nv74", "2026-03-02T12:00:00Z"),
+    DeadlineMarksDropped("general-4nv74"),
     NotUp(Stage.LAUNCH, AT),
     NotUp(Stage.REGISTRATION, AT),
     NotUp(Stage.READINESS, AT, "node-1"),

@@ -2,8 +2,8 @@
 
 Each of the two writes depends on the Node as it is right before the call: it may have recovered.
 
-Beside Karpenter, which terminates the claim then, the deadline carries our mark. One without it, on a claim
-that is not being deleted, is another program's: it is left alone, and so is the claim.
+Beside Karpenter, which terminates the claim then, the deadline carries our mark. One without it, or with another
+instant than ours, on a claim that is not being deleted, is another program's: it is left alone, and so is the claim.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from tenure.core.decision import Action, Commitment, Delete, Ground, Preconditio
 from tenure.core.health.domains import Probe
 from tenure.core.health.health import Member
 from tenure.core.marks.deadline import deadline_of, stamp_of
-from tenure.core.marks.repaired import is_stamped_by_us, repair_mark
+from tenure.core.marks.repaired import is_stamped_by_others, repair_mark
 from tenure.core.marks.stamp import stamp_claim
 from tenure.core.writes import as_evaluated, delete_claim, patch
 from tenure.model.api import names
 from tenure.model.api.meta import format_time
-from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import NODES
 
@@ -64,12 +63,6 @@ def committed(verdict: Verdict, condition: str) -> Verdict:
         return verdict
     commits = Commitment(reason=COUNTED_AS, condition=condition, bound=timedelta(0))
     return msgspec.structs.replace(verdict, commits=commits)
-
-
-def is_stamped_by_others(claim: NodeClaim) -> bool:
-    """Beside Karpenter: it has a deadline that is not ours, and is not being deleted."""
-    stamped = claim.termination_stamp is not None and not is_stamped_by_us(claim)
-    return stamped and not claim.deleting
 
 
 def note_probe(pool: NodePool, probe: Probe, *, beside: bool = False) -> Action:

@@ -122,22 +122,32 @@ class WindowActive(Fact, frozen=True, kw_only=True):
     #: Anything but ``Allow`` blocks.
     allows: bool
     actions: tuple[str, ...]
+    #: That it selects.
     nodes: int
     changes_at: datetime | None = None
     #: Whether it is known when it ends: too many periods may follow each other to say.
     exact: bool = True
     #: There are Nodes, and its selector selects none of them.
     misses: bool = False
+    #: How many of the Nodes have no NodeClaim, so that no window does anything there.
+    unclaimed: int = 0
 
     def __str__(self) -> str:
         if not self.misses:
-            return self._when()
+            return f"{self._when()}{self._rest()}"
         does = "allows" if self.allows else "blocks"
         return f"{self._when()}; spec.selector selects no Node, so it {does} nothing"
 
+    def _rest(self) -> str:
+        if not self.unclaimed:
+            return ""
+        are = "are" if self.unclaimed > 1 else "is"
+        have = "have" if self.unclaimed > 1 else "has"
+        return f"; {counted(self.unclaimed, 'more Node')} {are} selected that {have} no NodeClaim"
+
     def _when(self) -> str:
         verb = "allows" if self.allows else "blocks"
-        does = f"{verb} {', '.join(self.actions)} on {counted(self.nodes, 'Node')}"
+        does = f"{verb} {', '.join(self.actions)} on {counted(self.nodes - self.unclaimed, 'Node')}"
         at = "" if self.changes_at is None else format_time(self.changes_at)
         if self.active and not self.exact:
             return f"active: {does}, and its end is not known"
@@ -193,6 +203,9 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
         active=False, allows=False, actions=("Drift",), nodes=0, changes_at=AT, misses=True
     ),
     WindowActive(active=False, allows=True, actions=("Drift",), nodes=12),
+    WindowActive(
+        active=True, allows=False, actions=("Drift",), nodes=7, changes_at=AT, unclaimed=2
+    ),
     WindowActive(active=True, allows=False, actions=("Drift",), nodes=3, exact=False),
     WindowNotUnderstood(active=True),
     WindowNotUnderstood(active=False),

@@ -25,8 +25,10 @@ from tenure.core.windows.facts import (
     WindowUnreadable,
 )
 from tenure.core.windows.parsed import PARSED, ParsedWindow
-from tenure.model.api.meta import format_time
-from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODES
+from tenure.model.api.meta import ApiObject, format_time
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODES
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
@@ -43,6 +45,8 @@ class WindowView(msgspec.Struct, frozen=True):
     parsed: ParsedWindow
     #: How many Nodes it selects.
     nodes: int = 0
+    #: How many of them have no NodeClaim: neither Tenure nor Karpenter disrupts those.
+    unclaimed: int = 0
     #: Whether there is any Node.
     any_node: bool = False
 
@@ -56,7 +60,7 @@ class WindowDecider:
     def touched(self, change: Change, snapshot: Snapshot) -> Iterable[str]:
         if change.resource == MAINTENANCE_WINDOWS:
             yield change.key
-        elif change.resource == NODES and _changes_labels(change):
+        elif _changes_counts(change):
             yield from snapshot.windows
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
@@ -67,7 +71,8 @@ class WindowDecider:
         if window is None or is_unreadable(window):
             return None
         parsed = snapshot.derived.of(PARSED, window)
-        return WindowView(window, parsed, _nodes_of(parsed, snapshot), bool(snapshot.nodes))
+        nodes, claimed = _nodes_of(parsed, snapshot)
+        return WindowView(window, parsed, nodes, nodes - claimed, bool(snapshot.nodes))
 
     def decide(self, view: WindowView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         window, phase = view.window, view.parsed.phase(now)
@@ -81,6 +86,7 @@ class WindowDecider:
             allows=not window.blocks,
             actions=window.spec.actions,
             nodes=view.nodes,
+            unclaimed=view.unclaimed,
             changes_at=phase.changes_at if phase.exact else None,
             exact=phase.exact,
             misses=view.any_node and not view.nodes,
@@ -91,17 +97,18 @@ class WindowDecider:
         return (_verdict(window, reason, fact, patch, phase.changes_at),)
 
 
-def _nodes_of(window: ParsedWindow, snapshot: Snapshot) -> int:
-    groups = snapshot.once(_nodes_by(window.keys))
-    return sum(
-        number
-        for values, number in groups.items()
-        if window.covers({key: value for key, value in values if value is not None})
-    )
+def _nodes_of(window: ParsedWindow, snapshot: Snapshot) -> tuple[int, int]:
+    """How many it selects, and how many of these have a claim."""
+    nodes = claimed = 0
+    for (values, has_claim), number in snapshot.once(_nodes_by(window.keys)).items():
+        if window.covers({key: value for key, value in values if value is not None}):
+            nodes += number
+            claimed += number if has_claim else 0
+    return nodes, claimed
 
 
-#: Nodes with the same values of some labels, and how many they are.
-_Groups = Mapping[tuple[tuple[str, str | None], ...], int]
+#: Nodes with the same values of some labels, with or without a claim, and how many they are.
+_Groups = Mapping[tuple[tuple[tuple[str, str | None], ...], bool], int]
 
 
 @lru_cache(maxsize=_KEYS_MAX)
@@ -109,14 +116,40 @@ def _nodes_by(keys: tuple[str, ...]) -> Callable[[Snapshot], _Groups]:
     """There may be 5,000 Nodes and 50 windows, most of which select by the same labels."""
 
     def counted(snapshot: Snapshot) -> _Groups:
-        labels = [node.labels for node in snapshot.nodes.values()]
-        return Counter(tuple((key, one.get(key)) for key in keys) for one in labels)
+        return Counter(
+            (
+                tuple((key, node.labels.get(key)) for key in keys),
+                snapshot.claim_of(node) is not None,
+            )
+            for node in snapshot.nodes.values()
+        )
 
     return counted
 
 
+def _changes_counts(change: Change) -> bool:
+    if change.resource == NODES and _changes_labels(change):
+        return True
+    return change.resource in (NODES, NODE_CLAIMS) and _changes_instance(change)
+
+
 def _changes_labels(change: Change) -> bool:
     return change.old is None or change.new is None or change.old.labels != change.new.labels
+
+
+def _changes_instance(change: Change) -> bool:
+    """By which a Node and its claim find each other."""
+    return _instance(change.old) != _instance(change.new)
+
+
+def _instance(item: ApiObject | None) -> str:
+    match item:
+        case Node():
+            return item.spec.provider_id
+        case NodeClaim():
+            return item.provider_id
+        case _:
+            return ""
 
 
 def _patch(view: WindowView, phase: Phase, valid: Wanted, why: Fact) -> Patch | None:

@@ -8,7 +8,9 @@ order in which the rules bite, a round ends with "not now" when
 2. our Lease is being renewed by another;
 3. our Lease was last held by something that is not Tenure, and we were not told to take
    over. Karpenter may be about to come back;
-4. the API server does not let us write it: another replica was faster, or it cannot be reached.
+4. the API server does not let us write it: another replica was faster, or it cannot be reached;
+5. we are beside Karpenter, and a Tenure is in charge (``secondtenure``). We keep the Lease, by which that
+   one knows of us, and do not act.
 
 Otherwise the Lease is ours, and the fence open until ``lease_renew_deadline`` after the
 moment *before* the write left: the others count from a later one, and for longer. A Lease
@@ -37,6 +39,7 @@ from tenure.kube.lease.record import (
     who_and_since,
     who_and_until,
 )
+from tenure.kube.lease.secondtenure import SecondTenure
 from tenure.kube.lease.status import Bulletin, LeaseRole, LeaseState
 from tenure.kube.lease.store import LeaseBook
 from tenure.kube.lease.times import JITTER, check_times
@@ -67,15 +70,18 @@ class Elector:
         loop_speed: float = 1.0,
         stuck: Callable[[], str] = lambda: "",
         clock_skew: Callable[[], timedelta] = lambda: timedelta(0),
+        in_charge: SecondTenure | None = None,
     ) -> None:
         """``client`` goes through a transport without a fence and keeps no pace.
 
         ``warn`` hears what an operator may have to mend; without it ``say`` does. ``loop_speed``:
         seconds of the event loop per second of the steady clock. ``stuck`` says why the work makes
         no progress; nothing while it does. ``clock_skew`` says by how much our clock is ahead, while
-        that holds anything: it is written on the Lease, where ``tenure explain`` reads it.
+        that holds anything: it is written on the Lease, where ``tenure explain`` reads it. ``in_charge``:
+        beside Karpenter, the Tenure that may be in charge.
         """
         self._stuck = stuck
+        self._in_charge = in_charge
         check_times(settings)
         self._clock = clock
         self._settings = settings
@@ -186,6 +192,8 @@ class Elector:
             return False
         self._prepare()
         until = await self._book.write()
+        if not await self._is_alone():
+            return False
         if self._steady() < self._act_from:
             self._say_why_not_yet()
             return False
@@ -210,7 +218,11 @@ class Elector:
         if not await self._may_write():
             self.fence.close(self.state.sentence)
             return False
-        self._open(await self._book.write())
+        until = await self._book.write()
+        if not await self._is_alone():
+            self.fence.close(self.state.sentence)
+            return False
+        self._open(until)
         return True
 
     async def _may_write(self) -> bool:
@@ -232,6 +244,13 @@ class Elector:
             f"the Lease {self._key} was last held by {who_and_until(own.lease)}; "
             "when that is gone for good, start with --take-over"
         )
+        return False
+
+    async def _is_alone(self) -> bool:
+        """Whether no Tenure is in charge beside which we would run."""
+        if self._in_charge is None or not (why := await self._in_charge.look()):
+            return True
+        self._hold_back(why)
         return False
 
     async def _let_go(self) -> None:

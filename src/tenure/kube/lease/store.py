@@ -23,6 +23,23 @@ from tenure.ports.clock import Clock
 GIVE_BACK_TRIES: Final = 3
 
 
+async def list_leases(client: Client, name: str) -> list[Lease]:
+    """Of that name, in every namespace."""
+    try:
+        async with asyncio.timeout(ANSWER_MAX.total_seconds()):
+            raw, _ = await client.list_all(LEASES, field_selector=f"metadata.name={name}")
+    except TimeoutError as error:
+        seconds = ANSWER_MAX.total_seconds()
+        raise Unavailable(f"no list of Leases within {seconds:g} s") from error
+    leases = []
+    for item in raw:
+        lease = decode(LEASES, item)
+        if not isinstance(lease, Lease):
+            raise Unavailable(f"the Lease {lease.key} cannot be read")
+        leases.append(lease)
+    return leases
+
+
 class LeaseBook:
     def __init__(
         self,
@@ -60,21 +77,10 @@ class LeaseBook:
         return asked_at
 
     async def _listed(self) -> list[Lease]:
-        selector = f"metadata.name={self._settings.lease_name}"
-        try:
-            async with asyncio.timeout(ANSWER_MAX.total_seconds()):
-                raw, _ = await self._client.list_all(LEASES, field_selector=selector)
-        except TimeoutError as error:
-            seconds = ANSWER_MAX.total_seconds()
-            raise Unavailable(f"no list of Leases within {seconds:g} s") from error
-        leases = []
-        for item in raw:
-            lease = decode(LEASES, item)
-            if not isinstance(lease, Lease) or (
-                is_unreadable(lease) and lease.namespace == self._namespace
-            ):
+        leases = await list_leases(self._client, self._settings.lease_name)
+        for lease in leases:
+            if is_unreadable(lease) and lease.namespace == self._namespace:
                 raise Unavailable(f"the Lease {lease.key} cannot be read")
-            leases.append(lease)
         return leases
 
     async def write(self) -> float:

@@ -61,8 +61,9 @@ class Drifts:
         edited = self._edited.get(name)
         if edited is not None and self._environment.now() - edited < _ASKED_WITHIN:
             return True
-        (resource,) = self._cloud.node_classes
-        wanted = dig(self._store.find(resource, "", name), "spec", "image")
+        kind = dig(claim, "spec", "nodeClassRef", "kind")
+        classes = [one for one in self._cloud.node_classes if one.kind == kind]
+        wanted = dig(self._store.find(classes[0], "", name) if classes else None, "spec", "image")
         if wanted in (None, "", "latest"):
             wanted = self._cloud.newest_image
         uid = claim["metadata"]["uid"]

@@ -10,13 +10,14 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.api import resource as r
-from tenure.model.api.meta import format_time, read_instant
+from tenure.model.api.meta import format_time
 from tenure.model.api.names import DISRUPTED_TAINT, REBOOTING_TAINT
 from tenure.model.snapshot.kinds import decode
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.routes import Route
 from tenure.sim.check import read
+from tenure.sim.check.beside.deadline import MARKS, deleted_beyond, stamped_beyond
 from tenure.sim.check.beside.replacing import created_beyond, marked_beyond
 from tenure.sim.check.read import State
 from tenure.sim.check.truth import settled_pool
@@ -91,15 +92,12 @@ _LEVERS: Final = {
 }
 _COPIED: Final = {"karpenter.sh/replaces", "tenure.dev/created-by"}
 _BEGINNINGS: Final = {f"{lever}-since" for lever in _LEVERS}
-_STAMP: Final = "karpenter.sh/nodeclaim-termination-timestamp"
-_BY: Final = "tenure.dev/termination-by"
-_STAMPED: Final = {_BY, "tenure.dev/termination-because"}
 _PROBE: Final = "tenure.dev/repair-probe"
 _NOTES: Final = {"tenure.dev/ready-once", "tenure.dev/node-lost"}
 #: The annotations that are ours, by the kind of object: a list that shares no code with that of the guard.
 _OURS: Final = {
     r.NODES: {key for lever, marks in _LEVERS.items() for key in (lever, *marks)},
-    r.NODE_CLAIMS: {*_BEGINNINGS, *_NOTES, _STAMP, *_STAMPED, _PROBE},
+    r.NODE_CLAIMS: {*_BEGINNINGS, *_NOTES, read.STAMP, *MARKS, _PROBE},
     r.NODE_POOLS: {_PROBE},
 }
 
@@ -120,6 +118,8 @@ def beyond_levers(method: str, target: Route, body: Any, stored: Obj | None, sta
     if stored is None or not is_same_version(stored, body):
         return ""  # It is refused.
     metadata = dig(body, "metadata") or {}
+    if resource == r.NODES and "spec" in body:
+        return "" if _opens_reserved(body, stored) else f"{what}: taints that are not ours"
     if set(body) != {"metadata"} or set(metadata) - {"annotations", "uid", "resourceVersion"}:
         return f"{what}: more than annotations"
     written = metadata.get("annotations") or {}
@@ -133,13 +133,23 @@ def beyond_levers(method: str, target: Route, body: Any, stored: Obj | None, sta
     return next(filter(None, found), "")
 
 
+def _opens_reserved(body: Any, node: Obj) -> bool:
+    """Whether only the taint goes with which Tenure in charge launched it."""
+    taints = dig(node, "spec", "taints") or []
+    kept = [one for one in taints if one["key"] != "tenure.dev/reserved"]
+    only = set(body) == {"metadata", "spec"} and not body["metadata"].keys() & {
+        "annotations",
+        "labels",
+    }
+    return only and body["spec"] == {"taints": kept}
+
+
 def _on_claim(what: str, written: Mapping[str, Any], stored: Obj) -> str:
     """Of repair and time-outs, or else of a replacement."""
-    commanded = "tenure.dev/disrupted-by" in (dig(stored, "metadata", "annotations") or {})
-    if set(written) <= _OURS[r.NODE_CLAIMS] and not (commanded and set(written) == {_STAMP}):
-        return _stamps(what, written, stored)
-    gone = {*_STAMPED, _PROBE}
-    said = marked_beyond({k: v for k, v in written.items() if k not in gone or v}, stored)
+    said = stamped_beyond(written, stored)
+    if not said and not set(written) <= _OURS[r.NODE_CLAIMS]:
+        gone = {*MARKS, _PROBE, read.INTERRUPTION}
+        said = marked_beyond({k: v for k, v in written.items() if k not in gone or v}, stored)
     return f"{what}: {said}" if said else ""
 
 
@@ -154,7 +164,7 @@ def karpenter_repairs(gates: str, deployments: Iterable[Obj]) -> bool:
 
 
 def _deletes(what: str, body: Any, stored: Obj | None) -> str:
-    """On the version that carries our deadline."""
+    """On a known version, and only what is ours to delete."""
     if stored is None:
         return ""
     wanted = dig(body, "preconditions") or {}
@@ -162,25 +172,8 @@ def _deletes(what: str, body: Any, stored: Obj | None) -> str:
         return f"{what}: on any version"
     if wanted["resourceVersion"] != stored["metadata"]["resourceVersion"]:
         return ""  # It is refused.
-    there = dig(stored, "metadata", "annotations") or {}
-    if there.keys() & {"karpenter.sh/replaced-by", "tenure.dev/created-by"}:
-        return ""  # What is replaced, or a replacement: ``departures`` asks.
-    if there.get(_BY) != "tenure" or read_instant(there.get(_STAMP) or "") is None:
-        return f"{what}: without a deadline of ours"
-    return ""
-
-
-def _stamps(what: str, written: Mapping[str, Any], stored: Obj) -> str:
-    """The deadline stands with its marks or not at all; one of another program only if it leaves."""
-    there = dig(stored, "metadata", "annotations") or {}
-    live = "deletionTimestamp" not in stored["metadata"]
-    if _STAMP in written and _STAMP in there and there.get(_BY) != "tenure" and live:
-        return f"{what}: the deadline is another program's"
-    after = {**there, **written}
-    marked = {key for key in _STAMPED if after.get(key) is not None}
-    if written.get(_STAMP) is not None and marked != _STAMPED:
-        return f"{what}: a deadline without its marks"
-    return f"{what}: marks without a deadline" if marked and after.get(_STAMP) is None else ""
+    said = deleted_beyond(stored)
+    return f"{what}: {said}" if said else ""
 
 
 def _of_a_user(what: str, lever: str, written: Mapping[str, Any], stored: Obj) -> str:
@@ -188,7 +181,7 @@ def _of_a_user(what: str, lever: str, written: Mapping[str, Any], stored: Obj) -
     marks = _LEVERS[lever]
     if not written.keys() & {lever, *marks}:
         return ""
-    value, ours = there.get(lever), any(key.endswith("-by") and key in there for key in marks)
+    value, ours = there.get(lever), any(there.get(key) == "tenure" for key in marks)
     if lever in written and value is not None and not (ours and value == "true"):
         return f'{what}: the value "{value}" is a user\'s'
     after = {**there, **written}
@@ -268,6 +261,8 @@ def _fleet(pool: str, opened: str, state: State) -> Iterator[tuple[Obj, bool]]:
     for claim in state[r.NODE_CLAIMS].values():
         if read.labels(claim).get(_POOL) != pool or not read.says(claim, "Initialized"):
             continue
+        if read.says(claim, "InstanceTerminating"):
+            continue  # Karpenter's budgets do not count it any more.
         for node in read.nodes_of(claim, state[r.NODES]):
             leaves = read.is_leaving(claim) or read.is_leaving(node)
             leaves = leaves or read.has_taint(node, "karpenter.sh/disrupted")

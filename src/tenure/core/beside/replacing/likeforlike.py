@@ -159,7 +159,7 @@ def like_for_like_in(snapshot: Snapshot) -> LikeForLikeSimulation:
         capacity=capacity,
         leaving=(),
         late_at={},
-        coming=frozenset(),
+        coming={},
         launch_times=launch_times(snapshot),
         remaining={name: left for name in snapshot.pools if (left := _remaining(name, snapshot))},
     )

@@ -16,19 +16,18 @@ import msgspec
 from tenure.core.beside.karpenter import Karpenter, karpenter_of, repairs_nodes
 from tenure.core.beside.replacing.facts import CommandNotOurs, NoReboots
 from tenure.core.disrupt.expiration import expires_softly
-from tenure.core.disrupt.method import Candidate, Due, Methods, Validation, Watch
+from tenure.core.disrupt.method import Candidate, Due, Methods, UnderWay, Validation, Watch
 from tenure.core.disrupt.methods.expired import ExpiredMethod
 from tenure.core.disrupt.methods.unhealthy import UnhealthyMethod
 from tenure.core.disrupt.methods.voluntary import PoolRules
 from tenure.core.facts import Fact
 from tenure.core.gates.gatefacts import GateFacts
 from tenure.core.gates.operations import ASKED, Gate, Operation
-from tenure.core.marks.command import Command, is_replaced
+from tenure.core.marks.command import Command, is_command_beside, is_replaced
+from tenure.core.marks.repaired import is_stamped_by_others
 from tenure.core.marks.taints import is_disrupted
 from tenure.core.repair.facts import DeadlineNotOurs
-from tenure.core.repair.force import is_stamped_by_others
 from tenure.errors import shown
-from tenure.model.api import names
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.settings import Settings
@@ -69,12 +68,6 @@ class SoftExpiration(ExpiredMethod):
     def facts(self, command: Command, snapshot: Snapshot) -> PoolRules | None:
         return super().facts(command, snapshot) if expires_softly(command.claim) else None
 
-    def validate(
-        self, command: Command, facts: Any, settings: Settings, now: datetime
-    ) -> Validation:
-        theirs = _not_ours(command)
-        return theirs or super().validate(command, facts, settings, now)
-
 
 class GracefulRepairs(UnhealthyMethod):
     def __init__(self, settings: Settings) -> None:
@@ -110,8 +103,6 @@ class GracefulRepairs(UnhealthyMethod):
     def validate(
         self, command: Command, facts: Any, settings: Settings, now: datetime
     ) -> Validation:
-        if (theirs := _not_ours(command)) is not None:
-            return theirs
         found = super().validate(command, facts.facts, settings, now)
         timed_out = found.operation is Operation.GRACEFUL_TIMEOUT and not facts.only_looks
         if facts.off is not None and not timed_out:
@@ -122,8 +113,15 @@ class GracefulRepairs(UnhealthyMethod):
         return super().instants(command, facts.facts)
 
 
+class OwnCommands(Methods):
+    """Karpenter is in charge of what another program has begun, whatever its reason."""
+
+    def validate_one(self, one: UnderWay, settings: Settings, now: datetime) -> Validation:
+        return _not_ours(one.command) or super().validate_one(one, settings, now)
+
+
 def methods_beside(settings: Settings) -> Methods:
-    return Methods((GracefulRepairs(settings), SoftExpiration(settings)))
+    return OwnCommands((GracefulRepairs(settings), SoftExpiration(settings)))
 
 
 def _known(facts: Any, karpenter: Karpenter) -> Known:
@@ -137,10 +135,18 @@ def _asks_off(one: Candidate) -> bool:
 
 
 def _not_ours(command: Command) -> Validation | None:
-    """Karpenter is in charge of what another program has begun."""
-    if command.claim.annotations.get(names.DISRUPTED_BY) == names.SET_BY_TENURE:
-        return None
-    return Validation(unwanted=(CommandNotOurs(command.claim.name),))
+    """Karpenter is in charge of what another program has begun; a deadline that another program sets
+    meanwhile stays, and so does the claim."""
+    claim = command.claim
+    if not is_command_beside(claim):
+        return Validation(unwanted=(CommandNotOurs(claim.name),))
+    if is_stamped_by_others(claim):
+        return Validation(unwanted=(_deadline_not_ours(claim),))
+    return None
+
+
+def _deadline_not_ours(claim: NodeClaim) -> DeadlineNotOurs:
+    return DeadlineNotOurs(claim.name, shown(claim.termination_stamp or ""))
 
 
 def _without_stamped(due: Due) -> Due:
@@ -151,8 +157,7 @@ def _without_stamped(due: Due) -> Due:
         if is_replaced(claim) or not is_stamped_by_others(claim):
             found.append(one)
         elif _asks_off(one):
-            written = shown(claim.termination_stamp or "")
-            found.append(_off_for(one, DeadlineNotOurs(claim.name, written)))
+            found.append(_off_for(one, _deadline_not_ours(claim)))
     return msgspec.structs.replace(due, candidates=tuple(found))
 
 

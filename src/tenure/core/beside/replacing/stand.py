@@ -95,8 +95,8 @@ def stand_verdict(stand: Stand, node: Node) -> Verdict:
 def no_trace(claim: NodeClaim) -> dict[str, None]:
     """All that Tenure has written on a claim to replace it, or to replace another, as annotations to remove.
 
-    Of a claim that is being deleted the deadline stays: it is never put off. Keys under Karpenter's name are
-    ours only where a mark of ours stands beside them.
+    Keys under Karpenter's name are ours only where a mark of ours stands beside them. The deadline has marks of
+    its own (``core.marks.repaired``).
     """
     there = claim.annotations
     found = dict.fromkeys(key for key in (names.EXPIRED_AT,) if key in there)
@@ -104,7 +104,6 @@ def no_trace(claim: NodeClaim) -> dict[str, None]:
         found |= dict.fromkeys(key for key in (names.REPLACES,) if key in there)
     found |= no_replacement(claim)
     if names.DISRUPTED_BY in there:
-        stamp = () if claim.deleting else (names.TERMINATION_TIMESTAMP,)
-        marks = (*COMMAND_MARKS, names.REPAIR_REASON, names.REPAIR_PROBE, *stamp)
+        marks = (*COMMAND_MARKS, names.REPAIR_REASON, names.REPAIR_PROBE)
         found |= dict.fromkeys(key for key in marks if key in there)
     return found | dict.fromkeys(key for key in (names.REPLACEMENT_FAILED,) if key in there)

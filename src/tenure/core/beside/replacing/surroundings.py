@@ -5,8 +5,9 @@ from __future__ import annotations
 from tenure.core.beside.karpenter import karpenter_of
 from tenure.core.beside.replacing.likeforlike import like_for_like_in
 from tenure.core.disrupt.simulate import Simulation
+from tenure.core.marks.repaired import is_stamped_by_others
 from tenure.core.marks.starts import seen
-from tenure.model.api.names import CREATED_BY
+from tenure.model.api.names import CREATED_BY, SET_BY_TENURE
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
@@ -28,5 +29,7 @@ class BesideKarpenter:
         return seen(pool, snapshot)
 
     def has_created(self, replacement: NodeClaim) -> bool:
-        """Not those of a Tenure that was in charge before: they are Karpenter's now."""
-        return CREATED_BY in replacement.annotations
+        """Not those of a Tenure that was in charge before: they are Karpenter's now. Nor one to which another
+        program has given a deadline."""
+        ours = replacement.annotations.get(CREATED_BY) == SET_BY_TENURE
+        return ours and not is_stamped_by_others(replacement)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from tenure.model.api import resource as r
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.check import read
+from tenure.sim.check.beside.deadline import REASONS, is_another_programs
 from tenure.sim.check.read import State
 
 _POOL: Final = "karpenter.sh/nodepool"
@@ -32,7 +33,6 @@ _COMMAND: Final = {
     "karpenter.sh/replacement-failed",
 }
 _GIVEN_UP: Final = {*_LEVER, _REPLACES, "tenure.dev/created-by"}
-_REASONS: Final = ("Expired", "Unhealthy")
 
 
 def created_beyond(body: Any, state: State) -> str:
@@ -64,15 +64,21 @@ def marked_beyond(written: Mapping[str, Any], claim: Obj) -> str:
         return ""
     if set(written) <= _GIVEN_UP:
         kept = any(value is not None for value in written.values())
-        users = "karpenter.sh/do-not-disrupt" in written and not (there.keys() >= _LEVER)
+        users = "karpenter.sh/do-not-disrupt" in written and not _is_our_lever(there)
         return "writes marks of a replacement, or a user's value" if kept or users else ""
     if others := sorted(set(written) - _COMMAND):
         return f"writes {', '.join(others)}"
     after = {key: value for key, value in {**there, **written}.items() if value is not None}
-    if _REPLACED_BY in after and after.get(_REASON) not in _REASONS:
+    if _REPLACED_BY in after and after.get(_REASON) not in REASONS:
         return f"replaces it for {after.get(_REASON)}"
     if _REPLACED_BY in after and after.get("tenure.dev/disrupted-by") != "tenure":
         return "replaces it without a mark of ours"
-    if written.get(read.STAMP) is not None and _REPLACED_BY not in there:
-        return "sets a deadline without a command"
+    begins = _REPLACED_BY in after and _REPLACED_BY not in there
+    if begins and is_another_programs(there):
+        return "replaces it although its deadline is another program's"
     return ""
+
+
+def _is_our_lever(there: Mapping[str, Any]) -> bool:
+    marked = there.get("tenure.dev/do-not-disrupt-by") == "tenure"
+    return marked and there.get("karpenter.sh/do-not-disrupt") == "true"
