@@ -1,18 +1,16 @@
 """What is legal in an object and probably not meant: worth a word, never a refusal.
 
-First what does nothing yet (``docs/limits.md`` says more), then what contradicts itself: labels
-that no node can have, times that never come; then what one should know. Ask for objects without
-problems only; what cannot be read cannot be advised about.
+First what contradicts itself: labels that no node can have, times that never come; then what one
+should know. Fields that do nothing are in ``fields``. Ask for objects without problems only; what
+cannot be read cannot be advised about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
-
-import msgspec
 
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import DO_NOT_CONSOLIDATE, DO_NOT_DISRUPT, DO_NOT_EVICT
@@ -41,32 +39,8 @@ OLD_ANNOTATIONS: Final = {
 QUICKEST_BOOT: Final = timedelta(minutes=1)
 
 
-class Idle(msgspec.Struct, frozen=True):
-    """A field that is stored, and that nothing acts on yet."""
-
-    at: str
-    why: str
-    #: The entry of docs/limits.md that says so; a test holds the two together.
-    limit: str
-    is_set: Callable[[NodePool], bool]
-
-    @property
-    def finding(self) -> Finding:
-        return Finding(Code.DOES_NOTHING_YET, self.at, f"does nothing yet, {self.why}")
-
-
 def _template(pool: NodePool) -> NodeClaimTemplateSpec:
     return pool.spec.template.spec
-
-
-IDLE_IN_POOLS: Final = (
-    Idle(
-        "spec.replicas",
-        "such a pool launches nothing",
-        "Static capacity",
-        lambda pool: pool.spec.replicas is not None,
-    ),
-)
 
 
 def advice_for(obj: ApiObject, now: datetime, watched: Collection[str] = ()) -> tuple[Finding, ...]:
@@ -89,7 +63,6 @@ def advice_for(obj: ApiObject, now: datetime, watched: Collection[str] = ()) -> 
 
 
 def _for_pool(pool: NodePool) -> Iterator[Finding]:
-    yield from (idle.finding for idle in IDLE_IN_POOLS if idle.is_set(pool))
     yield from _for_labels(_template(pool), "spec.template.spec")
     yield from _for_budgets(pool.spec.disruption.budgets, "spec.disruption.budgets")
     for name, amount in parse_resources(pool.spec.limits).items():
@@ -135,15 +108,16 @@ def foreign_class(pool: NodePool, ours: Collection[tuple[str, str]]) -> Iterator
         yield Finding(Code.FOREIGN_NODE_CLASS, "spec.template.spec.nodeClassRef", message)
 
 
-def by_force() -> Finding:
-    """For a pool whose block does not say how nodes are repaired, or has just been added."""
-    return Finding(
-        Code.REPAIR_BY_FORCE,
-        "spec.repair",
+def by_force(*, beside: bool = False) -> Finding:
+    """For a pool whose block does not say how nodes are repaired, or has just been added. ``beside``:
+    Karpenter, where nothing is repaired without a block."""
+    message = (
         "repair is Forceful: an unhealthy node is terminated whatever budgets, "
-        "PodDisruptionBudgets, karpenter.sh/do-not-disrupt and terminationGracePeriod say; without "
-        "the block repair is Graceful, and the replacement is launched first",
+        "PodDisruptionBudgets, karpenter.sh/do-not-disrupt and terminationGracePeriod say"
     )
+    if not beside:
+        message += "; without the block repair is Graceful, and the replacement is launched first"
+    return Finding(Code.REPAIR_BY_FORCE, "spec.repair", message)
 
 
 def _for_budgets(budgets: Sequence[Budget], at: str) -> Iterator[Finding]:

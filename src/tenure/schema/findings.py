@@ -1,7 +1,7 @@
 """What can be said about an object before anything happens: codes, how bad, what to do.
 
 Codes are stable: write scripts against them. The webhook, ``tenure lint`` and the conditions of
-living objects speak with them; ``docs/lint.md`` lists them, and a test holds the two together.
+living objects speak with them; ``docs/lint.md`` lists them, by ``make generate``.
 """
 
 from __future__ import annotations
@@ -51,17 +51,21 @@ class Code(StrEnum):
     BLOCKS_MORE = "BlocksMore"
     NO_LEVER = "NoLever"
     DROPPED_FIELD = "DroppedField"
+    NO_REBOOT = "NoReboot"
     UNKNOWN_LABEL_VALUE = "UnknownLabelValue"
     OLD_ANNOTATION = "OldAnnotation"
+    REPAIR_BY_FORCE = "RepairByForce"
+    INVALID_IGNORE = "InvalidIgnore"
 
     PROTECTION_BOUNDED = "ProtectionBounded"
     PERIOD_DRIFTS_NODES = "PeriodDriftsNodes"
-    REPAIR_BY_FORCE = "RepairByForce"
     FOREIGN_NODE_CLASS = "ForeignNodeClass"
     OLD_LABEL = "OldLabel"
     NO_SCHEDULE = "NoSchedule"
     DOES_NOTHING_YET = "DoesNothingYet"
+    DIFFERS_FROM_KARPENTER = "DiffersFromKarpenter"
     COST_SMALL = "DisruptionCostSmall"
+    UNUSED_IGNORE = "UnusedIgnore"
 
 
 class CodeInfo(msgspec.Struct, frozen=True):
@@ -188,14 +192,16 @@ CODES: Final[dict[Code, CodeInfo]] = {
     ),
     Code.SELECTS_NO_POOL: CodeInfo(
         _WARNING,
-        "A NodePoolPolicy selects no NodePool, and so does nothing.",
-        "Compare spec.nodePools with kubectl get nodepools --show-labels.",
+        "A NodePoolPolicy, or a window that names NodePools, selects none of those that are there, and so does "
+        "nothing.",
+        "Compare spec.nodePools or spec.selector with kubectl get nodepools --show-labels.",
     ),
     Code.INLINE_WINS: CodeInfo(
         _WARNING,
         "A NodePoolPolicy sets a field that the NodePool sets itself: the NodePool wins. Its expireAfter "
         "acts only where the NodePool's is Never.",
-        "Remove the field from one of the two.",
+        "Remove the field from one of the two. For expireAfter, write Never in the NodePool: without the field it is "
+        "720h. Either change makes Karpenter roll the pool.",
     ),
     Code.BLOCKS_MORE: CodeInfo(
         _WARNING,
@@ -207,13 +213,21 @@ CODES: Final[dict[Code, CodeInfo]] = {
         _WARNING,
         "Beside Karpenter, a window names an action that Tenure has no lever for: Karpenter expires nodes of a "
         "NodePool whose expireAfter is not Never whatever karpenter.sh/do-not-disrupt says.",
-        "Set expireAfter: Never in the NodePool, and expireAfter in a NodePoolPolicy, which waits for windows.",
+        "For Expiration, set expireAfter: Never in the NodePool, and expireAfter in a NodePoolPolicy, which waits "
+        "for windows; remove any other action from the window.",
     ),
     Code.DROPPED_FIELD: CodeInfo(
         _WARNING,
         "Beside Karpenter, a NodePool has a field that Karpenter's CRD does not know: the API server drops "
         "it, and Karpenter never acts on it.",
         "Write it in a NodePoolPolicy for that NodePool.",
+    ),
+    Code.NO_REBOOT: CodeInfo(
+        _WARNING,
+        "Beside Karpenter, a repair policy asks for a reboot. Tenure reboots no Node there, and Karpenter "
+        "reads no NodePoolPolicy: nothing is done about the condition.",
+        "Write action: Replace, or remove the policy and turn on Karpenter's feature gate NodeRepair, which "
+        "repairs by the rules of the provider.",
     ),
     Code.UNKNOWN_LABEL_VALUE: CodeInfo(
         _WARNING,
@@ -227,6 +241,17 @@ CODES: Final[dict[Code, CodeInfo]] = {
         "Karpenter read them. They protect nothing.",
         "Write karpenter.sh/do-not-disrupt instead.",
     ),
+    Code.REPAIR_BY_FORCE: CodeInfo(
+        _WARNING,
+        "A pool with a `repair` block terminates unhealthy nodes forcefully; a pool without one "
+        "launches the replacement first. Adding the block changes from Graceful to Forceful.",
+        "Write terminationMode: Graceful to keep the graceful repair, or Forceful if that is meant.",
+    ),
+    Code.INVALID_IGNORE: CodeInfo(
+        _WARNING,
+        "A comment `# tenure: …` is incomplete or names no code that exists: it ignores nothing.",
+        "Name the code and say why: `# tenure: ignore CODE because …`.",
+    ),
     Code.PROTECTION_BOUNDED: CodeInfo(
         _INFO,
         'A pod is protected by "true", and the pool\'s terminationGracePeriod ends that on a '
@@ -238,12 +263,6 @@ CODES: Final[dict[Code, CodeInfo]] = {
         "`terminationGracePeriod` is part of the template: living nodes keep the value that they "
         "were made with, and setting or changing it makes every node of the pool count as drifted.",
         "Change it when the whole fleet may be replaced.",
-    ),
-    Code.REPAIR_BY_FORCE: CodeInfo(
-        _INFO,
-        "A pool with a `repair` block terminates unhealthy nodes forcefully; a pool without one "
-        "launches the replacement first. Adding the block changes from Graceful to Forceful.",
-        "Write terminationMode: Graceful to keep the graceful repair, or Forceful if that is meant.",
     ),
     Code.FOREIGN_NODE_CLASS: CodeInfo(
         _INFO,
@@ -264,14 +283,26 @@ CODES: Final[dict[Code, CodeInfo]] = {
     ),
     Code.DOES_NOTHING_YET: CodeInfo(
         _INFO,
-        "The field is stored, and nothing acts on it yet.",
+        "The field is accepted, and nothing acts on it; the API reference marks it as ignored.",
         "Do not rely on it.",
+    ),
+    Code.DIFFERS_FROM_KARPENTER: CodeInfo(
+        _INFO,
+        "The field acts, and otherwise than in Karpenter; the API reference marks it with how. In a cluster it "
+        "is told where the value is not the default.",
+        "Nothing, if that is meant.",
     ),
     Code.COST_SMALL: CodeInfo(
         _INFO,
         "The value of `karpenter.sh/disruption-cost` is too small to matter: 134217728 counts as one more "
         "pod.",
         "Write a multiple of 134217728.",
+    ),
+    Code.UNUSED_IGNORE: CodeInfo(
+        _INFO,
+        "A comment `# tenure: ignore` has nothing to ignore: what it was written for is gone, or stands on "
+        "another line.",
+        "Remove the comment, or move it right above the line or the object.",
     ),
 }
 

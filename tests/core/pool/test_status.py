@@ -64,7 +64,7 @@ def told(verdict: Verdict, pool: NodePool) -> NodePool:
 
 def test_another_providers_pool_is_left_alone() -> None:
     verdict = verdict_on(a_pool(ref=FOREIGN))
-    assert (verdict.reason, verdict.action) == (Reason.NOT_OURS, None)
+    assert (verdict.reason, verdict.action) == (Reason.NODE_CLASS_NOT_SERVED, None)
     assert verdict.message == "node class OtherClass.example.com is not served here"
 
 

@@ -10,12 +10,12 @@ import pytest
 import yaml
 
 from tenure.schema.structure import crd
-from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.objects.customkinds import OWN_KINDS
 from tests.folders import ROOT
 
 CHART = ROOT / "charts" / "tenure"
 DEFINITIONS = {
-    definition["spec"]["names"]["kind"]: definition for definition in crd.generate(SERVED_KINDS)
+    definition["spec"]["names"]["kind"]: definition for definition in crd.generate(OWN_KINDS)
 }
 
 
@@ -44,7 +44,7 @@ def test_the_committed_files_are_current() -> None:
     folders = (CHART / "crds", CHART / "charts" / "karpenter-crds" / "crds")
     paths = [path for folder in folders for path in folder.iterdir()]
     committed = {path.name: path.read_text(encoding="utf-8") for path in paths}
-    assert committed == crd.files(SERVED_KINDS), "run `make generate` and commit charts/tenure"
+    assert committed == crd.files(OWN_KINDS), "run `make generate` and commit charts/tenure"
 
 
 def test_what_helm_installs_in_every_mode_is_no_kind_of_karpenters() -> None:
@@ -58,16 +58,14 @@ def test_what_helm_installs_in_every_mode_is_no_kind_of_karpenters() -> None:
 
 
 def test_the_dump_holds_all_kinds_ready_to_apply() -> None:
-    assert list(yaml.safe_load_all(crd.dump(SERVED_KINDS))) == crd.generate(SERVED_KINDS)
+    assert list(yaml.safe_load_all(crd.dump(OWN_KINDS))) == crd.generate(OWN_KINDS)
     ours = ["NodePool", "NodeClaim", "MaintenanceWindow", "NodePoolPolicy"]
     assert list(DEFINITIONS) == [*ours, "KWOKNodeClass"]
 
 
 def test_writing_gives_one_file_per_kind(tmp_path: Path) -> None:
-    written = crd.write(tmp_path / "crds", SERVED_KINDS)
-    assert {path.name: path.read_text(encoding="utf-8") for path in written} == crd.files(
-        SERVED_KINDS
-    )
+    written = crd.write(tmp_path / "crds", OWN_KINDS)
+    assert {path.name: path.read_text(encoding="utf-8") for path in written} == crd.files(OWN_KINDS)
 
 
 @pytest.mark.parametrize(("at", "schema"), ALL_PLACES)

@@ -204,8 +204,7 @@ def _differences(view: DriftView, *, type_counts: bool) -> Iterator[Difference]:
     claim, template = view.claim, view.template
     if view.template_changed:
         fields = changed_fields(claim, template.template, template.fields)
-        made_from = claim.annotations[NODEPOOL_HASH]
-        changed = TemplateChanged(claim.pool_name, fields, made_from, template.hash)
+        changed = TemplateChanged(claim.pool_name, fields)
         yield Difference(DriftReason.TEMPLATE, changed)
     if clashes := tuple(drifted_requirements(template.requirements, claim)):
         yield Difference(DriftReason.REQUIREMENTS, RequirementsUnmet(claim.pool_name, clashes))

@@ -38,18 +38,16 @@ class FieldChanged(Fact, frozen=True):
 
 class TemplateChanged(Fact, frozen=True):
     pool: str
+    #: Empty: the claim does not show which.
     fields: tuple[FieldChanged, ...]
-    #: Hashes.
-    made_from: str
-    wanted: str
 
     def __str__(self) -> str:
         said = f"spec.template of NodePool {self.pool} has changed since the claim was created: "
         if self.fields:
             return said + ", ".join(map(str, self.fields))
         return (
-            f"{said}hash {self.made_from} then, {self.wanted} now; the claim does not record which "
-            "field: a label or annotation was removed, or the claim was edited"
+            f"{said}the claim does not record which field: a label or annotation was removed from the "
+            "template, or the claim was edited"
         )
 
 
@@ -146,10 +144,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
             FieldChanged("metadata.labels", "team=a then, team=b now"),
             FieldChanged("spec.taints", "gpu:NoSchedule added"),
         ),
-        "123",
-        "456",
     ),
-    TemplateChanged("general", (), "123", "456"),
+    TemplateChanged("general", ()),
     UnmetRequirement(ZONE, f"{ZONE} In [zone-b]", "zone-a"),
     RequirementsUnmet(
         "general",

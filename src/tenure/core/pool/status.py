@@ -1,8 +1,8 @@
 """Decide the status of a pool: counts, conditions, hash.
 
 One verdict per pool. The hash annotations come first, because new claims copy them; then the
-status, written only when it differs. ``Ready`` depends on the template's validity and the node
-class's readiness. An invalid ``disruption`` or ``repair`` block has its own condition and a Warning
+status, written only when it differs; once that is settled, what is to be told of single fields
+(``fields``). ``Ready`` depends on the template's validity and the node class's readiness. An invalid ``disruption`` or ``repair`` block has its own condition and a Warning
 event, and does not stop provisioning.
 """
 
@@ -37,6 +37,7 @@ from tenure.core.pool.facts import (
     RepairUnusable,
     TemplateHashMissing,
 )
+from tenure.core.pool.fields import fields_told
 from tenure.core.pool.lookup import node_class_of, node_class_problem, usage_of
 from tenure.core.pool.registrations import (
     Registrations,
@@ -189,7 +190,8 @@ def _decide(view: PoolView, allowed: Sequence[Allowed], now: datetime) -> Verdic
     pool = view.pool
     if not view.ours:
         ref = pool.node_class_ref
-        return _verdict(pool, Reason.NOT_OURS, NodeClassNotServed(ref.kind, ref.group))
+        unserved = NodeClassNotServed(ref.kind, ref.group)
+        return _verdict(pool, Reason.NODE_CLASS_NOT_SERVED, unserved)
     stamp = _hash_patch(pool)
     if stamp is not None:
         return _verdict(pool, Reason.POOL_STATUS_CHANGED, TemplateHashMissing(), action=stamp)
@@ -201,6 +203,12 @@ def _decide(view: PoolView, allowed: Sequence[Allowed], now: datetime) -> Verdic
     ready = root(conditions, DEPENDENTS)
     conditions = merge(conditions, (ready,), pool.metadata.generation)
     status = _status_patch(view, conditions, allowed, now)
+    settled = status is None and not any((found.template, found.disruption, found.repair))
+    if settled and (told := fields_told(pool)) is not None:
+        reason, facts, wanted = told
+        conditions = merge(conditions, (wanted,), pool.metadata.generation)
+        status = _status_patch(view, conditions, allowed, now)
+        return _verdict(pool, reason, *facts, action=status)
     if ready.status != "True":
         facts = (LaunchesNothing(ready.message), *_bad_blocks(pool, found))
         return _verdict(pool, Reason.POOL_NOT_READY, *facts, action=status)

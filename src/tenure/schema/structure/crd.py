@@ -55,6 +55,8 @@ class CustomKind(msgspec.Struct, frozen=True, eq=False):
     rules: RulesByPath = {}
     #: Of a provider's node class: what is wrong with one whose schema and rules hold.
     problems: Callable[[NodeClass], Iterable[SpecError]] | None = None
+    #: Of a provider's node class: its part of the table in ``schema.fieldmarks``.
+    marks: Mapping[type[Any], Mapping[str, Any]] = {}
 
 
 def condition_path(type_: str) -> str:

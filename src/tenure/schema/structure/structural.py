@@ -136,6 +136,8 @@ def _schema(info: msgspec.inspect.Type) -> Schema:
         return {"type": "string", "format": "date-time"}
     if isinstance(info, msgspec.inspect.UnionType):
         return _optional(info)
+    if isinstance(info, msgspec.inspect.AnyType):
+        return {}  # What is there is another program's.
     return {"type": _PLAIN[type(info)]}
 
 
