@@ -1,4 +1,4 @@
-"""YAML within limits, as plain values that remember on which line each of them stands.
+"""YAML within limits, as plain values that remember on which line and in which column each of them stands.
 
 Read as Kubernetes reads it: a time stamp is text, a key is text, a key that is there twice is a
 mistake, a merge key (``<<``) brings fields that the map's own fields override. Tags other than
@@ -50,22 +50,41 @@ _TEXT: Final = (f"{_TAG}str", _MERGE, f"{_TAG}value", "!")
 _MAP: Final = (None, "!", f"{_TAG}map")
 _LIST: Final = (None, "!", f"{_TAG}seq")
 
-#: Where the parts of a value stand: a line, or a line and the marks of the parts.
+#: Where the parts of a value stand: a place, or a place and the marks of the parts. A place is a line and a column
+#: in one number, for there may be a million of them.
 Marks = int | tuple[int, "dict[str, Marks] | list[Marks]"]
+
+#: Bits of the column; one that is longer counts as the last that fits.
+_COLUMN_BITS: Final = 20
+_COLUMN_MAX: Final = 2**_COLUMN_BITS - 1
+_FIRST: Final = 1 << _COLUMN_BITS | 1
+
+
+class Position(NamedTuple):
+    """Both from 1."""
+
+    line: int
+    column: int
 
 
 class Document:
     """One YAML document: its value, and where everything in it stands."""
 
-    def __init__(self, file: str, value: Any, marks: Marks = 1) -> None:
+    def __init__(self, file: str, value: Any, marks: Marks = _FIRST, text: str = "") -> None:
         self.file = file
         self.value = value
+        #: Of the whole file, for its comments.
+        self.text = text
         self._marks = marks
 
     def place(self, at: str) -> str:
         """``file:line: field``, with the line of the nearest value that is there."""
-        line = _nearest(self._marks, at)
-        return f"{self.file}:{line}: {at}".removesuffix(": ")
+        return f"{self.file}:{self.position(at).line}: {at}".removesuffix(": ")
+
+    def position(self, at: str) -> Position:
+        """Of a field, or of the nearest value around it that is there."""
+        place = _nearest(self._marks, at)
+        return Position(place >> _COLUMN_BITS, place & _COLUMN_MAX)
 
 
 def read_documents(path: Path, *, shown_as: str = "") -> list[Document]:
@@ -115,7 +134,7 @@ class _Open:
 
     def __init__(self, event: Any, at: str, before: tuple[int, int]) -> None:
         self.is_map = isinstance(event, yaml.MappingStartEvent)
-        self.line: int = event.start_mark.line + 1
+        self.place = _place_of(event)
         self.anchor: str | None = event.anchor
         self.at = at
         #: What was counted before it began: values and characters.
@@ -129,7 +148,7 @@ class _Open:
         self.merged_marks: list[dict[str, Marks]] = []
         #: Of a map, between a key and its value.
         self.key: str | None = None
-        self.key_line = 0
+        self.key_place = _FIRST
 
 
 class _Builder:
@@ -157,7 +176,7 @@ class _Builder:
                 self._anchors.clear()
             elif isinstance(event, yaml.DocumentEndEvent):
                 assert self._done is not None, "a document has a value"
-                yield Document(self._file, self._done.value, self._done.marks)
+                yield Document(self._file, self._done.value, self._done.marks, self._text)
             else:
                 self._on(event)
 
@@ -204,7 +223,7 @@ class _Builder:
                 self._count(1, len(event.value), event)
                 if not self._is_key(event):
                     value = self._scalar(event)
-                    built = _Built(value, event.start_mark.line + 1, 1, len(event.value), 0)
+                    built = _Built(value, _place_of(event), 1, len(event.value), 0)
                     self._finish(built, event.anchor, event)
             case yaml.AliasEvent():
                 self._alias(event)
@@ -230,7 +249,7 @@ class _Builder:
         top = self._stack.pop()
         values, size = self._values - top.before[0], self._size - top.before[1]
         value: Any = top.items
-        marks: Marks = (top.line, top.item_marks)
+        marks: Marks = (top.place, top.item_marks)
         if top.is_map:
             # The first that is merged wins over the others, and the map's own fields over all.
             value, lines = {}, {}
@@ -241,7 +260,7 @@ class _Builder:
                 lines.update(part_marks)
             value.update(top.fields)
             lines.update(top.field_marks)
-            marks = (top.line, lines)
+            marks = (top.place, lines)
         self._finish(_Built(value, marks, values, size, top.height), top.anchor, event)
 
     def _alias(self, event: Any) -> None:
@@ -268,8 +287,8 @@ class _Builder:
         if not self._stack or not self._stack[-1].is_map or self._stack[-1].key is not None:
             return False
         if event.anchor is not None:
-            line = event.start_mark.line + 1
-            self._anchors[event.anchor] = _Built(event.value, line, 1, len(event.value), 0)
+            place = _place_of(event)
+            self._anchors[event.anchor] = _Built(event.value, place, 1, len(event.value), 0)
         self._begin_field(event.value, event)
         return True
 
@@ -278,7 +297,7 @@ class _Builder:
         if key in top.fields or (key == "<<" and top.merged):
             place = f"{self._place(event)}: {_joined(top.at, key)}"
             raise SpecError(place, key, "each key once", "Leave one of the two out.")
-        top.key, top.key_line = key, event.start_mark.line + 1
+        top.key, top.key_place = key, _place_of(event)
 
     def _finish(self, built: _Built, anchor: str | None, event: Any) -> None:
         """The value is complete: it goes where it belongs."""
@@ -299,7 +318,7 @@ class _Builder:
         else:
             top.fields[top.key] = built.value
             parts = built.marks[1] if isinstance(built.marks, tuple) else None
-            top.field_marks[top.key] = top.key_line if parts is None else (top.key_line, parts)
+            top.field_marks[top.key] = top.key_place if parts is None else (top.key_place, parts)
         top.key = None
 
     def _merge(self, top: _Open, built: _Built, event: Any) -> None:
@@ -307,7 +326,8 @@ class _Builder:
         if isinstance(built.value, list) and isinstance(built.marks, tuple):
             parts, marks = built.value, list(built.marks[1])  # type: ignore[arg-type]
         if not parts or not all(isinstance(part, dict) for part in parts):
-            place = f"{self._file}:{top.key_line}: {_joined(top.at, '<<')}"
+            line = top.key_place >> _COLUMN_BITS
+            place = f"{self._file}:{line}: {_joined(top.at, '<<')}"
             hint = "For example <<: *defaults."
             raise SpecError(place, "something else", "an alias of fields", hint)
         top.merged += parts
@@ -370,6 +390,12 @@ class _Builder:
 _KEY_HINT: Final = "For example key: value."
 
 
+def _place_of(event: Any) -> int:
+    mark = event.start_mark
+    line, column = int(mark.line), int(mark.column)
+    return (line + 1) << _COLUMN_BITS | min(column + 1, _COLUMN_MAX)
+
+
 def _joined(at: str, key: str) -> str:
     """Cut, as a path is kept for each list and map that is open."""
     key = shown(key)
@@ -384,7 +410,7 @@ def _copied(value: Any) -> Any:
 
 
 def _nearest(marks: Marks, at: str) -> int:
-    """The line of the value at a path, or of the nearest one around it."""
+    """The place of the value at a path, or of the nearest one around it."""
     best, depth = (marks if isinstance(marks, int) else marks[0]), 0
     paths: list[tuple[Marks, int]] = [(marks, 0)]
     seen: set[tuple[int, int]] = set()  # As keys with dots make many ways to the same place.

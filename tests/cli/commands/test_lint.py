@@ -20,6 +20,7 @@ from tenure.model.api.names import (
     DO_NOT_CONSOLIDATE,
     DO_NOT_DISRUPT,
     DO_NOT_EVICT,
+    DO_NOT_REPAIR,
     POD_DELETION_COST,
     POD_DISRUPTION_COST,
 )
@@ -33,6 +34,7 @@ from tests.core.build import NOW, a_claim, a_node, a_pending_pod, a_window
 from tests.core.build import a_pdb as a_living_budget
 from tests.core.build import a_pod as a_living_pod
 from tests.core.build import a_pool as a_living_pool
+from tests.folders import ROOT
 from tests.snapshots import snapshot_with
 
 Obj = dict[str, Any]
@@ -274,7 +276,7 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
                 template={"expireAfter": "720h"},
             )
         ],
-        [],
+        ["DiffersFromKarpenter", "DiffersFromKarpenter"],
     ),
     (
         "neither of the two asked for",
@@ -492,6 +494,15 @@ def test_files_and_a_cluster_are_not_linted_at_once(capsys: pytest.CaptureFixtur
     assert "files or a cluster, not both" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("value", [(), ("true",)], ids=["alone", "with its value"])
+def test_files_may_follow_a_switch(
+    value: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "freeze.yaml").write_text((ROOT / "examples" / "freeze.yaml").read_text())
+    assert run(["lint", "--beside-karpenter", *value, str(tmp_path / "freeze.yaml")]) == 1
+    assert "NoLever" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("nonsense", ["spec: 3", "metadata: x", "spec: {template: []}", "x: null"])
 @pytest.mark.parametrize("kind", ["karpenter.sh/v1 NodePool", "apps/v1 Deployment", "v1 Pod"])
 def test_nonsense_is_a_finding_and_no_crash(
@@ -663,3 +674,40 @@ def test_a_policy_without_a_status_is_the_same_result_in_a_cluster() -> None:
     pool = a_living_pool(repair=block)
     found, _ = remarks_on_cluster(snapshot_with(pool), NOW)
     assert [one.finding.code for one in found] == ["StatusMissing"]
+
+
+def test_without_files_and_without_a_cluster_it_says_what_it_needs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    assert run(["lint"]) == 2
+    assert "expected a kubeconfig" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [DO_NOT_DISRUPT, DO_NOT_REPAIR])
+def test_a_duration_on_a_node_is_told_to_differ_from_karpenter(lint: Any, name: str) -> None:
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "a", "annotations": {name: "2h"}},
+    }
+    code, (found,) = lint(node)
+    assert (code, found["code"]) == (0, "DiffersFromKarpenter")
+    assert 'Karpenter reads "true" alone' in found["message"]
+    living_node = a_node(annotations={name: "2h"})
+    assert "DiffersFromKarpenter Node/node-a" in living(a_living_pool(), a_claim(), living_node)
+
+
+def test_a_living_pool_is_told_of_fields_that_do_not_act_as_in_karpenter() -> None:
+    pool = a_living_pool(replicas=2, template={"expireAfter": "168h"})
+    assert living(pool) == [
+        "DoesNothingYet NodePool/general",
+        "DiffersFromKarpenter NodePool/general",
+    ]
+
+
+def test_beside_karpenter_fields_are_karpenters(lint: Any, tmp_path: Path) -> None:
+    pool = a_pool(replicas=2, template={"expireAfter": "168h"})
+    assert codes(lint(pool)[1]) == ["DoesNothingYet", "DiffersFromKarpenter"]
+    assert run(["lint", str(tmp_path / "all.yaml"), "--beside-karpenter", "--fail-on=info"]) == 0

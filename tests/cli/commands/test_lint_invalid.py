@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tenure.cli.lint.rules import remarks_on
+from tenure.cli.lint.rules import all_remarks
 from tenure.cli.lint.source import Source
 from tenure.parse.yamltext import documents_in
 from tests.cli.commands.test_lint import a_deployment, a_pdb, a_pool
@@ -66,6 +66,6 @@ def test_junk_is_found_and_never_a_crash(objects: list[dict[str, Any]]) -> None:
         for value in objects
         if isinstance(value.get("kind"), str) and isinstance(value.get("apiVersion"), str)
     ]
-    for remark in remarks_on(sources, NOW):
+    for _, remark in all_remarks(sources, NOW):
         assert str(remark)
         assert remark.line >= 1

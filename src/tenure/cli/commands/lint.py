@@ -2,40 +2,86 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from tenure.cli.cluster.options import Given, cluster_options, no_cluster, reached_and_seen
+from tenure.cli.cluster.options import (
+    Given,
+    cluster_options,
+    no_cluster,
+    reached_and_seen,
+    switched_on,
+)
+from tenure.cli.settings.help import CommandWithArguments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
-    from tenure.cli.lint.remarks import Remark
+    from tenure.cli.lint.remarks import Report
 
 EPILOG = """\b
 Examples:
   tenure lint deploy/ pools.yaml
   helm template my-app | tenure lint -
   tenure lint --kubeconfig ~/.kube/config --context staging
-  tenure lint pools.yaml --json | jq -r '.findings[].code'
+  tenure lint pools.yaml --format json | jq -r '.findings[].code'
+  tenure lint deploy/ --format sarif --ignore PeriodDriftsNodes > lint.sarif
   tenure lint pools.yaml --beside-karpenter
 
 \b
 Without FILE a cluster is looked at, and only read: with list and get. A folder is read with all
 that is in it: .yaml, .yml and .json. Every code: docs/lint.md.
-Exit codes: 0 nothing above info, 1 errors or warnings, 2 something cannot be read.
+Exit codes: 0 nothing as bad as --fail-on, 1 something is, 2 something cannot be read.
 """
 
 UNREADABLE = 2
+FORMATS = ("text", "json", "github", "sarif")
+SEVERITIES = ("error", "warning", "info")
 
 
-@click.command(epilog=EPILOG)
+class Wishes(NamedTuple):
+    """How to tell what was found."""
+
+    form: str
+    ignored: tuple[str, ...]
+    fail_on: str
+
+
+@click.command(cls=CommandWithArguments, epilog=EPILOG)
 @click.argument("files", nargs=-1, metavar="[FILE | FOLDER | -]...")
 @cluster_options
-@click.option("--json", "as_json", is_flag=True, help="Every finding, as one JSON object.")
-def lint(files: tuple[str, ...], as_json: bool, **cluster: Any) -> int:
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="text",
+    help="Lines for people, one JSON object, annotations of a GitHub workflow, or SARIF 2.1.0.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option(
+    "--ignore",
+    "ignored",
+    multiple=True,
+    metavar="CODE",
+    help="Leave out every finding with this code. May be given several times.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(SEVERITIES),
+    default="warning",
+    help="Exit with 1 from this severity on. Without it: warning.",
+)
+def lint(
+    files: tuple[str, ...],
+    form: str,
+    as_json: bool,
+    ignored: tuple[str, ...],
+    fail_on: str,
+    **cluster: Any,
+) -> int:
     """Find what will surprise you when a node has to leave, and what is simply wrong.
 
     Reads manifests of pools, workloads and disruption budgets together, or a cluster: a pod
@@ -43,57 +89,74 @@ def lint(files: tuple[str, ...], as_json: bool, **cluster: Any) -> int:
     protection that cannot be parsed, a field that does not exist. One line each: where, how bad,
     a stable code, the numbers, and what to do.
     """
-    return _on_files(files, cluster, as_json) if files else _on_cluster(cluster, as_json)
+    _check_codes(ignored)
+    wishes = Wishes("json" if as_json else form, ignored, fail_on)
+    return _on_files(files, cluster, wishes) if files else _on_cluster(cluster, wishes)
 
 
-def _on_files(files: tuple[str, ...], cluster: Given, as_json: bool) -> int:
-    from tenure.cli.lint.rules import remarks_on  # loaded only when called
+def _check_codes(given: tuple[str, ...]) -> None:
+    from tenure.schema.findings import Code  # loaded only when called
+
+    known = list(map(str, Code))
+    for code in given:
+        if code not in known:
+            close = get_close_matches(code, known, n=1)
+            hint = f" Did you mean {close[0]}?" if close else " docs/lint.md lists them."
+            raise click.BadParameter(f"{code!r} is no code of lint.{hint}", param_hint="--ignore")
+
+
+def _on_files(files: tuple[str, ...], cluster: Given, wishes: Wishes) -> int:
+    from tenure.cli.lint.rules import report_on
     from tenure.cli.lint.source import read_sources
     from tenure.runtime.clock.system import SystemClock
 
-    beside = cluster["beside_karpenter"] == "true"
+    beside = switched_on("beside-karpenter", cluster)
     no_cluster({**cluster, "beside_karpenter": None}, "files")
     sources = read_sources(files)
     for problem in sources.problems:
         click.echo(str(problem), err=True)
-    if not sources.found:
+    if not sources.found and wishes.form == "text":
         return UNREADABLE
-    remarks = remarks_on(sources.found, SystemClock().now(), beside=beside)
-    code = _tell(remarks, len(sources.found), sources.notes, as_json)
+    code = _tell(report_on(sources, SystemClock().now(), beside=beside), wishes)
     return UNREADABLE if sources.problems else code
 
 
-def _on_cluster(cluster: Given, as_json: bool) -> int:
+def _on_cluster(cluster: Given, wishes: Wishes) -> int:
     from tenure.cli.cluster.listing import CannotRead
     from tenure.cli.lint.cluster import remarks_on_cluster
+    from tenure.cli.lint.remarks import Report
 
     try:
         _, reading = reached_and_seen(cluster)
     except CannotRead as error:
         for problem in error.problems:
             click.echo(problem, err=True)
+        if wishes.form != "text":
+            _tell(Report(remarks=(), objects=0, problems=error.problems), wishes)
         return UNREADABLE
     remarks, objects = remarks_on_cluster(reading.evaluated.snapshot, reading.evaluated.at)
-    return _tell(remarks, objects, reading.notes, as_json, reading.evaluated.at)
+    report = Report(remarks=remarks, objects=objects, notes=reading.notes)
+    return _tell(report, wishes, reading.evaluated.at)
 
 
-def _tell(
-    remarks: Sequence[Remark],
-    objects: int,
-    notes: Sequence[str],
-    as_json: bool,
-    now: datetime | None = None,
-) -> int:
+def _tell(report: Report, wishes: Wishes, now: datetime | None = None) -> int:
     """``now``: when a cluster was looked at."""
-    from tenure.cli.lint.remarks import lines, to_json
+    from tenure.cli.lint.formats.github import workflow_commands
+    from tenure.cli.lint.formats.plain import lines, to_json
+    from tenure.cli.lint.formats.sarif import to_sarif
     from tenure.cli.view.instants import with_relative
+    from tenure.schema.findings import Severity
 
-    if as_json:
-        click.echo(to_json(remarks, objects, notes))
-    else:
-        for note in notes:
+    report = report.without(wishes.ignored)
+    if wishes.form in ("text", "github"):
+        for note in report.notes:
             click.echo(f"note: {note}", err=True)
-        said = lines(remarks, objects)
+    if wishes.form == "json":
+        click.echo(to_json(report))
+    elif wishes.form == "sarif":
+        click.echo(to_sarif(report, version("tenure")))
+    else:
+        said = lines(report) if wishes.form == "text" else workflow_commands(report)
         for line in with_relative(said, now) if now is not None else said:
             click.echo(line)
-    return 1 if any(remark.serious for remark in remarks) else 0
+    return 1 if report.fails(Severity(wishes.fail_on)) else 0

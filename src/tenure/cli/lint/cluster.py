@@ -11,9 +11,10 @@ from datetime import datetime
 
 import msgspec
 
+from tenure.cli.lint.annotations import durations_on
 from tenure.cli.lint.costs import cost_findings, unreadable_costs
 from tenure.cli.lint.oldannotations import old_annotation
-from tenure.cli.lint.policies import dropped_findings, policy_findings
+from tenure.cli.lint.policies import dropped_findings, launched_by_karpenter, policy_findings
 from tenure.cli.lint.remarks import Remark
 from tenure.cli.lint.rotation import rotation_remarks
 from tenure.cli.lint.windows import calendar_findings, lever_findings, selector_findings
@@ -32,6 +33,7 @@ from tenure.model.snapshot.governed import as_written
 from tenure.model.snapshot.snapshot import EVERY_CLASS, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable, unreadable_object
 from tenure.schema.advice import OLD_ANNOTATIONS, advice_for, foreign_class, missing_statuses
+from tenure.schema.fields import used_by
 from tenure.schema.findings import Code, Finding
 from tenure.schema.problems import problems_of
 
@@ -84,21 +86,37 @@ def _custom(snapshot: Snapshot, now: datetime) -> Iterator[Remark]:
         ("MaintenanceWindow", snapshot.windows.values()),
         ("NodePoolPolicy", snapshot.pool_policies.values()),
     )
+    beside = snapshot.ours is EVERY_CLASS
     watched = {one.condition_type for one in snapshot.observations.repair_statements}
     for kind, items in kinds:
         for item in sorted(items, key=lambda one: one.name):
             # What a policy makes of a pool or claim is said of the policy.
-            for finding in _about(as_written(item), now, watched):
+            said = _about(as_written(item), now, watched)
+            for finding in launched_by_karpenter(said) if beside else said:
                 yield Remark(about=f"{kind}/{item.name}", finding=finding)
+    if snapshot.ours is not EVERY_CLASS:
+        yield from _fields(pools, claims)
     yield from _windows(snapshot, now)
-    for pool in sorted(pools, key=lambda one: one.name) if snapshot.ours is EVERY_CLASS else ():
+    for pool in sorted(pools, key=lambda one: one.name) if beside else ():
         for finding in dropped_findings(as_written(pool)):
             yield Remark(about=f"NodePool/{pool.name}", finding=finding)
     policies = [snapshot.pool_policies[name] for name in sorted(snapshot.pool_policies)]
-    beside = snapshot.ours is EVERY_CLASS
     pools = list(snapshot.pools.values())
     for policy, finding in policy_findings(policies, pools, beside=beside):
         yield Remark(about=f"NodePoolPolicy/{policy.name}", finding=finding)
+
+
+def _fields(pools: Sequence[NodePool], claims: Sequence[NodeClaim]) -> Iterator[Remark]:
+    """What is ignored, or differs from Karpenter. A claim of a pool repeats what its pool says."""
+    alone = [claim for claim in claims if not claim.pool_name]
+    for item in (*sorted(pools, key=_name), *sorted(alone, key=_name)):
+        kind = "NodePool" if isinstance(item, NodePool) else "NodeClaim"
+        for used in () if problems_of(item, None) else used_by(as_written(item)):
+            yield Remark(about=f"{kind}/{item.name}", finding=used.finding)
+
+
+def _name(item: ApiObject) -> str:
+    return item.name
 
 
 def _windows(snapshot: Snapshot, now: datetime) -> Iterator[Remark]:
@@ -162,6 +180,10 @@ def _annotated(snapshot: Snapshot) -> Iterator[Remark]:
             at = f"metadata.annotations.{DO_NOT_DISRUPT}"
             kind = "Node" if isinstance(thing, Node) else "NodeClaim"
             finding = invalid_protection(protection.value, at)
+            yield Remark(about=f"{kind}/{thing.name}", finding=finding)
+    for thing in things:
+        kind = "Node" if isinstance(thing, Node) else "NodeClaim"
+        for finding in durations_on(thing.annotations, "metadata"):
             yield Remark(about=f"{kind}/{thing.name}", finding=finding)
 
 

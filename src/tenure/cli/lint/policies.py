@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import Final
 
 from tenure.core.poolpolicy.govern import overruled
 from tenure.core.poolpolicy.selecting import most_specific, selects
 from tenure.model.api.nodepool import Disruption, NodePool
 from tenure.model.api.policy import NodePoolPolicy
+from tenure.model.cloud.repairs import RepairAction
 from tenure.model.snapshot.governed import DEFAULT_READINESS_TTL, as_written
 from tenure.schema.findings import Code, Finding
 
+_OF_LAUNCHES: Final = frozenset({Code.FOREIGN_NODE_CLASS, Code.DOES_NOTHING_YET})
+_CLOSE: Final = 0.7
 DEFAULT_DISRUPTION: Final = Disruption()
 
 
@@ -21,10 +25,11 @@ def policy_findings(
     """Without a NodePool it is not known what a policy selects. ``beside``: Karpenter."""
     for policy in policies:
         if pools and not any(selects(policy, pool) for pool in pools):
-            message = f"none of {len(pools)} NodePools is selected, so the policy does nothing"
-            if len(pools) == 1:
-                message = "the only NodePool is not selected, so the policy does nothing"
+            names = [pool.name for pool in pools]
+            meant = did_you_mean(policy.spec.node_pools.names, names)
+            message = f"{none_selected(pools)}, so the policy does nothing{meant}"
             yield policy, Finding(Code.SELECTS_NO_POOL, "spec.nodePools", message)
+        yield from ((policy, one) for one in _reboots(policy) if beside)
     for pool in map(as_written, sorted(pools, key=lambda pool: pool.name)):
         found = most_specific(pool, policies)
         for policy in found:
@@ -38,13 +43,33 @@ def policy_findings(
                 yield from ((policy, one) for one in _overruled(pool, policy, beside=beside))
 
 
+def did_you_mean(written: Iterable[str], known: Iterable[str]) -> str:
+    """To be added to a sentence; empty where no name that exists is close."""
+    known = sorted(known)
+    close = [near for one in written for near in get_close_matches(one, known, 1, _CLOSE)]
+    return f"; did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
+
+
+def none_selected(pools: Sequence[NodePool]) -> str:
+    if len(pools) == 1:
+        return "the only NodePool is not selected"
+    return f"none of {len(pools)} NodePools is selected"
+
+
 def dropped_findings(pool: NodePool) -> Iterator[Finding]:
     """Beside Karpenter: fields of a NodePool, as it is written, that Karpenter's CRD does not know."""
     for at in _dropped(pool):
-        message = (
-            f"{at} of NodePool {pool.name} is dropped by Karpenter's CRD; use a NodePoolPolicy"
+        yield Finding(
+            Code.DROPPED_FIELD,
+            at,
+            "Karpenter's CRD does not know the field, so the API server drops it",
         )
-        yield Finding(Code.DROPPED_FIELD, at, message)
+
+
+def launched_by_karpenter(found: Iterable[Finding]) -> Iterator[Finding]:
+    """Beside Karpenter: without what is said of nodes that Tenure would launch. Those are Karpenter's there,
+    of every node class, and of NodePools with ``replicas``, too."""
+    return (one for one in found if one.code not in _OF_LAUNCHES)
 
 
 def _dropped(pool: NodePool) -> Iterator[str]:
@@ -71,10 +96,26 @@ def _dropped(pool: NodePool) -> Iterator[str]:
     return (at for at, value in given.items() if value is not None)
 
 
+def _reboots(policy: NodePoolPolicy) -> Iterator[Finding]:
+    repair = policy.spec.repair
+    for number, entry in enumerate(repair.policies if repair is not None else ()):
+        if entry.action == RepairAction.REBOOT:
+            message = (
+                "beside Karpenter Tenure reboots no Node, so nothing is done about "
+                f"{entry.condition_type}"
+            )
+            yield Finding(Code.NO_REBOOT, f"spec.repair.policies[{number}].action", message)
+
+
 def _overruled(pool: NodePool, policy: NodePoolPolicy, *, beside: bool) -> Iterator[Finding]:
     for field, own in overruled(pool, policy):
         message = f"{own} of NodePool {pool.name} wins, so this has no effect there"
         if field == "spec.expireAfter":
             message = f"{own} of NodePool {pool.name} is not Never, so this has no effect there"
             message += "; Karpenter expires its nodes by force" if beside else ""
+        if field == "spec.readinessTTL" and beside:
+            message = (
+                f"{own} of NodePool {pool.name} wins, and Karpenter does not copy it to NodeClaims: "
+                "neither acts there; remove it from the NodePool"
+            )
         yield Finding(Code.INLINE_WINS, field, message)

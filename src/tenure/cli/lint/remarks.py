@@ -1,14 +1,16 @@
-"""What lint found, as lines and as JSON."""
+"""What lint found: findings, each with its object and its place."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
 from tenure.schema.findings import Finding, Severity
+
+#: From the worst on.
+SEVERITIES: Final = tuple(Severity)
 
 
 class Remark(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,49 +22,46 @@ class Remark(msgspec.Struct, frozen=True, kw_only=True):
     #: Where it is written; empty for what lives in a cluster.
     file: str = ""
     line: int = 0
+    column: int = 0
 
     @property
-    def serious(self) -> bool:
-        return self.finding.severity is not Severity.INFO
-
-    def __str__(self) -> str:
+    def message(self) -> str:
+        """Field, what is the case, and what to do."""
         finding = self.finding
-        place = f"{self.file}:{self.line}: " if self.file else ""
         said = f"{finding.at}: {finding.message}" if finding.at else finding.message
         said += "" if said.endswith((".", "?")) else "."
-        said = f"{said} {finding.advice}".rstrip()
-        return f"{place}{finding.severity} {finding.code}: {self.about}: {said}"
+        return f"{said} {finding.advice}".rstrip()
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}: " if self.file else ""
+        finding = self.finding
+        return f"{place}{finding.severity} {finding.code}: {self.about}: {self.message}"
 
 
-def lines(remarks: Sequence[Remark], objects: int) -> Iterator[str]:
-    yield from map(str, remarks)
-    counts = Counter(remark.finding.severity for remark in remarks)
-    told = ", ".join(_count(counts[severity], severity) for severity in Severity)
-    yield f"{_count(objects, 'object')}: {told}"
+class Ignored(msgspec.Struct, frozen=True, kw_only=True):
+    """A remark that a comment of its manifest takes back, and why."""
+
+    remark: Remark
+    because: str
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 or word == Severity.INFO else f"{number} {word}s"
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that one run has to say."""
 
+    remarks: Sequence[Remark]
+    #: How many objects were read.
+    objects: int
+    ignored: Sequence[Ignored] = ()
+    #: What was left out.
+    notes: Sequence[str] = ()
+    #: What could not be read at all.
+    problems: Sequence[str] = ()
 
-def to_json(remarks: Sequence[Remark], objects: int, notes: Sequence[str]) -> str:
-    shown = {
-        "objects": objects,
-        "findings": [_json(remark) for remark in remarks],
-        "notes": list(notes),
-    }
-    return msgspec.json.encode(shown).decode()
+    def fails(self, least: Severity) -> bool:
+        """Whether a remark is at least that bad."""
+        worst = SEVERITIES[: SEVERITIES.index(least) + 1]
+        return any(remark.finding.severity in worst for remark in self.remarks)
 
-
-def _json(remark: Remark) -> dict[str, Any]:
-    finding = remark.finding
-    return {
-        "severity": finding.severity,
-        "code": finding.code,
-        "object": remark.about,
-        "field": finding.at,
-        "message": finding.message,
-        "advice": finding.advice,
-        "file": remark.file or None,
-        "line": remark.line or None,
-    }
+    def without(self, codes: Sequence[str]) -> Report:
+        kept = [remark for remark in self.remarks if remark.finding.code not in codes]
+        return msgspec.structs.replace(self, remarks=kept)

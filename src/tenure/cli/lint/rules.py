@@ -8,19 +8,26 @@ from manifests: every pool counts whose labels and taints it can do with, or els
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
+from tenure.cli.lint.annotations import durations_on
 from tenure.cli.lint.costs import cost_findings, misplaced_costs
+from tenure.cli.lint.ignores import without_ignored
 from tenure.cli.lint.known import Known, known_by
 from tenure.cli.lint.oldannotations import old_annotation, old_annotations
-from tenure.cli.lint.policies import dropped_findings, policy_findings
-from tenure.cli.lint.remarks import Remark
-from tenure.cli.lint.source import Source
-from tenure.cli.lint.windows import calendar_findings, lever_findings, selector_findings
+from tenure.cli.lint.policies import dropped_findings, launched_by_karpenter, policy_findings
+from tenure.cli.lint.remarks import Remark, Report
+from tenure.cli.lint.source import Source, Sources
+from tenure.cli.lint.windows import (
+    calendar_findings,
+    lever_findings,
+    pool_findings,
+    selector_findings,
+)
 from tenure.cli.lint.workloads import (
     TEMPLATES,
     CannotBeRead,
@@ -36,6 +43,7 @@ from tenure.core.terminate.workloads import Workload, all_findings, invalid_prot
 from tenure.errors import KNOWN_FIELD, SpecError
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import DO_NOT_DISRUPT
+from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.policy import NodePoolPolicy
 from tenure.model.api.resource import NODE_POOL_POLICIES
@@ -49,6 +57,7 @@ from tenure.schema.advice import (
     foreign_class,
     missing_statuses,
 )
+from tenure.schema.fields import used_fields
 from tenure.schema.findings import Code, Finding
 from tenure.schema.structure.validate import schema_for
 from tenure.sim.apiserver.objects.tree import dig, without_nulls
@@ -63,21 +72,37 @@ _ANNOTATED: Final = {
 }
 
 
-def remarks_on(
+def report_on(
+    sources: Sources, now: datetime, known: Known | None = None, *, beside: bool = False
+) -> Report:
+    """Everything about manifests, less what their comments ignore."""
+    found = all_remarks(sources.found, now, known, beside=beside)
+    remarks, ignored = without_ignored(sources.found, found)
+    return Report(
+        remarks=remarks,
+        objects=len(sources.found),
+        ignored=ignored,
+        notes=sources.notes,
+        problems=[str(problem) for problem in sources.problems],
+    )
+
+
+def all_remarks(
     sources: Sequence[Source],
     now: datetime,
     known: Known | None = None,
     *,
     beside: bool = False,
-) -> list[Remark]:
-    """In the order in which the objects stand. ``known``: of the providers that are installed.
-    ``beside``: Karpenter, whose CRD the NodePools meet, and which has levers for some actions alone."""
+) -> list[tuple[int, Remark]]:
+    """In the order in which the objects stand, each with the place of its object. ``known``: of the providers that
+    are installed. ``beside``: Karpenter, whose CRD the NodePools meet, and which has levers for some actions alone."""
     known = known if known is not None else known_by(usable())
     found: dict[int, list[Finding]] = {id(source): [] for source in sources}
     workloads: list[tuple[Source, Workload]] = []
     pdbs: list[tuple[Source, PodDisruptionBudget]] = []
     pools: list[ApiObject] = []
     policies: list[tuple[Source, NodePoolPolicy]] = []
+    valid: list[tuple[Source, ApiObject]] = []
     for source in sources:
         wrong = list(_wrong(source, known))
         found[id(source)] += [*wrong, *_annotations(source)]
@@ -85,9 +110,12 @@ def remarks_on(
             if (custom := _typed(source, known)) is not None:
                 pools.append(custom)
                 policies += [(source, custom)] if isinstance(custom, NodePoolPolicy) else []
-                found[id(source)] += _on_custom(custom, sources, now, known, valid=not wrong)
-                found[id(source)] += () if wrong else _as_written(source)
-                found[id(source)] += _beside(custom) if beside and not wrong else ()
+                on_it = _on_custom(custom, sources, now, known, valid=not wrong)
+                found[id(source)] += launched_by_karpenter(on_it) if beside else on_it
+                found[id(source)] += () if wrong else _as_written(source, beside=beside)
+                found[id(source)] += () if wrong else _fields(source, custom, known, beside=beside)
+                if not wrong:
+                    valid.append((source, custom))
             elif (workload := workload_in(source)) is not None:
                 workloads.append((source, workload))
             elif (pdb := pdb_in(source)) is not None:
@@ -98,11 +126,15 @@ def remarks_on(
             found[id(source)] += () if wrong else [Finding(Code.INVALID, "", str(error))]
     for owner, finding in _together(workloads, pdbs, pools, sources):
         found[id(owner)].append(finding)
-    for owner, finding in _policies(policies, pools):
+    for owner, finding in _policies(policies, pools, beside=beside):
+        found[id(owner)].append(finding)
+    for owner, finding in _windows(valid, pools):
+        found[id(owner)].append(finding)
+    for owner, finding in _beside(valid, pools) if beside else ():
         found[id(owner)].append(finding)
     return [
-        remark
-        for source in sources
+        (index, remark)
+        for index, source in enumerate(sources)
         for remark in sorted(
             (_remark(source, finding) for finding in found[id(source)]),
             key=lambda remark: remark.line,
@@ -126,19 +158,14 @@ def _on_custom(
         yield from selector_findings(custom, _labels(sources), ())
 
 
-def _beside(custom: ApiObject) -> Iterator[Finding]:
-    if isinstance(custom, NodePool):
-        yield from dropped_findings(custom)
-    if isinstance(custom, MaintenanceWindow):
-        yield from lever_findings(custom, ())
-
-
 def _remark(source: Source, finding: Finding) -> Remark:
+    place = source.position(finding.at)
     return Remark(
         about=source.name,
         finding=finding,
         file=source.document.file,
-        line=source.line(finding.at),
+        line=place.line,
+        column=place.column,
     )
 
 
@@ -154,6 +181,11 @@ def _wrong(source: Source, of: Known) -> Iterator[Finding]:
         return
     siblings = [one.resource.kind for one in of.kinds if one.resource.group == group]
     if siblings and schema is None:
+        elsewhere = [one.resource.api_version for one in of.kinds if one.resource.kind == kind]
+        if elsewhere:
+            wanted = " or ".join(elsewhere)
+            yield Finding(Code.INVALID, "apiVersion", f"got {version!r}, expected {wanted}")
+            return
         expected = f"expected one of {', '.join(siblings)}"
         expected += "; tenure convert makes a NodePool of it" if kind == "Provisioner" else ""
         yield Finding(Code.INVALID, "kind", f"got {kind!r}, {expected}")
@@ -178,6 +210,7 @@ def _annotations(source: Source) -> Iterator[Finding]:
         value = dig(source.value, *at.split("."), "annotations", DO_NOT_DISRUPT)
         if isinstance(value, str) and value not in ("true", "false") and positive(value) is None:
             yield invalid_protection(value, f"{at}.annotations.{DO_NOT_DISRUPT}")
+        yield from durations_on(dig(source.value, *at.split("."), "annotations"), at)
     elif TEMPLATES.get(source.kind):
         value = dig(source.value, "metadata", "annotations", DO_NOT_DISRUPT)
         if value is not None:
@@ -200,12 +233,22 @@ def _costs(source: Source) -> Iterator[Finding]:
         yield from cost_findings(written, at)
 
 
-def _as_written(source: Source) -> Iterator[Finding]:
+def _as_written(source: Source, *, beside: bool) -> Iterator[Finding]:
     """What only a manifest tells: a default that may surprise."""
     if source.kind in (("karpenter.sh", "NodePool"), NODE_POOL_POLICIES.group_kind):
         block = dig(source.value, "spec", "repair")
         if isinstance(block, dict) and block.get("terminationMode") is None:
-            yield by_force()
+            yield by_force(beside=beside)
+
+
+def _fields(source: Source, custom: ApiObject, known: Known, *, beside: bool) -> Iterator[Finding]:
+    """What is ignored, or differs from Karpenter; not of what Karpenter or another provider acts upon."""
+    if isinstance(custom, NodePool | NodeClaim):
+        ref = custom.node_class_ref if isinstance(custom, NodePool) else custom.spec.node_class_ref
+        if beside or (ref.group, ref.kind) not in known.ours:
+            return
+    (kind,) = (one for one in known.kinds if one.resource.group_kind == source.kind)
+    yield from (one.finding for one in used_fields(source.value.get("spec") or {}, kind))
 
 
 def _labels(sources: Sequence[Source]) -> list[dict[str, str]]:
@@ -230,12 +273,44 @@ def _typed(source: Source, known: Known) -> ApiObject | None:
 # -- together ----------------------------------------------------------------------------
 
 
+def _windows(
+    valid: Sequence[tuple[Source, ApiObject]], customs: Sequence[ApiObject]
+) -> Iterator[tuple[Source, Finding]]:
+    """Which of them are for no pool there."""
+    pools = [one for one in customs if isinstance(one, NodePool)]
+    for source, custom in valid:
+        if isinstance(custom, MaintenanceWindow):
+            yield from ((source, finding) for finding in pool_findings(custom, pools))
+
+
+def _beside(
+    valid: Sequence[tuple[Source, ApiObject]], customs: Sequence[ApiObject]
+) -> Iterator[tuple[Source, Finding]]:
+    """What Karpenter drops, and which actions of windows it has no lever for, by all pools and policies there."""
+    pools = [one for one in customs if isinstance(one, NodePool)]
+    soft = any(
+        one.spec.expire_after is not None for one in customs if isinstance(one, NodePoolPolicy)
+    )
+    for source, custom in valid:
+        found: Iterable[Finding] = ()
+        if isinstance(custom, NodePool):
+            found = dropped_findings(custom)
+        elif isinstance(custom, MaintenanceWindow):
+            found = lever_findings(custom, pools, soft=soft)
+        yield from ((source, finding) for finding in found)
+
+
 def _policies(
-    policies: Sequence[tuple[Source, NodePoolPolicy]], customs: Sequence[ApiObject]
+    policies: Sequence[tuple[Source, NodePoolPolicy]],
+    customs: Sequence[ApiObject],
+    *,
+    beside: bool,
 ) -> Iterator[tuple[Source, Finding]]:
     owners = {id(policy): source for source, policy in policies}
     pools = [one for one in customs if isinstance(one, NodePool)]
-    for policy, finding in policy_findings([policy for _, policy in policies], pools):
+    for policy, finding in policy_findings(
+        [policy for _, policy in policies], pools, beside=beside
+    ):
         yield owners[id(policy)], finding
 
 

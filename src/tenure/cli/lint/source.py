@@ -11,7 +11,7 @@ import msgspec
 
 from tenure.errors import SpecError
 from tenure.parse.limits import FILE
-from tenure.parse.yamltext import Document, documents_in, read_documents
+from tenure.parse.yamltext import Document, Position, documents_in, read_documents
 
 STDIN: Final = "-"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -38,10 +38,11 @@ class Source(msgspec.Struct, frozen=True):
         parts = (self.value["kind"], metadata.get("namespace"), metadata.get("name"))
         return "/".join(str(part) for part in parts if part)
 
-    def line(self, field: str) -> int:
+    def position(self, field: str) -> Position:
         """Of the field, or of the nearest thing around it that is there."""
-        place = self.document.place(f"{self.at}.{field}" if self.at and field else field or self.at)
-        return int(place.removeprefix(f"{self.document.file}:").partition(":")[0])
+        return self.document.position(
+            f"{self.at}.{field}" if self.at and field else field or self.at
+        )
 
 
 class Sources(msgspec.Struct):

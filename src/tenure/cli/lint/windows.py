@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from tenure.cli.lint.workloads import Place
+from tenure.cli.lint.policies import did_you_mean, none_selected
+from tenure.cli.lint.workloads import Place, places
 from tenure.core.beside.kinds import DISRUPTION, LEVERS
 from tenure.core.windows.parsed import parse_window
 from tenure.model.api.meta import later
-from tenure.model.api.names import WELL_KNOWN_LABELS
+from tenure.model.api.names import NODEPOOL, WELL_KNOWN_LABELS
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.matching.requirements import Requirements
@@ -44,8 +45,11 @@ def calendar_findings(window: MaintenanceWindow, now: datetime) -> Iterator[Find
         yield Finding(Code.NO_SCHEDULE, "spec", f"there are neither schedules nor dates: {means}")
 
 
-def lever_findings(window: MaintenanceWindow, pools: Collection[NodePool]) -> Iterator[Finding]:
-    """Beside Karpenter. Of a window without problems."""
+def lever_findings(
+    window: MaintenanceWindow, pools: Collection[NodePool], *, soft: bool = False
+) -> Iterator[Finding]:
+    """Beside Karpenter. Of a window without problems. ``soft``: nodes of pools that are not known here may
+    expire by a NodePoolPolicy."""
     named = frozenset(window.spec.actions)
     stopped = [what for what, actions in DISRUPTION.stopped if actions & named]
     beyond = [what for what, _ in DISRUPTION.stopped if what not in stopped]
@@ -53,8 +57,8 @@ def lever_findings(window: MaintenanceWindow, pools: Collection[NodePool]) -> It
         does = "blocks" if window.blocks else "bounds"
         message = f"beside Karpenter the window {does} {' and '.join(beyond)}, too"
         yield Finding(Code.BLOCKS_MORE, "spec.actions", message)
-    if EXPIRATION in named and pools:
-        yield from _expiration_findings(pools)
+    if EXPIRATION in named and (pools or soft):
+        yield from _expiration_findings([one for one in pools if _may_cover(window, one)])
         named -= {EXPIRATION}
     if without := sorted(named.difference(*(kind.actions for kind in LEVERS))):
         message = f"beside Karpenter the window has no effect on {', '.join(without)}"
@@ -75,6 +79,27 @@ def _expiration_findings(pools: Collection[NodePool]) -> Iterator[Finding]:
             f"Karpenter expires by force: {', '.join(forced)}"
         )
         yield Finding(Code.NO_LEVER, "spec.actions", message)
+
+
+def _may_cover(window: MaintenanceWindow, pool: NodePool) -> bool:
+    """Whether nodes of the pool can have the labels that it selects; one that cannot be read may."""
+    wanted = Requirements.of(parse_window(window).requirements)
+    return is_unreadable(pool) or any(
+        one.requirements.is_compatible(wanted, WELL_KNOWN_LABELS) for one in places([pool])
+    )
+
+
+def pool_findings(window: MaintenanceWindow, pools: Sequence[NodePool]) -> Iterator[Finding]:
+    """Of a window that selects by the name of a NodePool. Without a NodePool it is not known what is there."""
+    names = [pool.name for pool in pools]
+    for one in parse_window(window).requirements:
+        if one.key != NODEPOOL or any(one.matches({NODEPOOL: name}) for name in names):
+            continue
+        if names and not one.allows_absent:
+            does = "blocks" if window.blocks else "allows"
+            meant = did_you_mean(() if one.complement else sorted(one.listed), names)
+            message = f"{none_selected(pools)}, so the window {does} nothing{meant}"
+            yield Finding(Code.SELECTS_NO_POOL, "spec.selector", message)
 
 
 def selector_findings(

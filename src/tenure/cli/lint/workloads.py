@@ -146,9 +146,10 @@ def _in_words(problem: str) -> str:
 def scaled(workloads: Iterable[Workload], sources: Sequence[Source]) -> list[Workload]:
     """With as many replicas as an autoscaler allows, where there is one."""
     most = {
-        _target(source.value): dig(source.value, "spec", "maxReplicas")
+        _target(source.value): count
         for source in sources
         if source.kind == ("autoscaling", "HorizontalPodAutoscaler")
+        and isinstance(count := dig(source.value, "spec", "maxReplicas"), int)
     }
     return [
         msgspec.structs.replace(one, replicas=most.get(one.name, one.replicas)) for one in workloads
@@ -156,7 +157,8 @@ def scaled(workloads: Iterable[Workload], sources: Sequence[Source]) -> list[Wor
 
 
 def _target(autoscaler: dict[str, Any]) -> str:
-    target = dig(autoscaler, "spec", "scaleTargetRef") or {}
+    target = dig(autoscaler, "spec", "scaleTargetRef")
+    target = target if isinstance(target, dict) else {}
     parts = (target.get("kind"), dig(autoscaler, "metadata", "namespace"), target.get("name"))
     return "/".join(str(part) for part in parts if part)
 

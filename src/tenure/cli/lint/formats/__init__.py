@@ -1,0 +1,5 @@
+"""A report of lint as text, JSON, SARIF or commands of a GitHub workflow.
+
+May import: cli.lint, schema.
+Start reading: plain.py.
+"""
