@@ -151,3 +151,8 @@ def test_a_full_disk_is_no_fault_of_ours() -> None:
     assert ended.stderr.startswith("tenure: the output could not be written: No space left")
     assert len(ended.stderr.splitlines()) == 1
     assert ended.returncode == 1
+
+
+def test_a_question_ends_with_its_own_mark(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--beside-karpeter"]) == 2
+    assert "Did you mean '--beside-karpenter'? See tenure plan --help." in capsys.readouterr().err

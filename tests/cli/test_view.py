@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -14,9 +15,11 @@ from tenure.cli.commands.demo import DemoRun, frame
 from tenure.cli.view import labels as words
 from tenure.cli.view.board import look
 from tenure.cli.view.playback import FASTEST, SLOWEST, Playback
+from tenure.cli.view.screen import Heading, screen
 from tenure.cli.view.tail import Tail
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS, PODS
+from tenure.sim.cloud.billing import Owed
 from tenure.sim.history import Entry
 from tenure.sim.world import World
 
@@ -139,9 +142,33 @@ def test_rows_and_totals_are_the_clusters_own(busy: DemoRun) -> None:
     assert {row.name for row in board.rows} == {c["metadata"]["name"] for c in claims}
     totals = board.totals
     assert totals.in_service + totals.coming + totals.terminating == len(claims)
-    assert totals.hourly == sum(instance.price for instance in world.cloud.instances())
+    assert totals.hourly == Owed(sum(instance.price for instance in world.cloud.instances()))
     placed = [pod for pod in world.store.list(PODS) if pod["spec"].get("nodeName")]
     assert sum(row.pods for row in board.rows) == len(placed)
+
+
+@pytest.mark.parametrize(
+    ("sum_", "expected"),
+    [
+        (Owed(1_240_000), "$1.24/h"),
+        (Owed(1_240_000, unpriced=2), "at least $1.24/h"),
+        (Owed(0, unpriced=2), "an unknown sum/h"),
+        (Owed(), "$0.0000/h"),
+    ],
+)
+def test_a_price_that_is_unknown_is_no_part_of_a_sum(sum_: Owed, expected: str) -> None:
+    assert words.owed(sum_, "/h") == expected
+
+
+def test_the_board_says_of_how_much_the_price_is_unknown(busy: DemoRun) -> None:
+    board = look(busy.world)
+    totals = msgspec.structs.replace(board.totals, hourly=Owed(0, 1), spent=Owed(90_000, 1))
+    board = msgspec.structs.replace(board, totals=totals)
+    heading = Heading(title="a copy", elapsed="1h", speed="1×", footer="")
+    console = Console(file=io.StringIO(), width=120, height=24, force_terminal=False)
+    with console.capture() as capture:
+        console.print(screen(board, (), heading, width=120, height=24))
+    assert "an unknown sum/h, at least $0.0900 so far" in capture.get()
 
 
 def test_a_draining_node_says_when_its_next_pod_is_asked(busy: DemoRun) -> None:

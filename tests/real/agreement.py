@@ -113,6 +113,12 @@ class Agreement:
             if len(named.get(uid, ())) > 1 or uid in pending | self._late
         ]
 
+    def story_of(self, name: str) -> Iterator[str]:
+        """When a pod of this name was nominated to which node and bound, and what kube-scheduler said."""
+        for uid, pod in self._ours().items():
+            if pod["metadata"]["name"] == name:
+                yield from self.stories.get(uid, ())
+
     def _instead(self, claims: Iterable[str]) -> Iterator[str]:
         for claim in self.claims.values():
             if claim["metadata"]["name"] not in claims:
@@ -179,9 +185,12 @@ class Agreement:
             (_node(one), one.get("status", {}).get("nominatedNodeName", ""))
             for one in (before, pod)
         )
+        at = time.strftime("%H:%M:%S") + f".{int(time.time() * 1000) % 1000:03}"
+        story = self.stories.setdefault(uid, [])
         if was != is_:
-            at = time.strftime("%H:%M:%S") + f".{int(time.time() * 1000) % 1000:03}"
-            self.stories.setdefault(uid, []).append(f"{at} node {is_[0]!r} nominated {is_[1]!r}")
+            story.append(f"{at} node {is_[0]!r} nominated {is_[1]!r}")
+        if (said := _scheduler_says(pod)) and said != self._said.get(uid):
+            story.append(f"{at} kube-scheduler: {said}")
 
 
 def _node(thing: Json) -> str:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import yaml
 
 from tenure.errors import NotFound
@@ -21,7 +22,7 @@ from tenure.ports.transport import Request
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.runtime.clock.system import SystemClock
 from tenure.schema.structure.crd import dump
-from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.objects.customkinds import OWN_KINDS
 from testbed.controlplane import ControlPlane
 
 CRDS: Final = Resource(
@@ -40,7 +41,9 @@ ANSWER: Final = timedelta(seconds=60)
 async def connected(kubeconfig: Path, limits: Limits | None = None) -> AsyncIterator[HttpTransport]:
     access = load_access(kubeconfig)
     credentials = credentials_for(access, SystemClock())
-    async with HttpTransport(access, credentials, limits=limits or Limits()) as transport:
+    # What observers see is compared with what was asked for: nothing is gathered for them.
+    limits = msgspec.structs.replace(limits or Limits(), gather=timedelta())
+    async with HttpTransport(access, credentials, limits=limits) as transport:
         yield transport
 
 
@@ -63,7 +66,7 @@ def install_crds(plane: ControlPlane) -> None:
 
 async def _install(kubeconfig: Path) -> None:
     async with patient(kubeconfig) as client:
-        for crd in yaml.safe_load_all(dump(SERVED_KINDS)):
+        for crd in yaml.safe_load_all(dump(OWN_KINDS)):
             await client.create(CRDS, crd)
         for resource in (NODE_POOLS, NODE_CLAIMS, MAINTENANCE_WINDOWS, KWOK_NODE_CLASSES):
             await _served(client, resource)

@@ -5,7 +5,7 @@ kwok writes no condition of a node that has been Ready once, so what is written 
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -53,10 +53,15 @@ async def node_of(users: Users, claim: Json) -> Json:
 
 
 async def say(
-    users: Users, claim: Json, type_: str, status: str, reason: str = "Broken"
+    users: Users,
+    claim: Json,
+    type_: str,
+    status: str,
+    reason: str = "Broken",
+    ago: timedelta = timedelta(),
 ) -> datetime:
-    """A condition of the claim's Node is so from now on; the instant that is written there."""
-    at = datetime.now(UTC).replace(microsecond=0)
+    """A condition of the claim's Node is so from now on, or since then; the instant that is written there."""
+    at = datetime.now(UTC).replace(microsecond=0) - ago
     instant = f"{at:%Y-%m-%dT%H:%M:%SZ}"
     said = {
         "type": type_,

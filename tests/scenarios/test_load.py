@@ -238,6 +238,80 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         a_story(expect=[{"at": "1m", "pods": {"app": {"name": "web"}, "running": 3}}]),
         'expect[0].pods.app: got {"name": "web"}, expected text. Write it on one line.',
     ),
+    "a misspelt verb": (
+        a_story(events=[{"at": "1m", "drian": {"node": {"app": "web"}}}]),
+        'unknown field "events[0].drian". Did you mean "drain"?',
+    ),
+    "a verb like no other": (
+        a_story(events=[{"at": "1m", "explode": {}}]),
+        'unknown field "events[0].explode". Known here: at, apply, delete,',
+    ),
+    "a misspelt field that has to be there": (
+        a_story(
+            events=[{"at": "1m", "set-condition": {"node": {}, "typ": "Ready", "status": True}}]
+        ),
+        'unknown field "events[0].set-condition.typ". Did you mean "type"?',
+    ),
+    "a misspelt time": (
+        a_story(events=[{"att": "1m", "say": "x"}]),
+        'unknown field "events[0].att". Did you mean "at"?',
+    ),
+    "a misspelt check": (
+        a_story(expect=[{"at": "1m", "pod": {"running": 3}}]),
+        'unknown field "expect[0].pod". Did you mean "pods"?',
+    ),
+    "a misspelt field of a target": (
+        a_story(events=[{"at": "1m", "cordon": {"node": {"ap": "web"}}}]),
+        'unknown field "events[0].cordon.node.ap". Did you mean "app"?',
+    ),
+    "a misspelt target": (
+        a_story(events=[{"at": "1m", "cordon": {"nod": {"app": "web"}}}]),
+        'unknown field "events[0].cordon.nod". Did you mean "node"?',
+    ),
+    "a misspelt kind": (
+        a_story(events=[{"at": "1m", "delete": {"clam": {"pool": "general"}}}]),
+        'unknown field "events[0].delete.clam". Did you mean "claim"?',
+    ),
+    "a part of the target beside it": (
+        a_story(events=[{"at": "1m", "silence": {"node": {"app": "web"}, "pick": "all"}}]),
+        (
+            "events[0].silence.pick: got 'all', expected a field of the verb. "
+            "Write it inside of node: silence: {node: {app: web, pick: all}}."
+        ),
+    ),
+    "a number where a target belongs": (
+        a_story(events=[{"at": "1m", "drain": {"node": 3}}]),
+        (
+            "events[0].drain.node: got 3, expected fields and values. "
+            "For example drain: {node: {app: web}, timeout: 10m}."
+        ),
+    ),
+    "a zone that is not there": (
+        a_story(events=[{"at": "1m", "zone-outage": {"zone": "zone-aa", "for": "1m"}}]),
+        (
+            "events[0].zone-outage.zone: got 'zone-aa', expected a zone of the scenario. "
+            'Did you mean "zone-a"?'
+        ),
+    ),
+    "an outage of no zone": (
+        a_story(events=[{"at": "1m", "zone-outage": {"for": "1m"}}]),
+        (
+            "events[0].zone-outage.zone: got nothing, expected text. "
+            "For example zone-outage: {zone: zone-a, for: 5m}."
+        ),
+    ),
+    "something else for launches": (
+        a_story(events=[{"at": "1m", "zone-outage": {"zone": "zone-a", "launches": "refuse"}}]),
+        "launches: got 'refuse', expected one of hang, refused. Did you mean \"refused\"?",
+    ),
+    "dry offerings that are no list": (
+        a_story(faults={"cloud-dry": "zone-a"}),
+        "faults.cloud-dry: got 'zone-a', expected a list",
+    ),
+    "a number that is a text, in an option": (
+        a_story(cloud={"zones": [1]}),
+        "cloud.zones[0]: got 1, expected text. Put it in quotes.",
+    ),
     "a file that is not there": (
         a_story(files=["more.yaml"]),
         "files[0]: got 'more.yaml', expected a file that exists",
@@ -250,9 +324,10 @@ def test_a_mistake_is_one_line_that_helps(
     tmp_path: Path, story: dict[str, Any], sentence: str
 ) -> None:
     found = complaints(written(tmp_path, story))
-    assert any(sentence in line for line in found), found
-    assert not any("\n" in line for line in found)
-    assert all(line.startswith(f"{tmp_path / 'story.yaml'}:") for line in found)
+    assert len(found) == 1, found
+    assert sentence in found[0]
+    assert "\n" not in found[0]
+    assert found[0].startswith(f"{tmp_path / 'story.yaml'}:")
 
 
 BROKEN = {

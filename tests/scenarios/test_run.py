@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,15 @@ from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.sim.scenario.findings import ExpectationState, Finding
 from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.run import Result, Simulation
-from tests.builders import MINUTE, a_deployment, a_node_class, a_pod, a_pool
+from tests.builders import (
+    MINUTE,
+    a_deployment,
+    a_node_class,
+    a_pdb,
+    a_pod,
+    a_pool,
+    a_requirement,
+)
 from tests.scenarios.files import a_story, written
 
 
@@ -317,3 +326,183 @@ def test_pods_that_cannot_be_made_are_heard_of_once(tmp_path: Path) -> None:
     (entry,) = said
     assert entry.subject.startswith("ReplicaSet/default/web-")
     assert "no PriorityClass with name nope was found" in entry.message
+
+
+A_DAEMON_SET = {
+    "apiVersion": "apps/v1",
+    "kind": "DaemonSet",
+    "metadata": {"name": "agent"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "agent"}},
+        "template": {
+            "metadata": {"labels": {"app": "agent"}},
+            "spec": {"containers": [{"name": "agent", "image": "agent"}]},
+        },
+    },
+}
+
+
+def messages(story: Simulation, verb: str) -> list[str]:
+    return [e.message for e in story.world.history.entries if e.reason == verb]
+
+
+def test_a_step_on_a_node_that_has_gone_is_reported_and_fails_nothing(scenario_of: Any) -> None:
+    story = scenario_of(
+        events=[
+            {"at": "2m", "delete": {"claim": {"pool": "general"}}},
+            {"at": "2m", "scale": {"deployment": "web", "replicas": 0}},
+            {"at": "4m", "cordon": {"node": {"app": "web"}}},
+        ],
+        expect=[{"at": "end", "nodes": {"count": 0}}],
+    )
+    result = story.run()
+    (gone, met) = result.findings
+    assert gone.held is ExpectationState.GONE
+    assert (gone.expected, gone.found) == ("at 4m: cordon", "the oldest Node of app web is gone")
+    assert met.held is ExpectationState.MET
+    assert result.fine
+
+
+def test_a_step_on_an_instance_that_has_gone_is_reported_and_fails_nothing(
+    scenario_of: Any,
+) -> None:
+    story = scenario_of(
+        events=[{"at": "2m", "vanish": {"node": {}}}, {"at": "2m", "vanish": {"node": {}}}],
+        expect=[],
+    )
+    result = story.run()
+    assert only(result).held is ExpectationState.GONE
+    assert "has no instance that could vanish" in only(result).found
+    assert result.fine
+
+
+def test_a_drain_evicts_what_the_pdb_allows_and_leaves_daemon_pods(scenario_of: Any) -> None:
+    story = scenario_of(
+        objects=[
+            *(a_node_class(), a_pool(), a_deployment(replicas=3), A_DAEMON_SET),
+            a_pdb(maxUnavailable=1),
+        ],
+        until=12 * MINUTE,
+        events=[{"at": "3m", "drain": {"node": {"app": "web"}}}],
+        expect=[
+            {"at": "3m", "nodes": {"count": 1, "cordoned": 0}},
+            {"after": "3m", "within": "1s", "nodes": {"cordoned": 1}},
+            {"always": {"pods": {"app": "web", "ready": {"min": 2}}}, "after": "3m"},
+        ],
+    )
+    assert story.run().fine
+    first, *later = messages(story, "drain")
+    assert first.startswith("cordoned; evicting 3 pods: default/web-")
+    assert "needs 2 healthy pods and has 3 currently; tried every 5s" in later[0]
+    assert re.fullmatch(r"drained after \dm\d+s: 3 pods evicted", later[-1])
+
+
+def test_a_drain_that_a_pdb_blocks_ends_at_its_timeout(scenario_of: Any) -> None:
+    story = scenario_of(
+        objects=[a_node_class(), a_pool(), a_deployment(replicas=1), a_pdb(maxUnavailable=0)],
+        events=[{"at": "2m", "drain": {"node": {}, "timeout": "1m"}}],
+        expect=[{"at": "end", "pods": {"app": "web", "running": 1}}],
+    )
+    assert story.run().fine
+    assert messages(story, "drain")[-1].startswith(
+        "the drain ends after its timeout of 1m; pods left: default/web-"
+    )
+
+
+OUTAGE = {"zone": "zone-a", "for": "2m"}
+ZONED = a_pool(requirements=[a_requirement("topology.kubernetes.io/zone", "zone-a")])
+
+
+def test_in_an_outage_nodes_are_unknown_and_come_back(scenario_of: Any) -> None:
+    story = scenario_of(
+        objects=[a_node_class(), ZONED, a_deployment(replicas=1)],
+        events=[{"at": "2m", "zone-outage": OUTAGE}],
+        expect=[
+            {"at": "3m30s", "condition": {"node": {}, "type": "Ready", "status": "Unknown"}},
+            {"after": "4m", "within": "10s", "nodes": {"ready": 1, "not-ready": 0}},
+        ],
+    )
+    result = story.run()
+    assert result.fine, result.findings
+
+
+def test_in_an_outage_new_nodes_come_only_when_it_has_ended(scenario_of: Any) -> None:
+    story = scenario_of(
+        objects=[a_node_class(), ZONED, a_deployment(replicas=1)],
+        events=[{"at": "0s", "zone-outage": OUTAGE}],
+        expect=[
+            {"at": "1m59s", "instances": {"zone": "zone-a", "running": 1}},
+            {"at": "1m59s", "nodes": {"count": 0}},
+            {"after": "2m", "within": "30s", "nodes": {"ready": 1}},
+        ],
+    )
+    result = story.run()
+    assert result.fine, result.findings
+
+
+def test_in_an_outage_launches_may_be_refused(scenario_of: Any) -> None:
+    story = scenario_of(
+        objects=[a_node_class(), ZONED, a_deployment(replicas=1)],
+        until=15 * MINUTE,
+        events=[{"at": "0s", "zone-outage": {**OUTAGE, "launches": "refused"}}],
+        expect=[
+            {"always": {"instances": {"count": 0}}, "until": "2m"},
+            {"at": "end", "pods": {"running": 1}},
+        ],
+    )
+    result = story.run()
+    assert result.fine, result.findings
+
+
+def test_a_kubelet_that_was_silent_before_an_outage_is_silent_after_it(scenario_of: Any) -> None:
+    story = scenario_of(
+        objects=[a_bare_node("a-1", "zone-a"), a_bare_node("a-2", "zone-a")],
+        events=[
+            {"at": "1m", "silence": {"node": "a-1"}},
+            {"at": "2m", "zone-outage": {"zone": "zone-a", "for": "1m"}},
+            {"at": "2m30s", "resume": {"node": "a-2"}},
+        ],
+        expect=[
+            {"at": "2m55s", "nodes": {"not-ready": 2}},
+            {"at": "end", "nodes": {"name": "a-1", "not-ready": 1}},
+            {"at": "end", "nodes": {"name": "a-2", "ready": 1}},
+        ],
+    )
+    result = story.run()
+    assert result.fine, result.findings
+
+
+OLD_FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a filter": ({"cordon": {"app": "web"}}, {"cordon": {"node": {"app": "web"}}}),
+    "nothing": ({"silence": {}}, {"silence": {"node": {}}}),
+    "a name": ({"uncordon": "node-1"}, {"uncordon": {"node": "node-1"}}),
+    "all of them": ({"resume": {"pick": "all"}}, {"resume": {"node": {"pick": "all"}}}),
+    "a pick": (
+        {"stick-volumes": {"pick": "newest"}},
+        {"stick-volumes": {"node": {"pick": "newest"}}},
+    ),
+    "a workload's namespace": (
+        {"scale": {"deployment": "web", "namespace": "a", "replicas": 1}},
+        {"scale": {"deployment": {"name": "web", "namespace": "a"}, "replicas": 1}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), OLD_FORMS.values(), ids=OLD_FORMS.keys())
+def test_the_old_form_means_the_same_as_the_new_one(
+    tmp_path: Path, old: dict[str, Any], new: dict[str, Any]
+) -> None:
+    first, second = (
+        load_scenario(written(tmp_path, a_story(events=events(one)))).steps[0].deed
+        for one in (old, new)
+    )
+    assert first == second
+
+
+def test_the_old_form_is_noted_with_the_new_one(tmp_path: Path) -> None:
+    path = written(tmp_path, a_story(events=events({"cordon": {"app": "web"}})))
+    (note,) = load_scenario(path).notes
+    assert note.startswith(f"{path}:")
+    assert note.endswith(
+        "events[0].cordon: cordon takes its node under node: cordon: {node: {app: web}}"
+    )

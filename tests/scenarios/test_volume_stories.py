@@ -277,3 +277,40 @@ def test_a_node_is_not_consolidated_whose_disk_a_pod_uses() -> None:
         assert len(story.store.list(NODES)) < 3
         assert (pod(story, "db-0")["metadata"]["uid"], story.running("db")) == (uid, 1)
         assert "Unconsolidatable" in story.reasons(f"Node/{home}")
+
+
+@pytest.mark.parametrize("provisioner", ["rancher.io/local-path", "kubernetes.io/gce-pd"])
+def test_a_driver_may_have_a_slash_in_its_name(provisioner: str) -> None:
+    """As drivers had before CSI: a scenario with one ended with an error of the API server."""
+    storage_class = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "old"},
+        "provisioner": provisioner,
+    }
+    database = a_stateful_set(replicas=1, storage="1Gi")
+    database["spec"]["volumeClaimTemplates"][0]["spec"]["storageClassName"] = "old"
+    with Story(a_node_class(), a_pool(), storage_class, database) as story:
+        story.run(5 * MINUTE)
+        assert story.running("db") == 1
+
+
+def test_pods_of_one_owner_that_share_a_claim_for_one_pod_get_one_node() -> None:
+    """A node for each of them was launched, and all but one were empty."""
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data"},
+        "spec": {
+            "accessModes": ["ReadWriteOncePod"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    web = a_deployment(replicas=20, cpu="1500m", volumes=[volume])
+    two_cpus = a_requirement(INSTANCE_TYPE, "m7i.large")
+    with Story(a_node_class(), a_pool(requirements=[two_cpus]), claim, web) as story:
+        story.run(5 * MINUTE)
+        assert (story.running("web"), story.cloud.launch_count) == (1, 1)
+        said = {e["message"] for e in story.store.list(EVENTS) if e["reason"] == "FailedScheduling"}
+        assert any("ReadWriteOncePod and is in use by Pod default/web" in one for one in said)

@@ -20,7 +20,7 @@ def test_an_evaluation_that_failed_in_a_world_is_found(monkeypatch: pytest.Monke
     with Story(*a_cluster(a_deployment())) as story:
         story.run(MINUTE)
         assert evaluations.failed() == []
-        monkeypatch.setattr(provision, "pack", pack)
+        monkeypatch.setattr(provision, "packing_steps", pack)
         story.apply(a_deployment("late", cpu="3"))
         story.run(MINUTE)
     (found,) = set(evaluations.failed())

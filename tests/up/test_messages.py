@@ -101,7 +101,7 @@ def test_negative_numbers_instants_and_amounts() -> None:
     [
         (b"{}", "not in the envelope"),
         (b"k8s\x00\xff", "cut short"),
-        (envelope("Secret", text(1, "a")), "'Secret'"),
+        (envelope("Ingress", text(1, "a")), "'Ingress'"),
         (envelope("DeleteOptions", number(9, 1)), "field 9 of DeleteOptions"),
         (envelope("DeleteOptions", text(1, "soon")), "where a number should be"),
         (envelope("DeleteOptions", number(4, 1)), "where a text or a message should be"),

@@ -37,6 +37,10 @@ COMMANDS: Final = {
     "simulate": _Entry(
         "tenure.cli.commands.simulate", "Play a scenario and check what it expects."
     ),
+    "new": _Entry("tenure.cli.commands.new", "Write a scenario to begin with."),
+    "snapshot": _Entry(
+        "tenure.cli.commands.snapshot", "Copy a cluster into a file, without its secrets."
+    ),
     "explain": _Entry(
         "tenure.cli.commands.explain", "Why is this node, claim or pod in this state?"
     ),
@@ -174,7 +178,8 @@ def _one_line(error: click.ClickException) -> str:
     ctx = getattr(error, "ctx", None)
     command = ctx.command_path if ctx is not None else "tenure"
     message = " ".join(error.format_message().split()).rstrip(".")
-    return f"{command}: {message}. See {command} --help."
+    message += "" if message.endswith("?") else "."
+    return f"{command}: {message} See {command} --help."
 
 
 def _sentences(error: TenureError) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from tenure.model.api.resource import NODES, PODS, REPLICA_SETS
 from tenure.model.cloud.instance import Instance
-from tenure.model.cloud.offering import format_price
+from tenure.model.cloud.offering import format_known_price
 from tenure.sim.actors.workloads.replicaset import REPLICA_FAILURE
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.watch import ADDED, DELETED
@@ -65,7 +65,7 @@ class Chronicle:
         what = f"{instance.instance_type} in {instance.zone}, {instance.capacity_type}"
         message = f"for {instance.claim_name}"
         if event is CloudEvent.LAUNCHED:
-            message = f"{what}, {format_price(instance.price)}, {message}"
+            message = f"{what}, {format_known_price(instance.price)}, {message}"
         self._history.note(CLOUD, f"Instance/{_id(instance)}", event, message)
 
 

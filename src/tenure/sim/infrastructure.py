@@ -11,6 +11,7 @@ from datetime import timedelta
 
 import msgspec
 
+from tenure.model.api.resource import Resource
 from tenure.model.cloud.market import Market
 from tenure.model.cloud.offering import InstanceType
 from tenure.sim.actors.boundpods import BoundPods
@@ -28,6 +29,7 @@ from tenure.sim.cloud.catalogue import DEFAULT_ZONES, instance_types, select
 from tenure.sim.cloud.cloud import CloudTimings, SimulatedCloud
 from tenure.sim.virtual.environment import Environment
 from tenure.sim.virtual.faults import Faults, FaultSwitch
+from tenure.sim.virtual.outages import ZoneOutages
 
 
 class InfrastructureOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +38,8 @@ class InfrastructureOptions(msgspec.Struct, frozen=True, kw_only=True):
     zones: Sequence[str] = DEFAULT_ZONES
     #: Instance types of one's own, instead of the catalogue.
     types: Sequence[InstanceType] = ()
+    #: Node classes of other clouds that the embedded one launches for.
+    stands_in_for: Sequence[Resource] = ()
     cloud: CloudTimings = CloudTimings()
     kubelet: KubeletTimings = KubeletTimings()
     #: How long the pods of some apps take for what they do; the first that covers a pod counts.
@@ -58,6 +62,7 @@ class Infrastructure:
             select(options.catalogue), seed=environment.seed, zones=options.zones
         )
         self.faults = FaultSwitch(options.faults)
+        self.outages = ZoneOutages()
         self.pods = BoundPods(store)
         self.storage = Storage(
             environment,
@@ -73,6 +78,7 @@ class Infrastructure:
             self.pods,
             timings=options.kubelet,
             faults=self.faults,
+            outages=self.outages,
             volumes=self.storage.attachments,
         )
         self.kubelets.set_paces(*options.paces)
@@ -83,6 +89,8 @@ class Infrastructure:
             Market(types),
             timings=options.cloud,
             faults=self.faults,
+            outages=self.outages,
+            stands_in_for=options.stands_in_for,
         )
         self.node_lifecycle = NodeLifecycle(environment, store, self.pods, self.kubelets)
         self.kubelets.on_silence(self.node_lifecycle.fell_silent)

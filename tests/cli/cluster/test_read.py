@@ -237,6 +237,8 @@ def test_without_windows_the_cluster_is_read_and_the_pools_say_so(world: World) 
     reading, _ = seen(world, {"/maintenancewindows": NO_KIND})
     (note,) = reading.notes
     assert note.startswith("maintenancewindows.karpenter.sh cannot be listed: the API server does")
+    # Never the CRDs of kinds that are there: they may be Karpenter's.
+    assert note.endswith("tenure crds --beside-karpenter | kubectl apply --server-side -f -")
     reasons = {verdict.reason for verdict in reading.evaluated.evaluator.in_force()}
     assert Reason.WINDOWS_UNLISTED in reasons
 
@@ -294,11 +296,18 @@ def test_the_replica_that_acts_is_named_and_so_is_one_that_has_stopped(world: Wo
         "spec": {"holderIdentity": "a", "renewTime": renewed, "leaseDurationSeconds": 15},
     }
     assert seen(world)[0].leader == "none: no replica holds the Lease"
+    assert not seen(world)[0].notes
     world.store.create(LEASES, lease)
+    (note,) = seen(world)[0].notes
+    assert note.startswith(
+        "a, which is not Tenure, is in charge of nodes: this is what Tenure would"
+    )
+    assert "--beside-karpenter says what" in note
     said = "a, which is not Tenure (Lease kube-system/karpenter-leader-election, renewed at "
     assert seen(world)[0].leader.startswith(said)
     world.run(MINUTE)
     assert "that is too long ago to count" in seen(world)[0].leader
+    assert not seen(world)[0].notes
 
 
 def a_lease(world: World, skew: timedelta) -> dict[str, Any]:

@@ -147,6 +147,7 @@ def test_json_has_the_same_and_a_claim_shows_its_node() -> None:
             "dueAt": None,
             "then": "nothing",
             "blockedBy": None,
+            "blockedBecause": None,
             "policy": "pool default: toleration Never",
         }
         claim = story.the(NODE_CLAIMS)["metadata"]["name"]
@@ -230,18 +231,18 @@ def test_a_repair_that_nothing_blocks_is_said_with_its_instant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "gate"),
+    ("more", "why"),
     [
-        ({"veto": "true"}, "veto"),
-        ({"veto": "20m"}, "veto"),
-        ({"settings": Settings(node_repair=False)}, "switched off"),
-        ({"max_unhealthy": 0}, "circuit breaker"),
+        ({"veto": "true"}, "karpenter.sh/do-not-repair vetoes it"),
+        ({"veto": "20m"}, "karpenter.sh/do-not-repair vetoes it"),
+        ({"settings": Settings(node_repair=False)}, "node repair is switched off"),
+        ({"max_unhealthy": 0}, "too many Nodes of the NodePool are unhealthy"),
     ],
     ids=["veto", "veto until after it is due", "switched off", "breaker"],
 )
-def test_a_repair_that_a_gate_blocks_is_not_promised(more: dict[str, Any], gate: str) -> None:
+def test_a_repair_that_a_gate_blocks_is_not_promised(more: dict[str, Any], why: str) -> None:
     row, text = row_of_broken_disk(**more)
-    assert f"10m blocked ({gate}); otherwise replaced forcefully at 08:13:00, in 9m30s" in row
+    assert f"10m blocked: {why}; otherwise replaced forcefully at 08:13:00, in 9m30s" in row
     assert "it is repaired" not in text
 
 
@@ -286,4 +287,7 @@ def test_a_repair_that_is_due_and_that_a_budget_blocks_is_not_promised_in_the_pa
         story.run(2 * MINUTE)
         text = explained(story)
     (row,) = (line for line in section(text) if line.startswith("DiskBroken"))
-    assert "blocked (budgets); otherwise replaced gracefully, due since 08:04:00, 1m ago" in row
+    assert (
+        "blocked: a budget of the NodePool allows no more; otherwise replaced gracefully, due since 08:04:00, 1m ago"
+        in row
+    )

@@ -38,7 +38,7 @@ FIELDS: dict[str, set[str]] = {
         *("at", "pool", "reason", "claim", "generation", "dueAt", "endsAt", "replaced"),
         "approximate",
     },
-    "pools": {"name", "nodes", "launchSeconds", "peak", "rotations", "problem"},
+    "pools": {"name", "nodes", "launchSeconds", "expiredByForce", "peak", "rotations", "problem"},
     "rotations": {
         *("reason", "now", "due", "again", "started", "late", "lateBySeconds", "waiting", "never"),
         *("otherwise", "overdue", "longestWaitSeconds", "lastStart", "why"),

@@ -87,3 +87,63 @@ def test_another_seed_is_another_story(tmp_path: Path, capsys: pytest.CaptureFix
         said.append(capsys.readouterr().out.partition("\n")[2])
     assert said[0] == said[1]
     assert said[0] != said[2]
+
+
+def test_the_list_names_objects_as_explain_takes_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(written(tmp_path, a_story()))
+    assert run(["simulate", path, "--list", "--at", "2m", "--seed", "3"]) == 0
+    first, _, *rows, _, ask = capsys.readouterr().out.splitlines()
+    assert first == "1 pool, 1 claim, 1 node, 3 pods at 2m (2026-01-05T08:02:00Z)"
+    names = [row.split()[0] for row in rows]
+    assert names[0] == "pool/general"
+    assert [name.split("/")[0] for name in names[1:]] == ["claim", "node", "pod", "pod", "pod"]
+    claim = next(name for name in names if name.startswith("claim/"))
+    assert ask == f"Ask why: tenure explain {claim} --in {path} --at 2m --seed 3"
+    for name in names:
+        assert run(["explain", name, "--in", path, "--at", "2m", "--seed", "3"]) == 0
+
+
+def test_the_list_shows_the_end_unless_told_otherwise_and_has_a_form_for_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(written(tmp_path, a_story()))
+    assert run(["simulate", path, "--list", "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (claim,) = [line for line in lines if line["what"].startswith("claim/")]
+    assert claim["reason"] == "InService"
+    assert claim["explain"] == f"tenure explain {claim['what']} --in {path} --at 5m"
+
+
+def test_an_instant_without_the_list_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", str(written(tmp_path, a_story())), "--at", "2m"]) == 2
+    assert "--at goes with --list" in capsys.readouterr().err
+
+
+def test_an_older_form_is_noted_once_and_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = [{"at": "2m", "cordon": {"app": "web"}}, {"at": "3m", "uncordon": {"app": "web"}}]
+    path = written(tmp_path, a_story(events=events))
+    assert run(["simulate", str(path)]) == 0
+    (note,) = capsys.readouterr().err.splitlines()
+    assert note.startswith(f"note: {path}:")
+    assert note.endswith("cordon: {node: {app: web}} (and 1 more like it)")
+
+
+def test_a_step_about_a_node_that_has_gone_is_said_and_changes_no_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = [
+        {"at": "2m", "scale": {"deployment": "web", "replicas": 0}},
+        {"at": "2m", "delete": {"claim": {"pool": "general"}}},
+        {"at": "4m", "cordon": {"node": {"pool": "general"}}},
+    ]
+    assert run(["simulate", str(written(tmp_path, a_story(events=events)))]) == 0
+    out = capsys.readouterr().out
+    assert "  not done     at 4m: cordon\n" in out
+    assert "found the oldest Node of pool general is gone" in out
+    assert out.endswith("1 of 1 expectations met, 0 failed; 1 step not done; 0 promises broken\n")

@@ -43,7 +43,14 @@ def test_a_refusal_is_told_with_what_it_holds() -> None:
     assert refused.startswith(
         "  policy    refused: spec.nodePools of NodePoolPolicy one: got 'general'"
     )
-    assert held == "  policy    budgets nodes 0, because NodePoolPolicy one and two is refused"
+    assert held == "  policy    budgets nodes 0, because NodePoolPolicies one and two are refused"
+
+
+def test_a_refused_repair_block_repairs_nothing() -> None:
+    """Not Forceful, which is only what a block without a word about it has."""
+    policies = [a_policy(name, repair={"terminationMode": "Graceful"}) for name in ("one", "two")]
+    _, held = lines(a_pool(), *policies)
+    assert held == "  policy    repair off, because NodePoolPolicies one and two are refused"
 
 
 def test_without_a_policy_nothing_is_said() -> None:

@@ -14,7 +14,7 @@ from tenure.model.cloud.notice import NoticeKind
 from tenure.model.values.quantity import parse_resources
 from tenure.ports.cloud import Cloud
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES, KWOKNodeClass
-from tenure.sim.cloud.billing import Bill
+from tenure.sim.cloud.billing import Bill, Owed
 from tenure.sim.cloud.cloud import CloudTimings
 from tenure.sim.infrastructure import InfrastructureOptions
 from tests.sim.nodeworld import NOON, World, a_request, a_taint, story, wants
@@ -256,6 +256,18 @@ def test_a_bill_loses_nothing_by_being_asked_often() -> None:
     for microseconds in range(1, 1000):
         bill.total(NOON + timedelta(microseconds=microseconds))
     assert bill.total(NOON + timedelta(hours=3)) == 3
+
+
+def test_what_has_no_price_is_counted_and_never_added_as_nothing() -> None:
+    bill = Bill(NOON)
+    bill.start(0, NOON)
+    assert (bill.owed_hourly().amount, bill.owed(NOON).amount) == (None, None)
+    bill.start(2, NOON)
+    later = NOON + timedelta(hours=3)
+    bill.stop(0, later)
+    assert bill.owed_hourly() == Owed(2)
+    assert bill.owed(later) == Owed(6, unpriced=1)
+    assert bill.owed(later).said("$6") == "at least $6"
 
 
 def test_an_instance_may_vanish_without_a_request() -> None:

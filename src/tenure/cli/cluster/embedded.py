@@ -12,6 +12,7 @@ import msgspec
 
 from tenure.cli.cluster.evaluated import ClockBlocker, EvaluatedCluster
 from tenure.cli.cluster.gone import Said, last_words
+from tenure.cli.view.progress import Progress
 from tenure.cli.view.timespans import parse_moment
 from tenure.core.decision import Subject
 from tenure.core.policy.readers import READERS
@@ -39,7 +40,9 @@ def played(
         click.echo(note, err=True)
     simulation = Simulation(story, seed=seed, until=end)
     try:
-        simulation.run_until(end)
+        progress = Progress(f"playing {scenario.name}", end)
+        simulation.run_until(end, lambda: progress.show(simulation.world.elapsed))
+        progress.clear()
         yield simulation.world, scene_of(simulation.world)
     finally:
         simulation.close()

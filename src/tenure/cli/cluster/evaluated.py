@@ -36,6 +36,8 @@ class EvaluatedCluster(msgspec.Struct, frozen=True, kw_only=True):
     also_at: str = ""
     #: Which clock ``at`` is of, where it is not that of this machine; empty where it is.
     clock: str = ""
+    #: Which replica acts on the cluster, in words; empty where that is no question.
+    leader: str = ""
     #: Whose clock blocks every action that takes away, and how it is off; None: no replica's does.
     clock_blocker: ClockBlocker | None = None
 

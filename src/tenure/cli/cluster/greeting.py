@@ -18,7 +18,12 @@ from tenure.errors import ApiError, Forbidden, NotFound, SpecError, TenureError,
 from tenure.kube.client.answers import error_from
 from tenure.kube.client.client import ANSWER_MAX, Client
 from tenure.kube.client.servertime import date_of, read_date
-from tenure.model.api.resource import NAMESPACES, Resource
+from tenure.model.api.resource import (
+    MAINTENANCE_WINDOWS,
+    NAMESPACES,
+    NODE_POOL_POLICIES,
+    Resource,
+)
 from tenure.model.snapshot.kinds import decode
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.ports.transport import Request, Transport
@@ -29,6 +34,8 @@ PAUSE_MAX: Final = timedelta(seconds=15)
 OLDEST_NAMESPACE: Final = "kube-system"
 #: How the version of a cluster that ``tenure up`` serves ends.
 EMBEDDED: Final = "+tenure"
+#: What ``tenure crds --beside-karpenter`` prints.
+OWN_KINDS: Final = (MAINTENANCE_WINDOWS, NODE_POOL_POLICIES)
 
 T = TypeVar("T")
 
@@ -82,7 +89,9 @@ async def patiently(
 def advice(error: TenureError, resource: Resource | None = None) -> str:
     """What a user can do about it; empty when the error says it all."""
     if isinstance(error, NotFound) and resource is not None and resource.group:
-        return "install the CRDs: tenure crds | kubectl apply --server-side -f -"
+        # Where Karpenter runs, the CRDs of its kinds are there, and are not to be replaced by ours.
+        ours = " --beside-karpenter" if resource in OWN_KINDS else ""
+        return f"install the CRDs: tenure crds{ours} | kubectl apply --server-side -f -"
     if isinstance(error, ApiError) and error.status == 401:
         return "the API server does not know us: check the credentials"
     if isinstance(error, Forbidden):

@@ -13,13 +13,12 @@ from tenure.kube.lease.record import held_last_by_tenure, skew_of
 from tenure.model.api.meta import format_time, later
 from tenure.model.api.resource import LEASES
 from tenure.model.api.workload import Lease
-from tenure.model.settings import Settings
 from tenure.model.snapshot.kinds import decode
 
 
-async def leases_in(client: Client, settings: Settings) -> list[Lease]:
+async def leases_in(client: Client, name: str) -> list[Lease]:
     """Sorted; there may be one in several namespaces."""
-    raw, _ = await client.list_all(LEASES, field_selector=f"metadata.name={settings.lease_name}")
+    raw, _ = await client.list_all(LEASES, field_selector=f"metadata.name={name}")
     found = [decode(LEASES, item) for item in raw]
     return sorted((one for one in found if isinstance(one, Lease)), key=lambda one: one.key)
 
@@ -35,6 +34,43 @@ def leader_of(leases: Sequence[Lease], now: datetime) -> str:
         who = holder if held_last_by_tenure(lease) else f"{holder}, which is not Tenure"
         said.append(f"{who} (Lease {lease.key}, renewed at {format_time(renewed)}{old})")
     return " and ".join(said) or "none: no replica holds the Lease"
+
+
+def in_place_of(leases: Sequence[Lease], now: datetime) -> str:
+    """What a user who looks has to know where another program acts; empty where none does."""
+    others = [one for one in leases if renewed(one, now) and not held_last_by_tenure(one)]
+    if not others:
+        return ""
+    return (
+        f"{others[0].spec.holder_identity}, which is not Tenure, is in charge of nodes: this is what Tenure "
+        "would do in its place. Where that is Karpenter, --beside-karpenter says what Tenure would do beside it"
+    )
+
+
+def second_tenure(in_charge: Sequence[Lease], beside: Sequence[Lease], now: datetime) -> str:
+    """Where a Tenure is in charge and another runs beside Karpenter; empty where at most one does."""
+    held = [
+        next((one for one in leases if renewed(one, now) and held_last_by_tenure(one)), None)
+        for leases in (in_charge, beside)
+    ]
+    if held[0] is None or held[1] is None:
+        return ""
+    acts, waits = held[0], held[1]
+    return (
+        f"two Tenures run on this cluster: {acts.spec.holder_identity} (Lease {acts.key}) is in charge, and "
+        f"{waits.spec.holder_identity} (Lease {waits.key}) beside Karpenter does not act; stop one of them"
+    )
+
+
+def no_karpenter(in_charge: Sequence[Lease], now: datetime) -> str:
+    """What a user has to know who looks at what Tenure would do beside Karpenter; empty where that is as it is."""
+    for one in in_charge:
+        if renewed(one, now) and held_last_by_tenure(one):
+            return (
+                f"{one.spec.holder_identity} (Lease {one.key}), a Tenure, is in charge of this cluster: a Tenure "
+                "beside Karpenter would not act here. Without --beside-karpenter you see what the one in charge does"
+            )
+    return ""
 
 
 def clock_blockers(leases: Sequence[Lease], now: datetime) -> Iterator[ClockBlocker]:

@@ -37,6 +37,9 @@ _SETTINGS: Final = [
     *(setting for setting in TABLE if setting.providers),
 ]
 
+#: What may be looked at instead of a cluster.
+SCENARIO: Final = "a scenario"
+
 C = TypeVar("C", bound=Callable[..., Any])
 #: The options' values, by their names for Python.
 Given = Mapping[str, Any]
@@ -112,13 +115,20 @@ def played_instead(
     return Played(scenario, moment, seed)
 
 
-def no_cluster(given: Given, instead: str = "a scenario") -> None:
+def switched_on(flag: str, given: Given) -> bool:
+    """For what is looked at without a cluster. Raises ``SpecError`` where it is neither true nor false."""
+    (setting,) = (one for one in _SETTINGS if one.flag == flag)
+    value = given[parameter_name(setting)]
+    return value is not None and bool(setting.form.value(value, f"--{flag}"))
+
+
+def no_cluster(given: Given, instead: str = SCENARIO) -> None:
     """Raises ``SpecError`` when a cluster is named beside something else."""
     for setting in _SETTINGS:
         if (value := given[parameter_name(setting)]) is not None:
             if setting.flag in SWITCHES:
                 expected = f"a cluster and not {instead}"
-                hint = "A scenario has its own, under settings."
+                hint = "A scenario has its own, under settings." if instead == SCENARIO else ""
                 raise SpecError(f"--{setting.flag}", value, expected, hint)
             raise SpecError(f"--{setting.flag}", value, f"{instead} or a cluster, not both")
 

@@ -9,6 +9,7 @@ Without the lists there is no answer; what else is missing is a note beside the 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from operator import itemgetter
@@ -22,7 +23,15 @@ from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.cluster.evictions import foresee_refusals
 from tenure.cli.cluster.gone import Said, last_words
 from tenure.cli.cluster.greeting import EMBEDDED, advice, cluster_uid, server_time, server_version
-from tenure.cli.cluster.leaders import clock_blockers, leader_of, leases_in, namespaces_of_tenure
+from tenure.cli.cluster.leaders import (
+    clock_blockers,
+    in_place_of,
+    leader_of,
+    leases_in,
+    namespaces_of_tenure,
+    no_karpenter,
+    second_tenure,
+)
 from tenure.cli.cluster.listing import CannotRead, everything
 from tenure.cli.cluster.question import Question
 from tenure.cli.cluster.seen import Seen, or_note
@@ -37,7 +46,7 @@ from tenure.kube.client.http import HttpTransport
 from tenure.model.api.meta import format_time
 from tenure.model.api.resource import DEPLOYMENTS, EVENTS, NAMESPACES
 from tenure.model.api.workload import Event, Lease
-from tenure.model.settings import Settings
+from tenure.model.settings import Settings, other_lease
 from tenure.model.snapshot.kinds import decode
 from tenure.ports.clock import Clock
 from tenure.ports.provider import DEFAULT_NAMESPACE, Provider
@@ -56,12 +65,15 @@ READ_MAX: Final = timedelta(seconds=90)
 
 class ClusterReading(msgspec.Struct, frozen=True, kw_only=True):
     evaluated: EvaluatedCluster
-    #: Which replica acts on the cluster, in words.
-    leader: str
     #: What could not be read, a sentence each.
     notes: tuple[str, ...]
     #: What the events say of an object that was asked for and is not there.
     last_word: str = ""
+
+    @property
+    def leader(self) -> str:
+        """Which replica acts on the cluster, in words."""
+        return self.evaluated.leader
 
 
 def read_cluster(
@@ -120,8 +132,10 @@ async def read(
     if beside:
         await read_crds(client, cache)
     leases = await or_note(
-        lambda: leases_in(client, settings), list[Lease](), "which replica acts", notes
+        lambda: leases_in(client, settings.lease_name), list[Lease](), "which replica acts", notes
     )
+    others = await _other_leases(client, settings)
+    notes += filter(None, _about_leaders(leases, others, settings, clock.now(), embedded))
     settings = await _named(client, settings, notes)
     seen = Seen(cache, provider, notes, beside=beside)
     namespace = await _namespace(client, settings, provider, leases)
@@ -135,12 +149,31 @@ async def read(
     evaluated = _evaluated(seen, settings, clock.now())
     blocker = next(clock_blockers(leases, evaluated.at), None)
     last_word = await _last_word_on(about, evaluated, client, notes)
+    leader = LEADER if embedded else leader_of(leases, clock.now())
     return ClusterReading(
-        evaluated=msgspec.structs.replace(evaluated, clock=which, clock_blocker=blocker),
-        leader=LEADER if embedded else leader_of(leases, clock.now()),
+        evaluated=msgspec.structs.replace(
+            evaluated, clock=which, clock_blocker=blocker, leader=leader
+        ),
         notes=tuple(notes),
         last_word=last_word,
     )
+
+
+async def _other_leases(client: Client, settings: Settings) -> list[Lease]:
+    """Of a Tenure in the other mode. Where they cannot be listed, our own cannot be, and a note says so."""
+    with suppress(TenureError):
+        return await leases_in(client, other_lease(settings))
+    return []
+
+
+def _about_leaders(
+    leases: list[Lease], others: list[Lease], settings: Settings, now: datetime, embedded: bool
+) -> Iterator[str]:
+    if not settings.beside_karpenter:
+        yield second_tenure(leases, others, now)
+        yield "" if embedded else in_place_of(leases, now)
+    else:
+        yield second_tenure(others, leases, now) or no_karpenter(others, now)
 
 
 async def _greet(transport: Transport) -> tuple[bool, datetime | None]:

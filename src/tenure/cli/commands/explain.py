@@ -15,6 +15,7 @@ from tenure.cli.cluster.options import (
     reached_and_seen,
     scenario_options,
 )
+from tenure.cli.settings.help import CommandWithArguments
 
 if TYPE_CHECKING:
     from tenure.cli.cluster.evaluated import EvaluatedCluster
@@ -36,7 +37,7 @@ Exit codes: 0 answered, 1 no such object, or the cluster cannot be read, 2 bad i
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(cls=CommandWithArguments, epilog=EPILOG)
 @click.argument("what", nargs=-1, required=True, metavar="KIND/NAME | KIND NAME")
 @cluster_options
 @scenario_options
@@ -94,6 +95,7 @@ def _answer(
 ) -> int:
     from tenure.cli.explain.explanation import explanation
     from tenure.cli.explain.text import as_text, to_json
+    from tenure.cli.view.columns import wrapped_text
     from tenure.cli.view.instants import with_relative
 
     answer = explanation(question, evaluated)
@@ -101,5 +103,5 @@ def _answer(
         said = question.not_found(evaluated, last_word)
         click.echo("".join(with_relative([said], evaluated.at)), err=True)
         return 1
-    click.echo(to_json(answer) if as_json else as_text(answer))
+    click.echo(to_json(answer) if as_json else wrapped_text(as_text(answer)))
     return 0

@@ -77,7 +77,8 @@ def _in_scenario(scene: Played, as_json: bool) -> int:
 def _tell(evaluated: EvaluatedCluster, setting: Setting, as_json: bool) -> int:
     from tenure.cli.plan.planning import plan_of
     from tenure.cli.plan.text import as_text, to_json
+    from tenure.cli.view.columns import wrapped_text
 
     made = plan_of(evaluated)
-    click.echo(to_json(made, setting) if as_json else as_text(made, setting))
+    click.echo(to_json(made, setting) if as_json else wrapped_text(as_text(made, setting)))
     return 0

@@ -17,9 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from tenure.cli.copying.source import source_of, source_options
+from tenure.model.api.meta import format_time
+
 if TYPE_CHECKING:
+    from tenure.cli.copying.source import Source
     from tenure.sim.serve.access import Access
     from tenure.sim.serve.cluster import ServedCluster
+    from tenure.sim.world import World, WorldOptions
 
 #: Cluster seconds between two looks at what there is to tell, per unit of speed.
 _LOOK_EVERY: Final = 0.5
@@ -35,10 +40,12 @@ Examples:
   tenure up --speed 60
   tenure up --scenario examples/scenarios/fifty-pods.yaml
   tenure up --feature-gates SpotToSpotConsolidation=true
+  tenure up --from cluster.jsonl --speed 60
+  tenure up --from-cluster --kubeconfig prod.yaml
 
 \b
 Nothing is kept: the next one begins with an empty cluster. Exit code 2 means that the
-port is taken or that the scenario is wrong.
+port is taken or that the scenario is wrong, 1 that the cluster to copy cannot be read.
 """
 
 
@@ -74,21 +81,61 @@ port is taken or that the scenario is wrong.
     metavar="NAME=true|false,…",
     help="As of tenure run, for example SpotToSpotConsolidation=true.",
 )
+@source_options
 def up(
     speed: float,
     port: int,
     scenario: Path | None,
     config_file: Path | None,
     feature_gates: str | None,
+    from_file: Path | None,
+    from_cluster: bool,
+    kubeconfig: str,
+    context: str,
 ) -> None:
     """Serve the embedded cluster to kubectl, with Tenure at work in it.
 
     No cluster, cloud or credentials are needed. The kubeconfig is written to
     .tenure/kubeconfig in this folder; only programs on this machine get in.
+
+    With --from or --from-cluster it begins as a copy of that cluster, at the instant at which
+    the copy was taken, and says at the end what became of it.
     """
     _check_folder()
-    with _cluster(speed, scenario, _chosen(config_file, feature_gates)) as cluster:
+    source = source_of(from_file, from_cluster, kubeconfig, context)
+    chosen = _chosen(config_file, feature_gates)
+    if source.named:
+        if scenario is not None:
+            raise click.UsageError("--scenario and --from name two clusters; leave one out")
+        _copied(source, speed, port, chosen)
+        return
+    with _cluster(speed, scenario, chosen) as cluster:
         cluster.loop.run_until_complete(_live(cluster, port, rolls=scenario is None))
+
+
+def _copied(source: Source, speed: float, port: int, chosen: Mapping[str, Any]) -> None:
+    """Serve a copy of a cluster, and say at the end what became of it."""
+    from tenure.cli.copying.differencetext import difference_lines
+    from tenure.cli.copying.source import copy_of
+    from tenure.sim.collector import rest_collector
+    from tenure.sim.copied.difference import Observed
+    from tenure.sim.copied.load import load, options_for
+    from tenure.sim.serve.cluster import ServedCluster
+
+    copy = copy_of(source)
+
+    def fill(world: World) -> None:
+        for sentence in load(copy, world):
+            click.echo(f"note: {sentence}", err=True)
+
+    options = options_for(copy, _with_settings(None, chosen))
+    with ServedCluster(options, speed=speed, objects=(), prepare=fill, report=_report) as cluster:
+        observed = Observed(cluster.world)
+        rest_collector()
+        click.echo(f"A copy of the cluster as it was at {format_time(copy.at)}.")
+        cluster.loop.run_until_complete(_live(cluster, port, rolls=False, copy=True))
+        for line in difference_lines(observed.difference()):
+            click.echo(line)
 
 
 def _check_folder() -> None:
@@ -119,37 +166,41 @@ def _chosen(config_file: Path | None, feature_gates: str | None) -> dict[str, An
     }
 
 
+def _report(line: str) -> None:
+    click.echo(f"tenure: {line}", err=True)
+
+
+def _with_settings(options: WorldOptions | None, chosen: Mapping[str, Any]) -> WorldOptions:
+    import msgspec
+
+    from tenure.sim.world import WorldOptions
+
+    options = options or WorldOptions()
+    settings = msgspec.structs.replace(options.settings, **chosen)
+    return msgspec.structs.replace(options, settings=settings)
+
+
 @contextmanager
 def _cluster(
     speed: float, scenario: Path | None, chosen: Mapping[str, Any]
 ) -> Iterator[ServedCluster]:
-    import msgspec
-
     from tenure.sim.collector import rest_collector  # loaded only when called
     from tenure.sim.serve.cluster import ServedCluster
-    from tenure.sim.world import WorldOptions
-
-    def report(line: str) -> None:
-        click.echo(f"tenure: {line}", err=True)
-
-    def with_settings(options: WorldOptions) -> WorldOptions:
-        settings = msgspec.structs.replace(options.settings, **chosen)
-        return msgspec.structs.replace(options, settings=settings)
 
     if scenario is None:
-        cluster = ServedCluster(with_settings(WorldOptions()), speed=speed, report=report)
+        cluster = ServedCluster(_with_settings(None, chosen), speed=speed, report=_report)
     else:
         from tenure.sim.scenario.load import load_scenario
 
         loaded = load_scenario(scenario)
-        options = with_settings(loaded.options)
-        cluster = ServedCluster(options, speed=speed, objects=loaded.objects, report=report)
+        options = _with_settings(loaded.options, chosen)
+        cluster = ServedCluster(options, speed=speed, objects=loaded.objects, report=_report)
     rest_collector()
     with cluster:
         yield cluster
 
 
-async def _live(cluster: ServedCluster, port: int, *, rolls: bool) -> None:
+async def _live(cluster: ServedCluster, port: int, *, rolls: bool, copy: bool = False) -> None:
     from tenure.sim.serve.kubeconfig import FILE, write_kubeconfig
 
     async with AsyncExitStack() as open_:
@@ -160,7 +211,7 @@ async def _live(cluster: ServedCluster, port: int, *, rolls: bool) -> None:
             why = _why_not(error, port)
             raise click.UsageError(why, click.get_current_context()) from error
         with _stopped_by_signals() as stop:
-            _welcome(access, cluster.loop.speed, FILE.absolute(), rolls=rolls)
+            _welcome(access, cluster.loop.speed, FILE.absolute(), rolls=rolls, copy=copy)
             await _tell_until(stop, cluster)
     click.echo("\nThe cluster is gone; nothing of it was kept.")
 
@@ -172,20 +223,27 @@ def _why_not(error: OSError, port: int) -> str:
     return f"port {port} on 127.0.0.1 cannot be used ({why}); leave --port out for a free one"
 
 
-def _welcome(access: Access, speed: float, kubeconfig: Path, *, rolls: bool) -> None:
+def _welcome(
+    access: Access, speed: float, kubeconfig: Path, *, rolls: bool, copy: bool = False
+) -> None:
     """``rolls``: the cluster has the pool and the window that it begins with by default."""
     pace = "in real time" if speed == 1 else f"at {speed:g}× real time"
     click.echo(f"An embedded cluster at {access.server}, {pace}, with Tenure at work in it.")
     click.echo(f"\n  export KUBECONFIG={shlex.quote(str(kubeconfig))}\n")
     click.echo("In another terminal: that line first, then for example\n")
     click.echo("  kubectl get nodepools,nodeclaims,nodes")
-    click.echo("  kubectl create deployment web --image=web --replicas=3")
+    if copy:
+        click.echo("  kubectl edit nodepool    # or apply the change that you have in mind")
+    else:
+        click.echo("  kubectl create deployment web --image=web --replicas=3")
     click.echo("  kubectl get nodeclaims -w")
     if rolls:
         click.echo(f"  kubectl patch nodepool default --type=merge -p '{_RELEASE}'")
         click.echo("  kubectl get maintenancewindows    # nodes are replaced once it is active")
     click.echo("\nCtrl-C ends it; nothing is kept.")
-    if speed != 1:
+    if copy:
+        click.echo("Instants are by the copy's clock, which began when the copy was taken.")
+    elif speed != 1:
         click.echo(
             "Instants are by the cluster's clock, which began at yours and keeps its own pace."
         )

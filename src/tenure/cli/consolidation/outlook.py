@@ -89,7 +89,9 @@ class ConsolidationOutlook(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def consolidation_outlook(evaluated: EvaluatedCluster) -> ConsolidationOutlook | None:
-    """None where that could not be found out."""
+    """None where that could not be found out, and beside Karpenter, whose it is."""
+    if evaluated.settings.beside_karpenter:
+        return None
     plan = evaluated.snapshot.observations.consolidation
     if plan is not None and plan.waits is not None:
         return ConsolidationOutlook(at=plan.at, waits=plan.waits)

@@ -68,7 +68,9 @@ def _report(done: Conversion) -> list[Line]:
 
 def _line(source: Source, note: Note) -> Line:
     field = note.fields[0] if note.fields else ""
-    return Line(about=source.name, note=note, file=source.document.file, line=source.line(field))
+    return Line(
+        about=source.name, note=note, file=source.document.file, line=source.position(field).line
+    )
 
 
 def node_class_in(text: str) -> dict[str, str]:

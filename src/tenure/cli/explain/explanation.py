@@ -22,6 +22,7 @@ from tenure.cli.explain.podtext import pod_state, why_no_verdict
 from tenure.cli.explain.policytext import PolicyOutlook, policy_outlook
 from tenure.cli.explain.repairtext import RepairOutlook, repair_outlook
 from tenure.cli.explain.scheduletext import DrainOutlook, drain_outlook
+from tenure.core.beside.facts.karpenter import DriftedByKarpenter
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import Fact, told
 from tenure.core.gates.explained import info_of
@@ -35,6 +36,7 @@ from tenure.core.reasons import NO_ADVICE, REASONS, Reason
 from tenure.core.windows.facts import blocking_windows
 from tenure.model.api import resource as r
 from tenure.model.api.meta import ApiObject, Condition, format_time
+from tenure.model.api.names import DRIFTED_CONDITION
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -55,10 +57,14 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     also_at: str
     #: Which clock the instants are of, where it is not the reader's.
     clock: str = ""
+    #: Which replica acts, in words; empty where that is no question.
+    leader: str = ""
     #: Whose wrong clock holds whatever takes away; empty: no replica's does.
     held: str = ""
     #: The visible state of the object, in one sentence.
     state: str
+    #: Of a Node or claim beside Karpenter: that it has drifted, which Karpenter decides.
+    drifted: Fact | None = None
     #: Why there is no verdict on the object itself, if there is none and it is known.
     silence: str = ""
     #: Of a pool: why it launches no node, where its verdicts do not say so; None if it can.
@@ -94,8 +100,10 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
         at=evaluated.at,
         also_at=evaluated.also_at,
         clock=evaluated.clock,
+        leader=evaluated.leader,
         held=str(evaluated.clock_blocker or ""),
         state=_state(item, evaluated),
+        drifted=_drifted(item, evaluated),
         silence=why_no_verdict(item) if isinstance(item, Pod) else "",
         launches_nothing=(
             launches_nothing(item, evaluated.snapshot) if isinstance(item, NodePool) else None
@@ -278,6 +286,23 @@ def _state(item: ApiObject, evaluated: EvaluatedCluster) -> str:
     if isinstance(item, NodeClaim):
         words += _replaced_claims(item, evaluated.snapshot)
     return "; ".join(words) or "no status yet"
+
+
+def _drifted(item: ApiObject, evaluated: EvaluatedCluster) -> Fact | None:
+    """Where Tenure is in charge, a verdict says so."""
+    snapshot = evaluated.snapshot
+    claim = snapshot.claim_of(item) if isinstance(item, Node) else item
+    if not evaluated.settings.beside_karpenter or not isinstance(claim, NodeClaim):
+        return None
+    found = claim.condition(DRIFTED_CONDITION)
+    if found is None or found.status != "True":
+        return None
+    return DriftedByKarpenter(
+        claim=claim.name,
+        node=item.name if isinstance(item, Node) else claim.node_name,
+        since=found.last_transition_time,
+        reason=found.reason if found.reason != DRIFTED_CONDITION else "",
+    )
 
 
 def _replaced_claims(claim: NodeClaim, snapshot: Snapshot) -> Iterator[str]:

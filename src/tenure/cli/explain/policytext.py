@@ -40,15 +40,20 @@ def policy_outlook(item: ApiObject) -> PolicyOutlook | None:
         values = {**values, "budgets": ruling.budgets[len(beside) :]}
     told = {name: _in_words(value) for name, value in values.items()}
     refused = str(ruling.refusal.problem) if ruling.refusal is not None else ""
+    if refused and "repair" in told:
+        told["repair"] = "off"  # The block only stands in for those that are refused.
     return PolicyOutlook(ruling.policies, told, refused)
 
 
 def policy_lines(outlook: PolicyOutlook) -> Iterator[str]:
-    named = f"NodePoolPolicy {' and '.join(outlook.policies)}"
+    kinds, are = (
+        ("NodePoolPolicy", "is") if len(outlook.policies) == 1 else ("NodePoolPolicies", "are")
+    )
+    named = f"{kinds} {' and '.join(outlook.policies)}"
     if outlook.refused:
         yield f"  policy    refused: {outlook.refused}"
     for name, value in outlook.values.items():
-        how = f"because {named} is refused" if outlook.refused else f"from {named}"
+        how = f"because {named} {are} refused" if outlook.refused else f"from {named}"
         yield f"  policy    {name} {value}, {how}"
 
 

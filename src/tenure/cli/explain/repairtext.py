@@ -10,6 +10,7 @@ import msgspec
 
 from tenure.cli.explain.scheduletext import columns
 from tenure.cli.view.instants import at_clock
+from tenure.core.beside.facts.karpenter import KarpenterRepairs
 from tenure.core.beside.karpenter import repair_left
 from tenure.core.disrupt.methods import GRACEFUL_REPAIR
 from tenure.core.disrupt.replacements import pauses_of
@@ -54,6 +55,18 @@ _WORDS: Final = {
     Gate.OUTAGE: "domain",
     Gate.BREAKER: "breaker",
     Gate.BUDGET: "budget",
+}
+#: What a gate that blocks means, where the row has no place for its facts: a line above the table has them.
+_BECAUSE: Final = {
+    Gate.OFF: "node repair is switched off",
+    Gate.RULES: "no repair block that can be used applies to it",
+    Gate.VETO: "karpenter.sh/do-not-repair vetoes it",
+    Gate.WINDOW: "a maintenance window does not allow it",
+    Gate.OUTAGE: "most Nodes of its zone, image or instance type are unhealthy",
+    Gate.BREAKER: "too many Nodes of the NodePool are unhealthy",
+    Gate.PAUSE: "the NodePool backs off after a replacement that failed",
+    Gate.BUDGET: "a budget of the NodePool allows no more",
+    Gate.PODS: "a PDB or a protection does not allow the drain",
 }
 #: What waits for budgets and pods, and by which operation's gates.
 _PACED: Final = {
@@ -271,7 +284,21 @@ def _then(row: Prospect, blocked: Blocked | None, now: datetime) -> str:
         at = f"{word} {at_clock(row.due_at, now)}"
     if blocked is None:
         return f"{row.then}{at}"
-    return f"blocked ({blocked.gate}); otherwise {row.then}{at}"
+    if blocked.reason is Reason.REPAIR_LEFT:
+        return _left_to_karpenter(blocked)
+    return f"blocked: {_BECAUSE[blocked.gate]}; otherwise {row.then}{at}"
+
+
+def _left_to_karpenter(blocked: Blocked) -> str:
+    match blocked.facts:
+        case (RebootLeft(),):
+            return "nothing: Tenure reboots no Node beside Karpenter"
+        case (KarpenterRepairs(known=True),):
+            return "left to Karpenter, which repairs Nodes"
+        case (KarpenterRepairs(),):
+            return "left to Karpenter, which may repair Nodes"
+        case _:
+            return "nothing: Tenure only looks while the Karpenter in charge is not known"
 
 
 def _state(row: Prospect, now: datetime) -> str:
@@ -301,6 +328,7 @@ def repair_json(outlook: RepairOutlook) -> dict[str, Any]:
                 "dueAt": row.due_at,
                 "then": str(row.then),
                 "blockedBy": None if blocked is None else blocked.gate,
+                "blockedBecause": None if blocked is None else sentence(blocked.facts),
                 "policy": str(row.policy),
             }
             for row, blocked in outlook.rows

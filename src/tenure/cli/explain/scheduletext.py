@@ -26,12 +26,15 @@ class DrainOutlook(msgspec.Struct, frozen=True):
     table: Timetable
     #: What repair does to the deadline.
     repair: Foresight
+    #: It drains: what Tenure knows of it is an estimate.
+    karpenter: bool = False
 
 
 def drain_outlook(node: Node, evaluated: EvaluatedCluster) -> DrainOutlook:
     snapshot, settings, now = evaluated.snapshot, evaluated.settings, evaluated.at
     repair = foresee(node, snapshot, settings, now)
-    return DrainOutlook(timetable(node, snapshot, settings, now, repair.deadlines), repair)
+    table = timetable(node, snapshot, settings, now, repair.deadlines)
+    return DrainOutlook(table, repair, settings.beside_karpenter)
 
 
 def timetable_lines(outlook: DrainOutlook, now: datetime, *, held: str = "") -> Iterator[str]:
@@ -42,6 +45,8 @@ def timetable_lines(outlook: DrainOutlook, now: datetime, *, held: str = "") -> 
         yield f"Drain of Node/{table.node}, since {began}"
     else:
         yield f"Drain of Node/{table.node}, if it were deleted at {began}"
+    if outlook.karpenter:
+        yield "  drains    Karpenter, not Tenure: the times below are an estimate by Tenure's rules"
     yield f"  deadline  {table.deadline or 'none: there is no terminationGracePeriod'}"
     if held:
         yield f"  blocked   {held}; no time below is kept before that"
@@ -154,6 +159,7 @@ def timetable_json(outlook: DrainOutlook) -> dict[str, Any]:
     return {
         "node": table.node,
         "leaving": table.leaving,
+        "drainedBy": "Karpenter" if outlook.karpenter else "Tenure",
         "beganAt": table.began_at,
         "deadline": None if deadline is None else {"at": deadline.at, "why": deadline.why},
         "comingDeadlines": [

@@ -19,6 +19,7 @@ from tenure.cli.view.instants import dated, with_relative
 from tenure.core.decision import (
     Action,
     Blocker,
+    Concern,
     Create,
     Delete,
     DeletePod,
@@ -39,6 +40,12 @@ from tenure.model.cloud.offering import MICRO_DOLLARS
 
 #: Verdicts on what an object stands on; a pool may have a thousand unhealthy Nodes.
 SHOWN: Final = 20
+#: Concerns whose names are not words.
+_WORDS: Final = {
+    Concern.POOL_POLICY: "pool policy",
+    Concern.REPAIR_LEVER: "repair lever",
+    Concern.LEFT_OVER: "left over",
+}
 
 
 def as_text(answer: Explanation) -> str:
@@ -50,9 +57,13 @@ def _lines(answer: Explanation) -> Iterator[str]:
     yield f"{answer.subject} at {format_time(answer.at)}{also_at}"
     if answer.clock:
         yield f"  clock     {answer.clock}"
+    if answer.leader:
+        yield f"  acts      {answer.leader}"
     if answer.held:
         yield f"  blocked   {answer.held}"
     yield f"  state     {answer.state}"
+    if answer.drifted is not None:
+        yield f"  drifted   {answer.drifted}"
     if answer.launches_nothing is not None:
         yield f"  launches  nothing: {answer.launches_nothing}"
     if answer.policy is not None:
@@ -69,14 +80,14 @@ def _lines(answer: Explanation) -> Iterator[str]:
     for position, verdict in enumerate(_own(answer.verdicts)):
         if position:
             yield ""
-            yield f"also ({verdict.concern})"
+            yield f"also ({_concern(verdict)})"
         yield from _verdict_lines(verdict, advised=advised)
         if not position:
             yield from _change_lines(answer.changes)
     groups = alike(_not_repeated(answer), answer.claims, answer.at, _apart)
     for first, *others in groups[:SHOWN]:
         yield ""
-        yield f"{first.subject} ({first.concern}){_and_others(others)}"
+        yield f"{first.subject} ({_concern(first)}){_and_others(others)}"
         yield from _verdict_lines(first, advised=advised)
     if unshown := sum(map(len, groups[SHOWN:])):
         yield ""
@@ -87,6 +98,10 @@ def _lines(answer: Explanation) -> Iterator[str]:
     for table in answer.timetables:
         yield ""
         yield from timetable_lines(table, answer.at, held=answer.held)
+
+
+def _concern(verdict: Verdict) -> str:
+    return _WORDS.get(verdict.concern, verdict.concern)
 
 
 def _change_lines(changes: Sequence[Fact]) -> Iterator[str]:
@@ -225,8 +240,10 @@ def to_json(answer: Explanation) -> str:
     shown = verdict_json(answer.verdicts[0]) if answer.verdicts else _nothing(answer)
     shown |= {
         "at": answer.at,
+        "leader": answer.leader or None,
         "held": answer.held or None,
         "state": answer.state,
+        "drifted": None if answer.drifted is None else msgspec.to_builtins(answer.drifted),
         "launchesNothing": str(answer.launches_nothing or "") or None,
         "policy": policy_json(answer.policy),
         "disruptionsAllowed": budget_json(answer.budgets),

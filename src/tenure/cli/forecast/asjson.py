@@ -46,6 +46,7 @@ def _pool(pool: PoolForecast) -> dict[str, Any]:
         "launchSeconds": None if takes is None else _seconds(takes),
         "peak": _peak(pool.peak),
         "rotations": [_rotation(one) for one in pool.rotations],
+        "expiredByForce": pool.expired_by_force,
         "problem": pool.problem or None,
     }
 

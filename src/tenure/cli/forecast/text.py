@@ -119,8 +119,10 @@ def pool_words(pool: PoolForecast) -> str:
         said.append(f"new nodes take {span(pool.launch_takes)}")
     if pool.peak.at is not None:
         said.append(f"at most {pool.peak.nodes} disrupted at once ({format_time(pool.peak.at)})")
-    else:
+    elif not pool.expired_by_force:
         said.append("none is disrupted")
+    if pool.expired_by_force:
+        said.append(f"Karpenter expires {pool.expired_by_force} by force")
     return ", ".join(said)
 
 

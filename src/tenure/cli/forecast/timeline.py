@@ -33,6 +33,7 @@ _SEVERAL: Final = {
     MomentKind.DEADLINE: "nodes must be gone",
     MomentKind.BOOT: "new nodes must be up",
     MomentKind.REPAIR: "repairs fall due",
+    MomentKind.FORCED_EXPIRY: "NodeClaims are expired by Karpenter, whatever windows and budgets say",
 }
 
 D = TypeVar("D", Start, Expiry, Moment)

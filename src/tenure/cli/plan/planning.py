@@ -28,6 +28,7 @@ SETTLED: Final = frozenset(
         Reason.CONSOLIDATES_LATER,
         Reason.CONSOLIDATION_CANDIDATE,
         Reason.NOT_OURS,
+        Reason.NODE_CLASS_NOT_SERVED,
         Reason.INSTANCE_KNOWN,
         Reason.POOL_CURRENT,
         Reason.WINDOW_CURRENT,

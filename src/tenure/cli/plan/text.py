@@ -139,7 +139,8 @@ def _who(verdicts: Sequence[Verdict], twins: Mapping[Key, Verdict]) -> str:
     pairs = [(verdict, twins.get(key_of(verdict))) for verdict in verdicts]
     if len(verdicts) > NAMED and verdicts[0].action is None:
         # Of a Node and its claim the Node: it is what kubectl and dashboards show.
-        shown = [(twin or verdict).subject for verdict, twin in pairs]
+        # Two deciders may say the same of one object, as of both levers of a Node.
+        shown = list(dict.fromkeys((twin or verdict).subject for verdict, twin in pairs))
         if len(kinds := {subject.kind for subject in shown}) == 1:
             names = some(f"{one.namespace}/{one.name}".lstrip("/") for one in shown)
             return f"{len(shown)} {kinds.pop()}s ({names}){example}"

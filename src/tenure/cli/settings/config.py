@@ -31,7 +31,7 @@ from tenure.cli.settings.table import (
 from tenure.errors import SpecError, TenureError
 from tenure.kube.client.client import ANSWER_MAX
 from tenure.kube.lease.times import KARPENTERS_DURATION
-from tenure.model.settings import Settings
+from tenure.model.settings import BESIDE_LEASE, Settings
 from tenure.parse import yamltext
 from tenure.parse.files import read_text
 from tenure.parse.limits import SMALL
@@ -41,8 +41,6 @@ from tenure.providers.registry import DEFAULT, find
 
 #: Ends the place of a setting that was not given.
 DEFAULTED: Final = "(its default)"
-#: Of all replicas that run beside Karpenter.
-BESIDE_LEASE: Final = "tenure-beside-karpenter"
 
 (_NODE_REPAIR,) = (setting for setting in TABLE if setting.field == "node_repair")
 

@@ -9,6 +9,21 @@ import click
 from tenure.cli.settings.table import SECTIONS, TABLE, Setting
 
 WIDTH: Final = 100
+#: Options that may stand alone, and what may follow them.
+_SWITCHES: Final = {f"--{setting.flag}" for setting in TABLE if setting.form.is_switch}
+_VALUES: Final = ("true", "false")
+
+
+class CommandWithArguments(click.Command):
+    """A switch takes the next word only where that is true or false: else it is an argument."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        following = [*args, ""][1:]
+        words = [
+            f"{word}=true" if word in _SWITCHES and after.lower() not in _VALUES else word
+            for word, after in zip(args, following, strict=True)
+        ]
+        return super().parse_args(ctx, words)
 
 
 class SettingsCommand(click.Command):

@@ -20,6 +20,7 @@ from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.runtime.evaluate.evaluator import Evaluator
+from tenure.sim.cloud.billing import Owed
 from tenure.sim.world import World
 
 
@@ -52,9 +53,9 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     terminating: int = 0
     running: int = 0
     pending: int = 0
-    #: Micro-dollars per hour, and so far.
-    hourly: int = 0
-    spent: int = 0
+    #: Per hour, and so far.
+    hourly: Owed = Owed()
+    spent: Owed = Owed()
 
 
 class Board(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,8 +81,8 @@ def _totals(world: World, snapshot: Snapshot) -> Totals:
         terminating=sum(claim.deleting for claim in claims),
         running=sum(pod.active and pod.ready for pod in pods),
         pending=sum(pod.active and not pod.ready for pod in pods),
-        hourly=world.cloud.bill.hourly,
-        spent=world.cloud.bill.total(world.now),
+        hourly=world.cloud.bill.owed_hourly(),
+        spent=world.cloud.bill.owed(world.now),
     )
 
 

@@ -21,6 +21,7 @@ from tenure.core.disrupt.facts.consolidation import NodeUnderutilized
 from tenure.core.facts import Fact, sentence
 from tenure.core.reasons import Reason
 from tenure.model.cloud.offering import MICRO_DOLLARS
+from tenure.sim.cloud.billing import Owed
 
 #: One word for where a node is in its life, by the reason of the verdict that governs it.
 PHASES: Final[dict[Reason, str]] = {
@@ -189,6 +190,12 @@ def money(micro_dollars: int) -> str:
     """At least two digits that say something: ``$1.24``, ``$0.0124``."""
     dollars = micro_dollars / MICRO_DOLLARS
     return f"${dollars:.2f}" if dollars >= 0.1 else f"${dollars:.4f}"
+
+
+def owed(sum_: Owed, per: str = "") -> str:
+    """``$1.24``, ``at least $1.24`` or ``an unknown sum``, with ``/h`` behind it for example."""
+    known = "an unknown sum" if sum_.amount is None else sum_.said(money(sum_.known))
+    return f"{known}{per}"
 
 
 def count(number: int, noun: str) -> str:

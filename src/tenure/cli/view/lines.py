@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final
 
+from tenure.cli.view.columns import hanging
 from tenure.core.facts import Fact
 from tenure.core.reasons import Reason
 from tenure.ports.outcome import Ended
@@ -41,10 +42,19 @@ _REASON_WIDTH: Final = 22
 class Lines:
     """Takes entries as they come; gives lines to ``write`` once their instant is over."""
 
-    def __init__(self, start: datetime, write: Callable[[str], object], *, all_: bool) -> None:
+    def __init__(
+        self,
+        start: datetime,
+        write: Callable[[str], object],
+        *,
+        all_: bool,
+        width: int | None = None,
+    ) -> None:
         self._start = start
         self._write = write
         self._all = all_
+        #: Of the terminal; None where the output is none.
+        self._width = width
         self._waiting: list[Entry] = []
         self._last: dict[str, str] = {}
         #: By subject and reason: the last sentence.
@@ -115,7 +125,8 @@ class Lines:
         if entry.at.date() != self._start.date():
             at = f"{entry.at:%m-%d} {at}"
         reason = entry.reason
-        return f"{at}  {subject:<{_SUBJECT_WIDTH}} {reason:<{_REASON_WIDTH}} {message}".rstrip()
+        lead = f"{at}  {subject:<{_SUBJECT_WIDTH}} {reason:<{_REASON_WIDTH}} "
+        return "\n".join(hanging(lead, message, self._width))
 
 
 def _name(entry: Entry) -> str:

@@ -94,8 +94,8 @@ def _header(board: Board, heading: Heading) -> list[Text]:
         f"{nodes} · {words.count(totals.running, 'pod')} running",
         (f", {totals.pending} waiting", "yellow") if totals.pending else "",
         " · ",
-        (f"{words.money(totals.hourly)}/h", "bold"),
-        f", {words.money(totals.spent)} so far",
+        (words.owed(totals.hourly, "/h"), "bold"),
+        f", {words.owed(totals.spent)} so far",
     )
     return [first, second]
 

@@ -16,6 +16,7 @@ from tenure.core.reasons import Reason
 from tenure.model.api.meta import find_condition
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.model.cloud.instance import Instance
+from tenure.sim.cloud.billing import Owed, Unpriced
 from tenure.sim.cloud.cloud import CloudEvent
 from tenure.sim.history import Entry
 from tenure.sim.world import World
@@ -39,8 +40,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     waited_median_seconds: float
     waited_longest_seconds: float
     departures: list[Departure]
-    spent_micro_dollars: int
-    hourly_micro_dollars: int
+    #: None where nothing of it is known.
+    spent_micro_dollars: int | None
+    hourly_micro_dollars: int | None
+    instances_of_unknown_price: Unpriced
     instances_running: int
     #: Running instances that no claim knows.
     instances_leaked: int
@@ -80,8 +83,9 @@ class Chronicle:
             waited_median_seconds=median(waited) if waited else 0.0,
             waited_longest_seconds=max(waited, default=0.0),
             departures=list(self._departures.values()),
-            spent_micro_dollars=world.cloud.bill.total(world.now),
-            hourly_micro_dollars=world.cloud.bill.hourly,
+            spent_micro_dollars=world.cloud.bill.owed(world.now).amount,
+            hourly_micro_dollars=world.cloud.bill.owed_hourly().amount,
+            instances_of_unknown_price=world.cloud.bill.unpriced,
             instances_running=len(running),
             instances_leaked=sum(instance.claim_uid not in claimed for instance in running),
             promises_broken=len(world.checkers.violations),
@@ -197,10 +201,14 @@ def _replacements(claims: list[str]) -> str:
 
 def _cost(summary: Summary, elapsed: str) -> str:
     instances = words.count(summary.instances_running, "instance")
-    return (
-        f"{words.money(summary.spent_micro_dollars)} in {elapsed}; the {instances} that still run "
-        f"cost {words.money(summary.hourly_micro_dollars)} an hour"
+    unknown = summary.instances_of_unknown_price
+    spent = Owed(summary.spent_micro_dollars or 0, unknown.ever)
+    hourly = Owed(summary.hourly_micro_dollars or 0, unknown.now)
+    told = (
+        f"{words.owed(spent)} in {elapsed}; the {instances} that still run "
+        f"cost {words.owed(hourly, ' an hour')}"
     )
+    return "; ".join(filter(None, (told, str(unknown))))
 
 
 def _leaks(summary: Summary) -> str:

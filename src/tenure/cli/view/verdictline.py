@@ -4,54 +4,82 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Final
 
+from tenure.cli.view.colour import coloured
+from tenure.cli.view.columns import hanging
 from tenure.sim.scenario.context import clock, span
 from tenure.sim.scenario.findings import ExpectationState, Finding
-from tenure.sim.scenario.run import Result
+from tenure.sim.scenario.run import Result, Summary
 
-_WORDS = {
-    ExpectationState.MET: "met",
-    ExpectationState.FAILED: "FAILED",
-    ExpectationState.UNREACHED: "not reached",
+#: With its colour.
+_WORDS: Final = {
+    ExpectationState.MET: ("met", "green"),
+    ExpectationState.FAILED: ("FAILED", "red"),
+    ExpectationState.UNREACHED: ("not reached", "yellow"),
+    ExpectationState.GONE: ("not done", "yellow"),
 }
+_WIDTH: Final = 12
 
 
-def result_lines(result: Result, elapsed: timedelta) -> Iterator[str]:
+def result_lines(result: Result, elapsed: timedelta, width: int | None = None) -> Iterator[str]:
+    """``width``: of the terminal; None where the output is none."""
     yield ""
     yield "What was expected"
     if not result.findings:
         yield "  nothing: add expect: to the scenario"
     for finding in result.findings:
-        yield from _finding(finding)
+        yield from _finding(finding, width)
     if result.violations:
         yield ""
         yield "Promises that were broken"
         for violation in result.violations:
-            yield f"  {clock(violation.at)}  {violation.rule}: {violation.message}"
+            lead = f"  {clock(violation.at)}  "
+            yield from hanging(lead, f"{violation.rule}: {violation.message}", width)
     yield ""
-    yield from _summary(result, elapsed)
+    for line in _summary(result, elapsed):
+        yield from hanging("", line, width)
 
 
-def _finding(finding: Finding) -> Iterator[str]:
-    yield f"  {_WORDS[finding.held]:<12} {finding.expected}"
-    if finding.held is ExpectationState.FAILED:
-        yield f"  {'':<12} found {finding.found}  ({finding.place.rstrip(': ')})"
+def _finding(finding: Finding, width: int | None) -> Iterator[str]:
+    word, colour = _WORDS[finding.held]
+    lead = f"  {word:<{_WIDTH}} "
+    first, *rest = hanging(lead, finding.expected, width)
+    yield first.replace(word, coloured(word, colour), 1)
+    yield from rest
+    if finding.held in (ExpectationState.FAILED, ExpectationState.GONE):
+        found = f"found {finding.found}  ({finding.place.rstrip(': ')})"
+        yield from hanging(" " * len(lead), found, width)
 
 
 def _summary(result: Result, elapsed: timedelta) -> Iterator[str]:
     summary = result.summary
-    failed = sum(finding.held is ExpectationState.FAILED for finding in result.findings)
-    met = sum(finding.held is ExpectationState.MET for finding in result.findings)
+    expected = [finding.held for finding in result.findings if not finding.step]
+    failed = expected.count(ExpectationState.FAILED)
+    met = expected.count(ExpectationState.MET)
+    steps = len(result.findings) - len(expected)
+    undone = f"{_many(steps, 'step')} not done; " if steps else ""
     yield (
         f"{span(elapsed)} of cluster time, seed {result.seed}: "
         f"{_many(summary.instances_launched, 'instance')} launched, {summary.instances_ended} terminated; "
         f"{_many(summary.nodes, 'node')}, {_many(summary.pods_running, 'pod')} running, "
-        f"{summary.pods_pending} pending; ${summary.cost:.4f} spent, ${summary.hourly:.4f}/h now"
+        f"{summary.pods_pending} pending; {_price(summary)}"
     )
     yield (
-        f"{met} of {len(result.findings)} expectations met, {failed} failed; "
+        f"{met} of {len(expected)} expectations met, {failed} failed; {undone}"
         f"{_many(len(result.violations), 'promise')} broken"
     )
+
+
+def _price(summary: Summary) -> str:
+    """Sums of what is known; what is unknown is told, and is no part of them."""
+    unknown = summary.instances_of_unknown_price
+    sums = []
+    if summary.cost is not None:
+        sums.append(f"{'at least ' * bool(unknown.ever)}${summary.cost:.4f} spent")
+    if summary.hourly is not None:
+        sums.append(f"{'at least ' * bool(unknown.now)}${summary.hourly:.4f}/h now")
+    return "; ".join(filter(None, (", ".join(sums), str(unknown))))
 
 
 def _many(count: int, what: str) -> str:

@@ -13,6 +13,9 @@ while, once for each operation.
 
 Each call takes half of its latency on the way there and half on the way back, so a caller
 that dies while waiting may leave an instance behind that it never heard of.
+
+In a zone that is cut off an instance starts, and its kubelet only when the zone is back; or its
+offerings cannot be had, where the outage refuses launches.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from tenure.errors import (
 )
 from tenure.model.api.meta import ApiObject, find_condition
 from tenure.model.api.nodeclass import NodeClass
+from tenure.model.api.resource import Resource
 from tenure.model.cloud.drift import Drift
 from tenure.model.cloud.instance import Instance, InstanceState, LaunchRequest
 from tenure.model.cloud.market import Market, Offer
@@ -51,11 +55,13 @@ from tenure.providers.kwok.nodeclass import (
 )
 from tenure.providers.kwok.repairs import kwok_statements
 from tenure.sim.actors.nodestatus import BootedInstance
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.cloud.announcements import Announcements
 from tenure.sim.cloud.billing import Bill
 from tenure.sim.virtual.environment import Environment
 from tenure.sim.virtual.faults import FaultSwitch, drawn, strikes
+from tenure.sim.virtual.outages import ZoneOutages
 
 T = TypeVar("T")
 
@@ -113,7 +119,6 @@ class SimulatedCloud:
     """Implements ``ports.cloud.Cloud``; the rest is for stories and checkers."""
 
     name: Final = "embedded"
-    node_classes: Final = (KWOK_NODE_CLASSES,)
     repair_statements: Final[tuple[RepairStatement, ...]] = kwok_statements()
 
     def __init__(
@@ -125,11 +130,19 @@ class SimulatedCloud:
         *,
         timings: CloudTimings | None = None,
         faults: FaultSwitch | None = None,
+        outages: ZoneOutages | None = None,
+        stands_in_for: Sequence[Resource] = (),
     ) -> None:
+        """``stands_in_for``: node classes of other clouds, whose instances are launched here."""
+        self.node_classes: tuple[Resource, ...] = (KWOK_NODE_CLASSES, *stands_in_for)
         self._environment, self._store, self._kubelets = environment, store, kubelets
         self._market = market
         self._timings = timings or CloudTimings()
         self._faults = faults or FaultSwitch()
+        self._outages = outages or ZoneOutages()
+        self._outages.listen(self._on_outage)
+        #: Booted in a zone that is cut off, in that order.
+        self._unheard: list[BootedInstance] = []
         self._random = environment.random_for("cloud")
         # Of its own, so that asking about images moves no launch of the same seed.
         self._image_random = environment.random_for("images")
@@ -222,6 +235,25 @@ class SimulatedCloud:
         )
         self._instances[provider_id] = instance
         return instance
+
+    def adopt(self, instance: Instance, node_name: str) -> None:
+        """An instance that ran before this cloud did: it is billed from now on."""
+        self._instances[instance.provider_id] = instance
+        self._running_for[instance.claim_uid] = instance.provider_id
+        self._node_names[instance.provider_id] = node_name
+        self.bill.start(instance.price, self._environment.now())
+
+    def image_of(self, claim: Obj) -> str:
+        """What an adopted instance is taken to run: the image that its class asks for now."""
+        name, kind = dig(claim, "spec", "nodeClassRef", "name"), KWOK_NODE_CLASSES.kind
+        of_ours = dig(claim, "spec", "nodeClassRef", "kind") == kind
+        stored = self._store.find(KWOK_NODE_CLASSES, "", name or "") if of_ours else None
+        return str(dig(stored, "spec", "image") or self.newest_image)
+
+    def boot_adopted(self, booted: BootedInstance) -> None:
+        """An adopted instance whose Node is not there yet: it comes as that of a new one does."""
+        delay = self._timings.boot_for + drawn(self._timings.boot_spread, self._random)
+        self._environment.after(delay, self._boot, booted)
 
     def vanish(self, provider_id: str) -> None:
         """The instance is lost at once, without a request."""
@@ -316,23 +348,25 @@ class SimulatedCloud:
         return instance
 
     def _node_class(self, request: LaunchRequest) -> KWOKNodeClass:
-        name = request.node_class.name
+        wanted = request.node_class
+        what = f"{wanted.kind}/{wanted.name}"
         if broken := self._faults.current.node_class_broken:
-            raise Misconfigured(f"KWOKNodeClass/{name}: {broken}")
-        stored = self._store.find(KWOK_NODE_CLASSES, "", name)
+            raise Misconfigured(f"{what}: {broken}")
+        kinds = (k for k in self.node_classes if k.group_kind == (wanted.group, wanted.kind))
+        stored = self._store.find(next(kinds, KWOK_NODE_CLASSES), "", wanted.name)
         if stored is None:
-            raise Misconfigured(f"KWOKNodeClass/{name}: not found")
-        node_class = msgspec.convert(stored, KWOKNodeClass)
+            raise Misconfigured(f"{what}: not found")
+        node_class = msgspec.convert(_for_this_cloud(stored), KWOKNodeClass)
         ready = find_condition(node_class.status.conditions, "Ready")
         if ready is not None and ready.status == "False":
-            raise Misconfigured(f"KWOKNodeClass/{name} is not Ready: {ready.message}")
+            raise Misconfigured(f"{what} is not Ready: {ready.message}")
         return node_class
 
     def _buy(self, request: LaunchRequest) -> Offer:
         faults = self._faults.current
         dry: list[OfferingKey] = []
         for offer in self._market.suitable(request.requirements, request.requests):
-            if self._used_up(offer):
+            if self._used_up(offer) or self._outages.refuses_launches(offer.offering.zone):
                 dry.append(offer.key)
                 continue
             if not faults.is_dry(offer.key) and not strikes(faults.cloud_dry_rate, self._random):
@@ -402,8 +436,18 @@ class SimulatedCloud:
 
     def _boot(self, booted: BootedInstance) -> None:
         current = self._instances.get(booted.instance.provider_id)
-        if current is not None and current.state is InstanceState.RUNNING:
+        if current is None or current.state is not InstanceState.RUNNING:
+            return
+        if self._outages.is_out(current.zone):
+            self._unheard.append(booted)
+        else:
             self._kubelets.boot(booted)
+
+    def _on_outage(self, zone: str) -> None:
+        if not self._outages.is_out(zone):
+            waiting, self._unheard = self._unheard, []
+            for booted in waiting:
+                self._boot(booted)
 
     def _reboot(self, provider_id: str, operation_id: str) -> None:
         instance = self._found(provider_id)
@@ -450,3 +494,10 @@ class SimulatedCloud:
         if instance is None:
             raise InstanceGone(f"there is no instance {provider_id}")
         return instance
+
+
+def _for_this_cloud(node_class: Obj) -> Obj:
+    """Of a class of another cloud, only whether it is Ready: its spec says nothing here."""
+    if node_class["kind"] == KWOK_NODE_CLASSES.kind:
+        return node_class
+    return {**node_class, "spec": {}}

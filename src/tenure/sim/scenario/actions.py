@@ -13,7 +13,7 @@ import msgspec
 
 from tenure.model.api import resource as r
 from tenure.sim.apiserver.objects.tree import Obj, dig
-from tenure.sim.scenario.context import Missing, ScenarioContext, span
+from tenure.sim.scenario.context import Gone, Missing, ScenarioContext, span
 from tenure.sim.scenario.targets import ALL, Target
 from tenure.sim.virtual.faults import Faults
 
@@ -34,7 +34,7 @@ class Apply(msgspec.Struct, frozen=True):
     def do(self, context: ScenarioContext) -> tuple[str, str]:
         for manifest in self.manifests:
             apply(context, manifest)
-        named = [_subject(manifest) for manifest in self.manifests]
+        named = [subject_of(manifest) for manifest in self.manifests]
         return named[0] if len(named) == 1 else "Script", f"applied {', '.join(named)}"
 
 
@@ -59,7 +59,7 @@ class Delete(msgspec.Struct, frozen=True):
             metadata["name"],
             propagation_policy="Background",
         )
-        return _subject(obj), f"deleted {self.target}"
+        return subject_of(obj), f"deleted {self.target}"
 
 
 class Patch(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ class Patch(msgspec.Struct, frozen=True):
         metadata = obj["metadata"]
         namespace = metadata.get("namespace", "")
         context.store.patch(self.target.resource, namespace, metadata["name"], self.merge)
-        return _subject(obj), f"changed {', '.join(self.merge)} of {self.target}"
+        return subject_of(obj), f"changed {', '.join(self.merge)} of {self.target}"
 
 
 class Scale(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class Scale(msgspec.Struct, frozen=True):
         obj = context.found(self.target)
         before = obj["spec"].get("replicas", 1)
         Patch(self.target, {"spec": {"replicas": self.replicas}}).do(context)
-        return _subject(obj), f"scaled from {before} to {self.replicas}"
+        return subject_of(obj), f"scaled from {before} to {self.replicas}"
 
 
 class Cordon(msgspec.Struct, frozen=True):
@@ -92,7 +92,7 @@ class Cordon(msgspec.Struct, frozen=True):
     def do(self, context: ScenarioContext) -> tuple[str, str]:
         obj = context.found(self.target)
         Patch(self.target, {"spec": {"unschedulable": self.closed or None}}).do(context)
-        return _subject(obj), "closed for new pods" if self.closed else "open for new pods again"
+        return subject_of(obj), "closed for new pods" if self.closed else "open for new pods again"
 
 
 class SetCondition(msgspec.Struct, frozen=True):
@@ -107,7 +107,9 @@ class SetCondition(msgspec.Struct, frozen=True):
         context.world.kubelets.set_condition(
             node["metadata"]["name"], self.type, self.status, self.reason, self.message
         )
-        return _subject(node), f"its kubelet says {self.type}={self.status} {self.reason}".rstrip()
+        return subject_of(
+            node
+        ), f"its kubelet says {self.type}={self.status} {self.reason}".rstrip()
 
 
 class Kubelet(msgspec.Struct, frozen=True):
@@ -120,7 +122,7 @@ class Kubelet(msgspec.Struct, frozen=True):
         if self.verb == "reboot":
             node = _living(context, self.target)
             kubelets.reboot(node["metadata"]["name"], self.down_for)
-            return _subject(node), f"reboots, down for {span(self.down_for)}"
+            return subject_of(node), f"reboots, down for {span(self.down_for)}"
         nodes = self.target.find_all(context.store) or [context.found(self.target)]
         tell = kubelets.silence if self.verb == "silence" else kubelets.resume
         for node in nodes:
@@ -128,7 +130,7 @@ class Kubelet(msgspec.Struct, frozen=True):
         said = "falls silent" if self.verb == "silence" else "is back"
         if self.target.pick == ALL:
             return "Script", f"the kubelet of {self.target} {said}: {len(nodes)}"
-        return _subject(nodes[0]), f"its kubelet {said}"
+        return subject_of(nodes[0]), f"its kubelet {said}"
 
 
 class Volumes(msgspec.Struct, frozen=True):
@@ -140,9 +142,9 @@ class Volumes(msgspec.Struct, frozen=True):
         attachments = context.world.infrastructure.storage.attachments
         if self.stuck:
             attachments.stick(node["metadata"]["name"])
-            return _subject(node), "no volume can be unmounted from it"
+            return subject_of(node), "no volume can be unmounted from it"
         attachments.unstick(node["metadata"]["name"])
-        return _subject(node), "volumes can be unmounted from it again"
+        return subject_of(node), "volumes can be unmounted from it again"
 
 
 class Vanish(msgspec.Struct, frozen=True):
@@ -151,7 +153,7 @@ class Vanish(msgspec.Struct, frozen=True):
     def do(self, context: ScenarioContext) -> tuple[str, str]:
         obj, provider_id = _instance(context, self.target, "vanish")
         context.world.cloud.vanish(provider_id)
-        return _subject(obj), f"its instance {provider_id} is lost"
+        return subject_of(obj), f"its instance {provider_id} is lost"
 
 
 class RecommendRebalance(msgspec.Struct, frozen=True):
@@ -160,7 +162,7 @@ class RecommendRebalance(msgspec.Struct, frozen=True):
     def do(self, context: ScenarioContext) -> tuple[str, str]:
         obj, provider_id = _instance(context, self.target, "be recommended to leave")
         context.world.cloud.recommend_rebalance(provider_id)
-        return _subject(obj), f"the cloud recommends to leave its instance {provider_id}"
+        return subject_of(obj), f"the cloud recommends to leave its instance {provider_id}"
 
 
 class Interrupt(msgspec.Struct, frozen=True):
@@ -173,7 +175,7 @@ class Interrupt(msgspec.Struct, frozen=True):
         obj, provider_id = _instance(context, self.target, "be interrupted")
         context.world.cloud.interrupt(provider_id, self.grace, dated=self.dated)
         said = f"the cloud takes back its instance {provider_id} in {span(self.grace)}"
-        return _subject(obj), said if self.dated else f"{said}, and does not say when"
+        return subject_of(obj), said if self.dated else f"{said}, and does not say when"
 
 
 class ReleaseImage(msgspec.Struct, frozen=True):
@@ -183,6 +185,36 @@ class ReleaseImage(msgspec.Struct, frozen=True):
     def do(self, context: ScenarioContext) -> tuple[str, str]:
         image = context.world.cloud.release_image(self.image)
         return "Cloud", f"released image {image}"
+
+
+class ZoneOutage(msgspec.Struct, frozen=True):
+    zone: str
+    #: None: until the end of the run.
+    lasts: timedelta | None
+    refuses_launches: bool
+
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        context.world.infrastructure.outages.begin(
+            self.zone, refuses_launches=self.refuses_launches
+        )
+        until = f", for {span(self.lasts)}" if self.lasts else ""
+        launches = "are refused" if self.refuses_launches else "do not become nodes"
+        said = f"is cut off{until}: its kubelets are silent, and launches there {launches}"
+        return f"Zone/{self.zone}", said
+
+
+class EndOutage(msgspec.Struct, frozen=True):
+    """Not a verb of its own: the other half of an outage."""
+
+    outage: ZoneOutage
+
+    def do(self, context: ScenarioContext) -> tuple[str, str]:
+        zone = self.outage.zone
+        context.world.infrastructure.outages.end(
+            zone, refuses_launches=self.outage.refuses_launches
+        )
+        still = context.world.infrastructure.outages.is_out(zone)
+        return f"Zone/{zone}", "is still cut off by another outage" if still else "is back"
 
 
 class SetFaults(msgspec.Struct, frozen=True):
@@ -239,18 +271,23 @@ def _instance(context: ScenarioContext, target: Target, could: str) -> tuple[Obj
     field = "spec" if target.resource == r.NODES else "status"
     provider_id = dig(obj, field, "providerID") or ""
     if all(provider_id != one.provider_id for one in context.world.cloud.instances()):
-        raise Missing(f"{target} has no instance that could {could}")
+        # Launching, or terminated: a moment earlier or later there is one.
+        raise Gone(f"{target} has no instance that could {could}")
     return obj, provider_id
 
 
 def _living(context: ScenarioContext, target: Target) -> Obj:
     node = context.found(target)
-    if not context.world.kubelets.is_alive(node["metadata"]["name"]):
-        raise Missing(f"{target} has no kubelet that could say so")
+    name = node["metadata"]["name"]
+    if not context.world.kubelets.is_there(name):
+        raise Gone(f"the instance of {target} is gone, and its kubelet with it")
+    if not context.world.kubelets.is_alive(name):
+        raise Missing(f"the kubelet of {target} is silent and cannot report; resume it first")
     return node
 
 
-def _subject(obj: Obj) -> str:
+def subject_of(obj: Obj) -> str:
+    """As the history names it."""
     metadata = obj["metadata"]
     parts = (obj["kind"], metadata.get("namespace", ""), metadata.get("name", ""))
     return "/".join(part for part in parts if part)

@@ -16,6 +16,7 @@ import msgspec
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.model.cloud.offering import MICRO_DOLLARS
+from tenure.sim.cloud.billing import Owed
 from tenure.sim.scenario.context import ScenarioContext
 from tenure.sim.scenario.tallies import TALLIES, condition_of
 from tenure.sim.scenario.targets import Filter, Target, select
@@ -178,6 +179,19 @@ class VerdictCheck(msgspec.Struct, frozen=True):
         return context.version
 
 
+def _is_kept(bound: Bound | None, owed: Owed) -> bool:
+    """What may cost more than is known keeps no upper bound."""
+    if bound is None:
+        return True
+    return bound.holds(owed.known / MICRO_DOLLARS) and not (
+        owed.unpriced and bound.most is not None
+    )
+
+
+def _dollars(owed: Owed) -> str:
+    return owed.said(f"{owed.known / MICRO_DOLLARS:.4f}")
+
+
 class CostCheck(msgspec.Struct, frozen=True):
     """What the instances have cost so far, or cost per hour now, in dollars."""
 
@@ -190,12 +204,11 @@ class CostCheck(msgspec.Struct, frozen=True):
         return f"cost in dollars: {wanted}"
 
     def look(self, context: ScenarioContext, since: datetime) -> tuple[bool, str]:
-        cloud = context.world.cloud
-        total, hourly = cloud.cost() / MICRO_DOLLARS, cloud.bill.hourly / MICRO_DOLLARS
-        right = (self.total is None or self.total.holds(total)) and (
-            self.hourly is None or self.hourly.holds(hourly)
-        )
-        return right, f"total {total:.4f}, hourly {hourly:.4f}"
+        bill = context.world.cloud.bill
+        total, hourly = bill.owed(context.world.now), bill.owed_hourly()
+        right = _is_kept(self.total, total) and _is_kept(self.hourly, hourly)
+        found = f"total {_dollars(total)}, hourly {_dollars(hourly)}"
+        return right, "; ".join(filter(None, (found, str(bill.unpriced))))
 
     def depends_on(self, context: ScenarioContext) -> object:
         return context.version

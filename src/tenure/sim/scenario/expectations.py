@@ -39,6 +39,7 @@ from tenure.sim.scenario.read.fields import Fields, Reader, nearest
 from tenure.sim.scenario.read.kindnames import known_words, resource_called
 from tenure.sim.scenario.tallies import TALLIES
 from tenure.sim.scenario.targets import FILTERS, Filter, read_filter, read_reference
+from tenure.sim.scenario.words import checks as words
 
 _ONCE: Final = Bound(1, None)
 _NONE: Final = timedelta(0)
@@ -79,18 +80,19 @@ class ExpectationReader:
         self._reader = reader
 
     def read(self, value: Any, at: str) -> Expectation | None:
-        known = ("name", "at", "by", "within", "after", "until", "always", "never", *CHECKS)
+        known = (*(word.name for word in words.TIMES), *CHECKS)
         fields = self._reader.fields(value, at, known)
         timing = fields.one_of(("at", "by", "within", "always", "never"), "time")
         if not timing:
             return None
         inner = fields
         if timing in ("always", "never"):
-            inner = self._reader.fields(fields.raw(timing), fields.path(timing), CHECKS)
-        word = inner.one_of(CHECKS, "thing to check")
+            inner = self._reader.fields(fields.raw(timing), fields.path(timing), tuple(CHECKS))
+        word = inner.one_of(tuple(CHECKS), "thing to check")
         if not word:
             return None
-        check = _READERS[word](self, inner.raw(word), inner.path(word))
+        with self._reader.example(CHECKS[word].hint):
+            check = _READERS[word](self, inner.raw(word), inner.path(word))
         after, until = self._span_of(fields, timing)
         when = When.BY if timing == "within" else When(timing)
         return Expectation(
@@ -135,7 +137,7 @@ class ExpectationReader:
             for state in states
             if state in fields
         )
-        if not bounds:
+        if not bounds and not fields.was_meant(states):
             hint = f"For example {states[1]}: 3. Known: {', '.join(states)}."
             self._reader.problem(at, value, "a number to compare with", hint)
         return CountCheck(what, wanted, bounds)
@@ -243,4 +245,6 @@ _READERS: Final[dict[str, Callable[[ExpectationReader, Any, str], Check]]] = {
     "verdict": ExpectationReader._verdict,
     "cost": ExpectationReader._cost,
 }
-CHECKS: Final = tuple(_READERS)
+CHECKS: Final = {word.name: word for word in words.CHECKS}
+if _READERS.keys() != CHECKS.keys():
+    raise ValueError(f"checks without a word or a reader: {_READERS.keys() ^ CHECKS.keys()}")

@@ -16,6 +16,8 @@ class ExpectationState(StrEnum):
     FAILED = "failed"
     #: The run ended before it could be said.
     UNREACHED = "unreached"
+    #: A step about an object that had gone by then: the run goes on, and is no failure for it.
+    GONE = "gone"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +28,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     found: str
     at: datetime
     place: str
+    #: Whether it is about a step and not about an expectation.
+    step: bool = False
 
 
 class Watched:

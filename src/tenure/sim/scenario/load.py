@@ -8,30 +8,29 @@ referred to.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
 from tenure.errors import SpecError
+from tenure.model.api.names import ZONE
+from tenure.model.api.resource import NODES, Resource
 from tenure.parse.yamltext import Document, read_documents
-from tenure.sim.apiserver.objects.tree import Obj
-from tenure.sim.scenario import worldoptions as surroundings
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.scenario.context import span
 from tenure.sim.scenario.expectations import Expectation, ExpectationReader
 from tenure.sim.scenario.manifests import ManifestReader
 from tenure.sim.scenario.read.fields import BadInput, Reader
 from tenure.sim.scenario.steps import Step, StepReader
+from tenure.sim.scenario.words import options as words
+from tenure.sim.scenario.worldoptions import read_world_options
 from tenure.sim.world import WorldOptions
 
 T = TypeVar("T")
 
-FIELDS: Final = (
-    *("name", "description", "until"),
-    *surroundings.FIELDS,
-    *("files", "objects", "events", "expect"),
-)
+FIELDS: Final = tuple(word.name for word in words.FIELDS)
 #: A scenario that does not say how long it takes goes on for this long after its last line.
 _EPILOGUE: Final = timedelta(minutes=10)
 
@@ -45,17 +44,25 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     #: In the order in which they happen.
     steps: tuple[Step, ...]
     expectations: tuple[Expectation, ...]
+    #: What could be written better, a sentence each.
+    notes: tuple[str, ...] = ()
 
 
-def load_scenario(path: Path) -> Scenario:
-    """The scenario in that file; raises ``BadInput`` with everything that is wrong."""
+def load_scenario(path: Path, base: Base | None = None) -> Scenario:
+    """The scenario in that file; raises ``BadInput`` with everything that is wrong.
+
+    ``base``: the cluster that it is played in. A file of plain manifests is a scenario, too: they are applied
+    as it begins.
+    """
     problems: list[SpecError] = []
     try:
         documents = read_documents(path)
         if not documents:
             hint = "Begin with name:, objects: and expect:; see examples/scenarios/."
             raise SpecError(str(path), "", "a scenario", hint)
-        scenario = _Loader(path, documents, problems).load()
+        if base is not None and _is_manifest(documents[0].value):
+            documents = [Document(documents[0].file, {}), *documents]
+        scenario = _Loader(path, documents, problems, base).load()
     except SpecError as error:
         raise BadInput([*problems, error]) from None
     if problems:
@@ -63,18 +70,47 @@ def load_scenario(path: Path) -> Scenario:
     return scenario
 
 
+def _is_manifest(value: Any) -> bool:
+    return isinstance(value, dict) and "apiVersion" in value and "kind" in value
+
+
+class Base(Protocol):
+    """A cluster with objects, in which a scenario is played."""
+
+    @property
+    def at(self) -> datetime: ...
+
+    def changeable(self) -> Iterable[tuple[Resource, Obj]]:
+        """What the manifests of a scenario may change."""
+        ...
+
+
 class _Loader:
-    def __init__(self, path: Path, documents: list[Document], problems: list[SpecError]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        documents: list[Document],
+        problems: list[SpecError],
+        base: Base | None = None,
+    ) -> None:
+        self._base = base
         self._path, self._documents, self._problems = path, documents, problems
         self._reader = Reader(documents[0], problems)
         self._fields = self._reader.fields(documents[0].value, "", FIELDS)
 
     def load(self) -> Scenario:
         fields, reader = self._fields, self._reader
-        options = surroundings.read_world_options(reader, fields)
-        manifest_reader = ManifestReader(options.epoch)
+        options = read_world_options(reader, fields)
+        there: Iterable[tuple[Resource, Obj]] = ()
+        if self._base is not None:
+            self._check_base()
+            options = msgspec.structs.replace(options, epoch=self._base.at)
+            there = self._base.changeable()
+        manifest_reader = ManifestReader(options.epoch, there)
         objects = tuple(self._objects(manifest_reader))
-        read_step, read_expectation = StepReader(reader, manifest_reader), ExpectationReader(reader)
+        zones = {*options.infrastructure.zones, *_zones_of(objects)}
+        read_step = StepReader(reader, manifest_reader, sorted(zones))
+        read_expectation = ExpectationReader(reader)
         steps = _present(read_step.read(value, at) for at, value in self._listed("events"))
         expected = _present(
             read_expectation.read(value, at) for at, value in self._listed("expect")
@@ -87,7 +123,15 @@ class _Loader:
             objects=objects,
             steps=tuple(sorted(steps, key=lambda step: step.at)),
             expectations=tuple(expected),
+            notes=tuple(reader.notes),
         )
+
+    def _check_base(self) -> None:
+        """When it begins, and what is sold there, is the cluster's to say."""
+        for name in ("start", "cloud"):
+            if name in self._fields:
+                expected = "no such field with --from: the copied cluster says it"
+                self._reader.problem(name, self._fields.raw(name), expected)
 
     def _listed(self, name: str) -> Iterator[tuple[str, Any]]:
         return self._reader.items(self._fields.raw(name), name)
@@ -126,6 +170,14 @@ class _Loader:
                     SpecError(place, span(at), expectation, "Raise until, or move it.")
                 )
         return until
+
+
+def _zones_of(objects: Iterable[Obj]) -> Iterator[str]:
+    """Of Nodes that are there from the start: their zones need not be the cloud's."""
+    for obj in objects:
+        zone = dig(obj, "metadata", "labels", ZONE)
+        if obj["kind"] == NODES.kind and isinstance(zone, str):
+            yield zone
 
 
 def _present(values: Iterable[T | None]) -> list[T]:

@@ -9,7 +9,7 @@ objects before it already in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from random import Random
@@ -70,9 +70,12 @@ class _Frozen:
 class ManifestReader:
     """Reads manifests one after the other, as they will be applied."""
 
-    def __init__(self, start: datetime) -> None:
+    def __init__(self, start: datetime, there: Iterable[tuple[Resource, Obj]] = ()) -> None:
+        """``there``: objects that the manifests may change."""
         nothing = lambda *_: None  # noqa: E731  # time stands still in this store
         self._store = Store(_Frozen(start), Random(0), nothing, nothing)
+        for resource, obj in there:
+            self._store.restore(resource, obj)
         #: Where each object that is there from the start stands.
         self._places: dict[tuple[Resource, str, str], str] = {}
 

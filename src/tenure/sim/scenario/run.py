@@ -13,12 +13,13 @@ from typing import Final
 
 import msgspec
 
-from tenure.errors import ApiError
+from tenure.errors import ApiError, InstanceGone, ProviderError
 from tenure.model.cloud.offering import MICRO_DOLLARS
 from tenure.sim.check.rules import Violation
 from tenure.sim.chronicle import Chronicle
-from tenure.sim.scenario.actions import Crash, Start, apply
-from tenure.sim.scenario.context import Missing, ScenarioContext, span
+from tenure.sim.cloud.billing import Owed, Unpriced
+from tenure.sim.scenario.actions import Crash, EndOutage, Start, ZoneOutage, apply
+from tenure.sim.scenario.context import Gone, Missing, ScenarioContext, span
 from tenure.sim.scenario.findings import ExpectationState, Finding, Watched
 from tenure.sim.scenario.load import Scenario
 from tenure.sim.scenario.steps import Step
@@ -38,9 +39,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     nodes: int
     pods_running: int
     pods_pending: int
-    #: Dollars.
-    cost: float
-    hourly: float
+    #: Dollars; None where nothing of it is known.
+    cost: float | None
+    hourly: float | None
+    instances_of_unknown_price: Unpriced
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,16 +63,22 @@ class Simulation:
     """One run of a scenario. ``run`` plays it; the world can be looked at in between."""
 
     def __init__(
-        self, scenario: Scenario, *, seed: int | None = None, until: timedelta | None = None
+        self,
+        scenario: Scenario,
+        *,
+        seed: int | None = None,
+        until: timedelta | None = None,
+        world: World | None = None,
     ) -> None:
+        """``world``: one that has objects already, and the options of this scenario."""
         self.scenario = scenario
         self.until = scenario.until if until is None else until
-        self.world = World(with_seed(scenario.options, seed))
+        self.world = world or World(with_seed(scenario.options, seed))
         self.context = ScenarioContext(self.world)
         Chronicle(self.world)
         self._watched = [Watched(one) for one in scenario.expectations]
         self._failures: list[Finding] = []
-        self._script = list(_with_restarts(scenario.steps))
+        self._script = list(_with_ends(scenario.steps))
         self._seen = (-1, -1)
         self._begun = False
         self.world.loop.on_instant_end.append(self._look)
@@ -128,14 +136,16 @@ class Simulation:
     def _do(self, step: Step) -> None:
         try:
             subject, message = step.deed.do(self.context)
-        except (Missing, ApiError) as error:
+        except (Missing, ApiError, ProviderError) as error:
+            gone = isinstance(error, Gone | InstanceGone)
             self._failures.append(
                 Finding(
-                    held=ExpectationState.FAILED,
+                    held=ExpectationState.GONE if gone else ExpectationState.FAILED,
                     expected=f"at {span(step.at)}: {step.verb}",
                     found=str(error),
                     at=self.world.now,
                     place=step.place,
+                    step=True,
                 )
             )
             subject, message = "Script", f"{step.verb} could not be done: {error}"
@@ -174,16 +184,26 @@ class Simulation:
             nodes=nodes(self.context, Filter())["count"],
             pods_running=running["running"],
             pods_pending=running["pending"],
-            cost=round(cloud.cost() / MICRO_DOLLARS, 4),
-            hourly=round(cloud.bill.hourly / MICRO_DOLLARS, 4),
+            cost=_dollars(cloud.bill.owed(self.world.now)),
+            hourly=_dollars(cloud.bill.owed_hourly()),
+            instances_of_unknown_price=cloud.bill.unpriced,
         )
 
 
-def _with_restarts(steps: tuple[Step, ...]) -> list[Step]:
-    """A crash that lasts has a second half: the start."""
+def _dollars(owed: Owed) -> float | None:
+    return None if owed.amount is None else round(owed.amount / MICRO_DOLLARS, 4)
+
+
+def _with_ends(steps: tuple[Step, ...]) -> list[Step]:
+    """What lasts has a second half: the start after a crash, the end of an outage."""
     script = list(steps)
     for step in steps:
-        if isinstance(step.deed, Crash) and step.deed.down_for:
-            at = step.at + step.deed.down_for
-            script.append(Step(at=at, verb="start", deed=Start(), place=step.place))
+        match step.deed:
+            case Crash(down_for=lasts) if lasts:
+                script.append(
+                    Step(at=step.at + lasts, verb="start", deed=Start(), place=step.place)
+                )
+            case ZoneOutage(lasts=lasts) if lasts is not None:
+                end = EndOutage(step.deed)
+                script.append(Step(at=step.at + lasts, verb=step.verb, deed=end, place=step.place))
     return sorted(script, key=lambda step: step.at)

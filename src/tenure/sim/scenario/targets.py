@@ -21,12 +21,13 @@ from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.scenario.read.fields import Fields, Reader, join, nearest
 from tenure.sim.scenario.read.kindnames import KIND_WORDS, known_words, resource_called
+from tenure.sim.scenario.words import targets as words
 
 PICKS: Final = ("oldest", "newest", "fullest", "emptiest")
 #: For what may happen to many at once.
 ALL: Final = "all"
-FILTERS: Final = ("name", "namespace", "pool", "app", "labels")
-_TARGETING: Final = (*FILTERS, "pick", "index")
+FILTERS: Final = tuple(word.name for word in words.FILTERS)
+TARGETING: Final = (*FILTERS, *(word.name for word in words.PICKS))
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,7 +158,7 @@ def read_target(
         if resource.namespaced and not namespace:
             namespace = "default"
         return Target(resource=resource, filter=Filter(name=name, namespace=namespace))
-    return _target_in(resource, reader.fields(value, at, _TARGETING), picks)
+    return _target_in(resource, reader.fields(value, at, TARGETING), picks)
 
 
 def _target_in(resource: Resource, fields: Fields, picks: tuple[str, ...] = PICKS) -> Target:
@@ -176,7 +177,7 @@ def read_reference(reader: Reader, value: Any, at: str, more: tuple[str, ...] = 
     """``{claim: TARGET}``, or ``{kind: NodeClaim, name: …}``; ``more`` are the caller's fields."""
     given = value if isinstance(value, dict) else {}
     if "kind" in given:
-        fields = reader.fields(value, at, ("kind", *_TARGETING, *more))
+        fields = reader.fields(value, at, ("kind", *TARGETING, *more))
         kind = fields.text("kind")
         resource = resource_called(kind)
         if resource is None:

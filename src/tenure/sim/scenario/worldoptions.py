@@ -10,21 +10,16 @@ import msgspec
 from tenure.errors import SpecError
 from tenure.model.settings import Settings
 from tenure.sim.actors.kubelet.kubelet import KubeletTimings
-from tenure.sim.actors.kubelet.podstatus import PodPace
+from tenure.sim.actors.kubelet.podstatus import PodPace, PodTimings
 from tenure.sim.actors.volumes.driver import VolumeTimings
 from tenure.sim.cloud.catalogue import DEFAULT_ZONES, select
 from tenure.sim.cloud.cloud import CloudTimings
 from tenure.sim.infrastructure import InfrastructureOptions
 from tenure.sim.scenario.read.fields import Fields, Reader
-from tenure.sim.scenario.read.options import read_options
+from tenure.sim.scenario.read.options import Options
+from tenure.sim.scenario.words import options as words
 from tenure.sim.virtual.faults import Faults
 from tenure.sim.world import DEFAULT_EPOCH, WorldOptions
-
-#: The fields of a scenario that are read here.
-FIELDS: Final = (
-    *("start", "seed", "settings", "cloud", "kubelet", "pods", "volumes"),
-    *("startup-agents", "faults"),
-)
 
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST: Final = datetime(3000, 1, 1, tzinfo=UTC)
@@ -37,28 +32,36 @@ class _CloudOptions(CloudTimings, frozen=True, kw_only=True):
     zones: tuple[str, ...] = DEFAULT_ZONES
 
 
+#: What a scenario may say under each of these fields.
+CLOUD: Final = Options(_CloudOptions, words.CLOUD)
+KUBELET: Final = Options(KubeletTimings, words.KUBELET, Options(PodTimings, words.KUBELET_PODS))
+PODS: Final = Options(PodPace, words.PODS)
+VOLUMES: Final = Options(VolumeTimings, words.VOLUMES)
+FAULTS: Final = Options(Faults, words.FAULTS)
+SETTINGS: Final = Options(Settings)
+
+
 def read_world_options(reader: Reader, fields: Fields) -> WorldOptions:
     start = _start(reader, fields) if "start" in fields else DEFAULT_EPOCH
-    cloud = read_options(reader, fields.raw("cloud"), "cloud", _CloudOptions)
+    cloud = CLOUD.read(reader, fields.raw("cloud"), "cloud")
     _check_catalogue(reader, cloud)
     timings = {field: getattr(cloud, field) for field in CloudTimings.__struct_fields__}
     infrastructure = InfrastructureOptions(
         catalogue=cloud.catalogue,
         zones=cloud.zones,
         cloud=CloudTimings(**timings),
-        kubelet=read_options(reader, fields.raw("kubelet"), "kubelet", KubeletTimings),
+        kubelet=KUBELET.read(reader, fields.raw("kubelet"), "kubelet"),
         paces=tuple(
-            read_options(reader, value, at, PodPace)
-            for at, value in reader.items(fields.raw("pods"), "pods")
+            PODS.read(reader, value, at) for at, value in reader.items(fields.raw("pods"), "pods")
         ),
-        volumes=read_options(reader, fields.raw("volumes"), "volumes", VolumeTimings),
+        volumes=VOLUMES.read(reader, fields.raw("volumes"), "volumes"),
         startup_agents=_startup_agents(reader, fields.raw("startup-agents")),
-        faults=read_options(reader, fields.raw("faults"), "faults", Faults),
+        faults=FAULTS.read(reader, fields.raw("faults"), "faults"),
     )
     return WorldOptions(
         epoch=start,
         seed=fields.whole("seed", 0),
-        settings=read_options(reader, fields.raw("settings"), "settings", Settings),
+        settings=SETTINGS.read(reader, fields.raw("settings"), "settings"),
         infrastructure=infrastructure,
     )
 

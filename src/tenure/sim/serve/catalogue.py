@@ -13,6 +13,7 @@ import msgspec
 
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
+from tenure.sim.apiserver.objects import storedkinds as stored
 from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
 from tenure.sim.apiserver.objects.kinds import ALL, KINDS
 from tenure.sim.apiserver.scaling import SCALED
@@ -61,10 +62,17 @@ _SHORT: Final[dict[Resource, tuple[str, ...]]] = {
     r.POD_DISRUPTION_BUDGETS: ("pdb",),
     r.PRIORITY_CLASSES: ("pc",),
     r.STORAGE_CLASSES: ("sc",),
+    stored.SERVICE_ACCOUNTS: ("sa",),
+    stored.ENDPOINTS: ("ep",),
+    stored.CRON_JOBS: ("cj",),
+    stored.POD_AUTOSCALERS: ("hpa",),
     **{kind.resource: kind.short_names for kind in SERVED_KINDS},
 }
 _ALL: Final = frozenset(
-    {r.PODS, r.SERVICES, r.DAEMON_SETS, r.DEPLOYMENTS, r.REPLICA_SETS, r.STATEFUL_SETS, r.JOBS}
+    {
+        *(r.PODS, r.SERVICES, r.DAEMON_SETS, r.DEPLOYMENTS, r.REPLICA_SETS, r.STATEFUL_SETS),
+        *(r.JOBS, stored.CRON_JOBS, stored.POD_AUTOSCALERS),
+    }
 )
 _OF_PODS: Final = (
     Subresource("attach", "PodAttachOptions", _CALL),

@@ -33,13 +33,20 @@ class ServedCluster:
         *,
         speed: float = 1.0,
         objects: Iterable[Obj] = WELCOME,
+        prepare: Callable[[World], object] | None = None,
         report: Callable[[str], object],
     ) -> None:
-        """``report`` is told of faults, one line each. Begins at the real now."""
-        now = datetime.now(UTC)
-        options = msgspec.structs.replace(options or WorldOptions(), epoch=now)
+        """``report`` is told of faults, one line each.
+
+        Begins at the real now; with ``prepare``, which fills the world, at the instant of its options.
+        """
+        options = options or WorldOptions()
+        if prepare is None:
+            options = msgspec.structs.replace(options, epoch=datetime.now(UTC))
         self._loop = PacedLoop(speed)
         self.world = World(options, loop=self._loop)
+        if prepare is not None:
+            prepare(self.world)
         self._report = report
         self._loop.set_exception_handler(self._on_fault)
         for manifest in (unheld_lease(options.settings), *objects):

@@ -8,6 +8,7 @@ the types. A field that is not there is refused, never dropped.
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
@@ -89,6 +90,8 @@ def _plain(value: Value, schema: Schema) -> Any:
     format_ = schema.get("format", "")
     if format_ == "quantity":
         return as_text(dict(fields(as_bytes(value))).get(1, b""))
+    if format_ == "byte":
+        return b64encode(as_bytes(value)).decode()
     if format_ == "int-or-string":
         return _share(dict(fields(as_bytes(value))))
     if format_ == "date-time":

@@ -29,8 +29,15 @@ def status(world: World, name: str = "web") -> dict[str, Any]:
 
 
 def available(world: World) -> tuple[str, str]:
-    (condition,) = status(world)["conditions"]
+    condition, _ = status(world)["conditions"]
+    assert condition["type"] == "Available"
     return condition["status"], condition["reason"]
+
+
+def progress(world: World) -> str:
+    _, condition = status(world)["conditions"]
+    assert (condition["type"], condition["status"]) == ("Progressing", "True")
+    return str(condition["reason"])
 
 
 def change_image(world: World, image: str, **more: Any) -> None:
@@ -66,9 +73,11 @@ def test_its_status_follows_its_pods(world: World) -> None:
     world.add(DEPLOYMENTS, a_workload("web", replicas=4))
     world.run(1)
     assert available(world) == ("False", "MinimumReplicasUnavailable")
+    assert progress(world) == "ReplicaSetUpdated"
     assert (status(world)["replicas"], status(world)["unavailableReplicas"]) == (4, 4)
     world.run(3)
     assert available(world) == ("True", "MinimumReplicasAvailable")
+    assert progress(world) == "NewReplicaSetAvailable"
     counts = {key: value for key, value in status(world).items() if key != "conditions"}
     assert counts == {
         "observedGeneration": 1,

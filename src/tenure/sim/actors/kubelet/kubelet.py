@@ -11,6 +11,7 @@ computed when it is read: 8,640 writes per node and day would say nothing.
 A kubelet that falls silent does nothing at all, for its node or its pods; a program that watches
 is told, because the node-lifecycle controller must notice without polling. A Node deleted
 under a running kubelet stays away: kubelets register when they start, and only then.
+In a zone that is cut off every kubelet is silent, until the zone is back.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Final
 import msgspec
 
 from tenure.errors import AlreadyExists
+from tenure.model.api.names import ZONE
 from tenure.model.api.resource import CSI_NODES, LEASES, NODES
 from tenure.sim.actors.boundpods import BoundPods
 from tenure.sim.actors.kubelet.copies import Twice
@@ -45,6 +47,7 @@ from tenure.sim.apiserver.objects.tree import Obj, dig, put
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.virtual.environment import Environment
 from tenure.sim.virtual.faults import FaultSwitch, strikes
+from tenure.sim.virtual.outages import ZoneOutages
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
 RENEW_EVERY: Final = timedelta(seconds=10)
@@ -63,13 +66,18 @@ class KubeletTimings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Kubelet:
-    def __init__(self, name: str, now: datetime) -> None:
+    def __init__(self, name: str, now: datetime, zone: str) -> None:
         self.name = name
+        self.zone = zone
+        #: It stopped by itself, or by a story: the end of an outage does not bring it back.
+        self.stopped = False
         self.started_at = now
         #: When it last renewed its lease before it fell silent; None while it is at work.
         self.silent_since: datetime | None = None
         self.words: dict[str, Words] = {**HEALTHY, READY: NETWORK_NOT_READY}
         self.boot_count = 1
+        #: Of a Node that was there before its kubelet was played here.
+        self.first_boot_id = ""
         self.heartbeat: asyncio.TimerHandle | None = None
 
     @property
@@ -78,7 +86,8 @@ class _Kubelet:
 
     @property
     def boot_id(self) -> str:
-        return f"{self.name}-boot-{self.boot_count}"
+        first = self.first_boot_id if self.boot_count == 1 else ""
+        return first or f"{self.name}-boot-{self.boot_count}"
 
 
 class Kubelets:
@@ -90,11 +99,14 @@ class Kubelets:
         *,
         timings: KubeletTimings | None = None,
         faults: FaultSwitch | None = None,
+        outages: ZoneOutages | None = None,
         volumes: AttachDetach,
     ) -> None:
         self._environment, self._store = environment, store
         self._timings = timings or KubeletTimings()
         self._faults = faults or FaultSwitch()
+        self._outages = outages or ZoneOutages()
+        self._outages.listen(self._on_outage)
         self._random = environment.random_for("kubelets")
         self._kubelets: dict[str, _Kubelet] = {}
         self._listeners: list[Callable[[str], object]] = []
@@ -115,7 +127,8 @@ class Kubelets:
     def boot(self, booted: BootedInstance) -> None:
         """The instance has booted: its kubelet registers the Node and gets to work."""
         now = self._environment.now()
-        kubelet = self._kubelets[booted.node_name] = _Kubelet(booted.node_name, now)
+        zone = booted.instance.zone
+        kubelet = self._kubelets[booted.node_name] = _Kubelet(booted.node_name, now, zone)
         self._register(kubelet, booted)
         faults = self._faults.current
         if not strikes(faults.never_ready_rate, self._random):
@@ -145,7 +158,9 @@ class Kubelets:
     def adopt(self, node: str) -> None:
         """Run a kubelet for a Node that is there already: healthy, unless the Node says no."""
         obj = self._store.get(NODES, "", node)
-        kubelet = self._kubelets[node] = _Kubelet(node, self._environment.now())
+        zone = str(dig(obj, "metadata", "labels", ZONE) or "")
+        kubelet = self._kubelets[node] = _Kubelet(node, self._environment.now(), zone)
+        kubelet.first_boot_id = dig(obj, "status", "nodeInfo", "bootID") or ""
         kubelet.words = dict(HEALTHY)
         for old in dig(obj, "status", "conditions") or ():
             words = (old["status"], old.get("reason", ""), old.get("message", ""))
@@ -153,28 +168,49 @@ class Kubelets:
         self._create_lease(kubelet, obj)
         self._report(kubelet)
         self._workers.look(node)
+        if self._outages.is_out(zone):
+            self._fall_silent(kubelet)
 
     def silence(self, node: str) -> None:
         """The kubelet stops: no heartbeats, no pods started or stopped."""
         kubelet = self._kubelets.get(node)
-        if kubelet is None or kubelet.silent_since is not None:
-            return
-        kubelet.silent_since = self.last_renewal(node)
-        for listener in self._listeners:
-            listener(node)
+        if kubelet is not None:
+            kubelet.stopped = True
+            self._fall_silent(kubelet)
 
     def resume(self, node: str) -> None:
         """The kubelet is back: it reports its node and looks at all of its pods."""
         kubelet = self._kubelets.get(node)
-        if kubelet is None or kubelet.silent_since is None:
+        if kubelet is not None:
+            kubelet.stopped = False
+            if not self._outages.is_out(kubelet.zone):
+                self._come_back(kubelet)
+
+    def _on_outage(self, zone: str) -> None:
+        out = self._outages.is_out(zone)
+        for kubelet in [one for one in self._kubelets.values() if one.zone == zone]:
+            if out:
+                self._fall_silent(kubelet)
+            elif not kubelet.stopped:
+                self._come_back(kubelet)
+
+    def _fall_silent(self, kubelet: _Kubelet) -> None:
+        if kubelet.silent_since is not None:
+            return
+        kubelet.silent_since = self.last_renewal(kubelet.name)
+        for listener in self._listeners:
+            listener(kubelet.name)
+
+    def _come_back(self, kubelet: _Kubelet) -> None:
+        if kubelet.silent_since is None:
             return
         kubelet.silent_since = None
         kubelet.started_at = self._environment.now()
         self._report(kubelet)
-        self._workers.look(node)
-        self._volumes.kubelet_is_back(node)
+        self._workers.look(kubelet.name)
+        self._volumes.kubelet_is_back(kubelet.name)
         if kubelet.ready:
-            self._workers.report_ready(node)
+            self._workers.report_ready(kubelet.name)
 
     def set_condition(
         self, node: str, type_: str, status: str, reason: str = "", message: str = ""
@@ -210,6 +246,10 @@ class Kubelets:
     def _refuses(self, pod: Obj) -> bool:
         app = self._faults.current.kubelet_refuses_app
         return bool(app) and dig(pod, "metadata", "labels", "app") == app
+
+    def is_there(self, node: str) -> bool:
+        """Whether the node has a kubelet, silent or not: its instance is not switched off."""
+        return node in self._kubelets
 
     def is_alive(self, node: str) -> bool:
         kubelet = self._kubelets.get(node)

@@ -124,6 +124,8 @@ def running_status(
             {
                 "name": container.get("name", ""),
                 "image": container.get("image", ""),
+                # No image is fetched, so its digest is unknown; typed clients require the field.
+                "imageID": "",
                 "ready": ready,
                 "started": True,
                 "restartCount": 0,

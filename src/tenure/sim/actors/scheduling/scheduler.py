@@ -20,7 +20,7 @@ waiting pods would otherwise be rewritten for every node that joins.
 5. A pod that fits nowhere takes the room of pods of lower priority (``scheduling.preemption``),
    unless its ``preemptionPolicy`` is Never: they are deleted with their grace, and the pod is nominated
    to that node. No pod of equal or lower priority gets the room of a nominated pod (``Reservations``),
-   whoever nominated it, and the pod tries that node first. One that may preempt and finds no node to do so on
+   no matter which program nominated it, and the pod tries that node first. One that may preempt and finds no node to do so on
    is nominated no longer.
 
 6. A claim that waits for its first consumer is told the node, and gets its volume there. The pod is

@@ -6,6 +6,7 @@ then its finalizer holds it. An attachment without that finalizer belongs to ano
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
@@ -74,7 +75,7 @@ class VolumeDriver:
 
 def tracking(driver: str) -> str:
     """The finalizer by which a driver keeps the attachments it has to undo."""
-    return f"{_FINALIZER}{driver.replace('.', '-')}"
+    return f"{_FINALIZER}{re.sub('[^a-zA-Z0-9-]', '-', driver)}"
 
 
 def is_ours(attachment: Obj) -> bool:

@@ -6,7 +6,7 @@ from typing import Final
 
 from tenure.model.api.names import NOT_READY_TAINT, UNREACHABLE_TAINT, UNSCHEDULABLE_TAINT
 from tenure.model.api.resource import DAEMON_SETS
-from tenure.sim.actors.workloads.podtemplate import fingerprint, new_pod
+from tenure.sim.actors.workloads.podtemplate import new_pod, template_revision
 from tenure.sim.apiserver.objects.tree import Obj, dig, put
 
 REVISION_LABEL: Final = "controller-revision-hash"
@@ -55,4 +55,4 @@ def target_node(pod: Obj) -> str:
 
 
 def revision_of(daemon_set: Obj) -> str:
-    return fingerprint(daemon_set["spec"]["template"])
+    return template_revision(daemon_set)

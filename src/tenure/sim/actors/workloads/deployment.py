@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from tenure.model.api.resource import DEPLOYMENTS, REPLICA_SETS
 from tenure.sim.actors.workloads.ownedpods import OwnedPods, controller_of
-from tenure.sim.actors.workloads.podtemplate import fingerprint, owner_reference
+from tenure.sim.actors.workloads.podtemplate import owner_reference, template_revision
 from tenure.sim.actors.workloads.rollout import Limits, Size, next_sizes
 from tenure.sim.actors.workqueue import WorkQueue, queue_key
 from tenure.sim.apiserver.objects.tree import Obj, dig, put
@@ -26,6 +26,8 @@ from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment
 
 HASH_LABEL: Final = "pod-template-hash"
+#: The reason of a rollout whose pods are all there.
+_COMPLETE: Final = "NewReplicaSetAvailable"
 _COUNTED: Final = ("replicas", "readyReplicas", "availableReplicas")
 
 
@@ -91,7 +93,7 @@ class Deployments:
         template, uid = deployment["spec"]["template"], deployment["metadata"]["uid"]
         known = self._marks.get(uid)
         if known is None or known[0] is not template:
-            known = self._marks[uid] = (template, fingerprint(template))
+            known = self._marks[uid] = (template, template_revision(deployment))
         return known[1]
 
     def _roll(self, deployment: Obj, new: Obj | None, old: list[Obj]) -> None:
@@ -157,7 +159,12 @@ class Deployments:
         status = {key: value for key, value in status.items() if value}
         enough = total["availableReplicas"] >= wanted - _limits(deployment["spec"]).unavailable
         before = dig(deployment, "status", "conditions") or []
-        status["conditions"] = [_available(before, enough=enough, now=self._store.stamp)]
+        rolled = total["replicas"] == _total(new, "replicas")
+        complete = rolled and wanted == total["replicas"] == total["availableReplicas"]
+        status["conditions"] = [
+            _available(before, enough=enough, now=self._store.stamp),
+            _progressing(before, new, complete=complete, rolled=rolled, now=self._store.stamp),
+        ]
         if status != deployment.get("status"):
             self._store.update(DEPLOYMENTS, {**deployment, "status": status}, "status")
 
@@ -165,7 +172,7 @@ class Deployments:
 def new_replica_set(deployment: Obj, replicas: int) -> Obj:
     """The ReplicaSet for the deployment's present template."""
     spec, metadata = deployment["spec"], deployment["metadata"]
-    mark = fingerprint(spec["template"])
+    mark = template_revision(deployment)
     labels = {**(dig(spec, "template", "metadata", "labels") or {}), HASH_LABEL: mark}
     selector = put(spec["selector"], ("matchLabels", HASH_LABEL), mark)
     given: dict[str, Any] = {
@@ -197,6 +204,27 @@ def _available(before: list[Obj], *, enough: bool, now: Callable[[], str]) -> Ob
         "reason": "MinimumReplicasAvailable" if enough else "MinimumReplicasUnavailable",
         "message": f"Deployment {'has' if enough else 'does not have'} minimum availability.",
         "lastTransitionTime": now(),
+        "lastUpdateTime": now(),
+    }
+
+
+def _progressing(
+    before: list[Obj], new: list[Obj], *, complete: bool, rolled: bool, now: Callable[[], str]
+) -> Obj:
+    """A rollout that was complete stays so until there is a new template: helm and others wait for it."""
+    known = next((one for one in before if one["type"] == "Progressing"), None)
+    was_complete = known is not None and known["reason"] == _COMPLETE
+    reason = _COMPLETE if complete or (was_complete and rolled) else "ReplicaSetUpdated"
+    if known is not None and known["reason"] == reason:
+        return known
+    name = new[0]["metadata"]["name"] if new else ""
+    done = "has successfully progressed" if reason == _COMPLETE else "is progressing"
+    return {
+        "type": "Progressing",
+        "status": "True",
+        "reason": reason,
+        "message": f'ReplicaSet "{name}" {done}.',
+        "lastTransitionTime": known["lastTransitionTime"] if known is not None else now(),
         "lastUpdateTime": now(),
     }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from tenure.model.api.resource import STATEFUL_SETS
-from tenure.sim.actors.workloads.podtemplate import fingerprint, new_pod
+from tenure.sim.actors.workloads.podtemplate import new_pod, template_revision
 from tenure.sim.apiserver.objects.tree import Obj, dig
 
 REVISION_LABEL: Final = "controller-revision-hash"
@@ -76,4 +76,4 @@ def ordinal_of(stateful_set: Obj, pod: Obj) -> int | None:
 
 
 def revision_of(stateful_set: Obj) -> str:
-    return f"{stateful_set['metadata']['name']}-{fingerprint(stateful_set['spec']['template'])}"
+    return template_revision(stateful_set, f"{stateful_set['metadata']['name']}-")

@@ -7,6 +7,7 @@ file modes) would be noise in every history.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from tenure.model.api import resource as r
 from tenure.model.api.names import NOT_READY_TAINT, UNREACHABLE_TAINT
 from tenure.model.api.resource import Resource
 from tenure.sim.apiserver.admission.limitranges import completed
+from tenure.sim.apiserver.objects import storedkinds as stored
 from tenure.sim.apiserver.objects.kinds import KINDS
 from tenure.sim.apiserver.objects.tree import Obj, put
 
@@ -56,6 +58,13 @@ _SPECS: Final[dict[Resource, Obj]] = {
         "suspend": False,
         "podReplacementPolicy": "TerminatingOrFailed",
     },
+    stored.CRON_JOBS: {
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
+    },
+    stored.POD_AUTOSCALERS: {"minReplicas": 1},
 }
 #: Of a storage class that does not say it.
 _STORAGE: Final[Obj] = {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}
@@ -91,6 +100,7 @@ _STATUSES: Final[dict[Resource, Obj]] = {
         "expectedPods": 0,
     },
     r.VOLUME_ATTACHMENTS: {"attached": False},
+    stored.POD_AUTOSCALERS: {"desiredReplicas": 0},
 }
 
 
@@ -109,6 +119,8 @@ def create_defaults(resource: Resource, obj: Obj, priority: Priority) -> Obj:
         obj = {**obj, **{key: value for key, value in _STORAGE.items() if not obj.get(key)}}
     elif resource == r.LIMIT_RANGES:
         obj = completed(obj)
+    elif resource == stored.SECRETS:
+        obj = _secret(obj)
     elif resource in _PROTECTED:
         obj = _protected(obj, _PROTECTED[resource])
     if KINDS[resource].status:
@@ -118,6 +130,8 @@ def create_defaults(resource: Resource, obj: Obj, priority: Priority) -> Obj:
 
 def update_defaults(resource: Resource, obj: Obj, old: Obj) -> Obj:
     """What a changed spec leaves out is filled in again, so that a manifest can be put twice."""
+    if resource == stored.SECRETS:
+        return _secret(obj)
     if obj.get("spec") is old.get("spec"):
         return obj
     if resource == r.PODS:
@@ -128,6 +142,16 @@ def update_defaults(resource: Resource, obj: Obj, old: Obj) -> Obj:
         spec["tolerations"] = _tolerations(spec.get("tolerations") or [])
         return {**obj, "spec": spec}
     return _workload(resource, obj)
+
+
+def _secret(obj: Obj) -> Obj:
+    """Values in text are written and never read back."""
+    text = obj.get("stringData") or {}
+    encoded = {key: b64encode(str(value).encode()).decode() for key, value in text.items()}
+    kept = {key: value for key, value in obj.items() if key != "stringData"}
+    if encoded:
+        kept["data"] = {**(kept.get("data") or {}), **encoded}
+    return {**kept, "type": kept.get("type") or "Opaque"}
 
 
 def _workload(resource: Resource, obj: Obj) -> Obj:

@@ -1,4 +1,5 @@
-"""The custom kinds that the embedded cluster serves: Tenure's, and the kwok provider's."""
+"""The custom kinds that the embedded cluster serves: Tenure's, the kwok provider's, and node classes of
+other clouds."""
 
 from __future__ import annotations
 
@@ -9,8 +10,11 @@ from tenure.providers.kwok.nodeclass import KWOK_KIND
 from tenure.schema.structure import validate
 from tenure.schema.structure.crd import CUSTOM_KINDS, CustomKind
 from tenure.schema.structure.validate import CustomResourceSchema
+from tenure.sim.apiserver.objects.foreignclasses import FOREIGN_KINDS
 
-SERVED_KINDS: Final[tuple[CustomKind, ...]] = (*CUSTOM_KINDS, KWOK_KIND)
+#: Those with CRDs of ours.
+OWN_KINDS: Final[tuple[CustomKind, ...]] = (*CUSTOM_KINDS, KWOK_KIND)
+SERVED_KINDS: Final[tuple[CustomKind, ...]] = (*OWN_KINDS, *FOREIGN_KINDS)
 
 
 @cache

@@ -17,6 +17,8 @@ import msgspec
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
+from tenure.sim.apiserver.objects import storedkinds as stored
+from tenure.sim.apiserver.objects.foreignclasses import FOREIGN_NODE_CLASSES
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,11 +100,21 @@ ROWS: Final = (
     Kind(resource=r.VOLUME_ATTACHMENTS, generation=False, overwrite=False),
     Kind(resource=r.CSI_NODES, status=False, generation=False, overwrite=False),
     Kind(resource=r.LEASES, status=False, generation=False, overwrite=False),
+    Kind(resource=stored.SECRETS, status=False, generation=False, fields=frozenset({"type"})),
+    Kind(resource=stored.SERVICE_ACCOUNTS, status=False, generation=False),
+    Kind(resource=stored.ENDPOINTS, status=False, generation=False),
+    Kind(resource=stored.CRON_JOBS),
+    Kind(resource=stored.POD_AUTOSCALERS, generation=False),
+    Kind(resource=stored.ROLES, status=False, generation=False),
+    Kind(resource=stored.ROLE_BINDINGS, status=False, generation=False),
+    Kind(resource=stored.CLUSTER_ROLES, status=False, generation=False),
+    Kind(resource=stored.CLUSTER_ROLE_BINDINGS, status=False, generation=False),
     Kind(resource=r.NODE_POOLS, custom=True, overwrite=False),
     Kind(resource=r.NODE_CLAIMS, custom=True, overwrite=False),
     Kind(resource=r.MAINTENANCE_WINDOWS, custom=True, overwrite=False),
     Kind(resource=r.NODE_POOL_POLICIES, custom=True, overwrite=False),
     Kind(resource=KWOK_NODE_CLASSES, custom=True, overwrite=False),
+    *(Kind(resource=one, custom=True, overwrite=False) for one in FOREIGN_NODE_CLASSES),
 )
 
 KINDS: Final = {row.resource: row for row in ROWS}

@@ -7,6 +7,7 @@ Parts that were in the stored object already are not looked at again.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
@@ -148,6 +149,8 @@ def _unlike(value: Any, schema: Schema) -> str:
     kind, format_ = schema["type"], schema.get("format", "")
     if format_ == "quantity":
         return "" if _is_quantity(value) else 'an amount like "500m" or "2Gi"'
+    if format_ == "byte":
+        return "" if _is_base64(value) else "a text in base64"
     if format_ == "int-or-string":
         return "" if isinstance(value, str) or _is_whole(value, "int32") else "a number or a text"
     if format_ == "date-time":
@@ -164,6 +167,13 @@ def _is_whole(value: Any, format_: str) -> bool:
         return False
     most: int = 2 ** _BITS[format_]
     return -most <= value < most
+
+
+def _is_base64(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and b64decode(value, validate=True) is not None
+    except ValueError:
+        return False
 
 
 def _is_quantity(value: Any) -> bool:

@@ -21,6 +21,7 @@ _PLAIN: Final[dict[str, Schema]] = {
     "long": {"type": "integer", "format": "int64"},
     "bool": {"type": "boolean"},
     "time": {"type": "string", "format": "date-time"},
+    "bytes": {"type": "string", "format": "byte"},
     "quantity": {"type": "string", "format": "quantity"},
     "share": {"type": "string", "format": "int-or-string"},
     "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},

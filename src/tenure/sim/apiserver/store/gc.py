@@ -16,14 +16,18 @@ An object is evaluated by its owner references, in this order:
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tenure.model.api.resource import Resource
+from tenure.sim.apiserver.objects.kinds import BY_KIND
 from tenure.sim.apiserver.objects.tree import Obj, with_metadata
 from tenure.sim.apiserver.store.deletion import FOREGROUND, ORPHAN, DeleteOptions
 
 if TYPE_CHECKING:
     from tenure.sim.apiserver.store.store import Store
+
+#: The metadata of an owner that cannot be looked up.
+_UNKNOWN: Final[Obj] = {}
 
 
 class _Place(NamedTuple):
@@ -126,7 +130,13 @@ class GarbageCollector:
         self._store.remove(*place, options)
 
     def _owner(self, place: _Place, reference: Obj) -> Obj | None:
-        """The owner's metadata; None when it is gone or in another namespace."""
+        """The owner's metadata; None when it is gone or in another namespace.
+
+        Of an owner of a kind that is not served nothing can be known: as on a real cluster, it keeps
+        its dependents.
+        """
+        if (reference["apiVersion"], reference["kind"]) not in BY_KIND:
+            return _UNKNOWN
         owner = self._places.get(reference["uid"])
         if owner is None or owner.namespace not in ("", place.namespace):
             return None

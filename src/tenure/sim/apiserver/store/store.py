@@ -289,6 +289,20 @@ class Store:
         record = shelf.records[shelf.key_of(obj)]
         return record.obj if obj is record.obj else self._commit(shelf, MODIFIED, obj, record)
 
+    def restore(self, resource: Resource, obj: Obj) -> Obj:
+        """Store an object as another cluster had it: with its UID, age, status and deletion.
+
+        One that every cluster has from the start keeps the UID that it has here.
+        """
+        shelf = self._shelves[resource]
+        new: Obj = {"apiVersion": "", "kind": "", **obj}
+        new.update(apiVersion=resource.api_version, kind=resource.kind)
+        old = shelf.records.get(shelf.key_of(new))
+        if old is None:
+            return self._commit(shelf, ADDED, new, None)
+        new["metadata"] = {**new["metadata"], "uid": old.obj["metadata"]["uid"]}
+        return self._commit(shelf, MODIFIED, new, old)
+
     def discard(self, resource: Resource, obj: Obj) -> Obj:
         """Remove an object whatever holds it: for the server's own use, too."""
         shelf = self._shelves[resource]

@@ -1,5 +1,6 @@
 """Reads fields, kinds and options of a scenario file, with every mistake in them named.
 
-May import: sim.apiserver.objects, sim.virtual, providers, schema, model, parse, errors.
+May import: sim.apiserver.objects, sim.scenario.words, sim.virtual, providers, schema, model, parse,
+errors.
 Start reading: fields.py.
 """

@@ -1,13 +1,15 @@
 """Strict reading: every field is known, of the right type, and named when it is not.
 
 A ``Reader`` goes on after a mistake with a stand-in value, so that one look at a file
-reports all of them; the caller raises ``BadInput`` at the end if there were any.
+reports all of them; the caller raises ``BadInput`` at the end if there were any. One mistake is
+one line: a field that is missing because its name is misspelt is not reported again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from typing import Any, Final
@@ -61,8 +63,14 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 def _guess(word: str, known: Sequence[str]) -> str:
+    close = closest(word, known)
+    return f'Did you mean "{close}"?' if close else ""
+
+
+def closest(word: str, known: Sequence[str]) -> str:
+    """The known word of which this one is a slip; empty when there is none."""
     close = get_close_matches(word, known, n=1, cutoff=_CLOSE)
-    return f'Did you mean "{close[0]}"?' if close else ""
+    return close[0] if close else ""
 
 
 class Reader:
@@ -71,19 +79,38 @@ class Reader:
     def __init__(self, document: Document, problems: list[SpecError]) -> None:
         self.document = document
         self.problems = problems
+        #: What is right, though not as it is written today: sentences, each with its place.
+        self.notes: list[str] = []
+        self._example = ""
 
     def problem(self, at: str, got: Any, expected: str, hint: str = "") -> None:
-        self.problems.append(SpecError(self.document.place(at), shown(got), expected, hint))
+        error = SpecError(self.document.place(at), shown(got), expected, hint or self._example)
+        self.problems.append(error)
+
+    def note(self, at: str, sentence: str) -> None:
+        self.notes.append(f"{self.document.place(at)}: {sentence}")
+
+    @contextmanager
+    def example(self, hint: str) -> Iterator[None]:
+        """What to show with a mistake in here that has no better hint."""
+        before, self._example = self._example, hint
+        try:
+            yield
+        finally:
+            self._example = before
 
     def fields(self, value: Any, at: str, known: Sequence[str]) -> Fields:
         """The fields of a mapping; unknown ones are problems."""
         if not isinstance(value, dict):
-            self.problem(at, value, "fields and values", f"For example {known[0]}: ….")
-            return Fields(self, {}, at)
+            hint = self._example or f"For example {known[0]}: …."
+            self.problem(at, value, "fields and values", hint)
+            return Fields(self, {}, at, unread=True)
+        meant = set()
         for key, item in value.items():
             if key not in known:
                 self.problem(join(at, key), item, KNOWN_FIELD, nearest(key, known))
-        return Fields(self, value, at)
+                meant.add(closest(key, known))
+        return Fields(self, value, at, meant=meant)
 
     def items(self, value: Any, at: str) -> Iterator[tuple[str, Any]]:
         """The elements of a list, each with its place."""
@@ -153,8 +180,20 @@ class Reader:
 class Fields:
     """A mapping whose fields are known; each method reads one, or gives the default."""
 
-    def __init__(self, reader: Reader, values: dict[str, Any], at: str) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        values: dict[str, Any],
+        at: str,
+        *,
+        meant: Set[str] = frozenset(),
+        unread: bool = False,
+    ) -> None:
         self.reader, self.values, self.at = reader, values, at
+        #: Fields that were misspelt, which has been said; empty: one that is like none.
+        self.meant = meant
+        #: Not even fields, which has been said.
+        self._unread = unread
 
     def __contains__(self, name: str) -> bool:
         return name in self.values
@@ -188,6 +227,8 @@ class Fields:
         there = [name for name in names if name in self.values]
         if len(there) == 1:
             return there[0]
+        if not there and self.was_meant(names):
+            return ""
         got = Shown(", ".join(there)) if there else NOTHING
         self.reader.problem(self.at, got, f"one {what}", f"One of: {', '.join(names)}.")
         return ""
@@ -197,9 +238,14 @@ class Fields:
         if value is not _MISSING:
             return read(value, self.path(name))
         if default is None:
-            self.reader.problem(self.path(name), None, expected)
+            if not self._unread and name not in self.meant:
+                self.reader.problem(self.path(name), None, expected)
             return ""
         return default
+
+    def was_meant(self, names: Sequence[str]) -> bool:
+        """Whether one of these may be missing because of a mistake that has been said."""
+        return self._unread or not self.meant.isdisjoint({"", *names})
 
 
 def parse_instant(text: str) -> datetime | None:

@@ -1,20 +1,21 @@
 """Typed options from kebab-case fields: ``boot-for: 30s`` sets ``boot_for``.
 
-The types of the option structs say what each field takes; there is no second list of
-them here, so that a new option can be written in a scenario at once.
+The types of the option structs say what each field takes, the words of the language what it means:
+a field without a word, or a word without a field, is refused when the program starts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
 from tenure.errors import SpecError
 from tenure.model.cloud.offering import OfferingKey
 from tenure.sim.scenario.read.fields import Reader, join
+from tenure.sim.scenario.words.word import Word
 from tenure.sim.virtual.faults import ANY, Offset
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -22,33 +23,45 @@ S = TypeVar("S", bound=msgspec.Struct)
 Read = Callable[[Reader, Any, str], Any]
 
 
-def read_options(reader: Reader, value: Any, at: str, into: type[S]) -> S:
-    """A struct of that type; what is not said keeps its default."""
-    known = {_kebab(field.name): field for field in msgspec.structs.fields(into)}
-    fields = reader.fields({} if value is None else value, at, tuple(known))
-    given = {
-        field.name: _read(reader, fields.raw(name), fields.path(name), field.type)
-        for name, field in known.items()
-        if name in fields
-    }
-    try:
-        return into(**given)
-    except SpecError as error:
-        name = _kebab(error.at.rpartition(".")[2])
-        reader.problem(join(at, name), error.got, error.expected, error.hint)
-        return into()
+class Options(Generic[S]):
+    """A struct and the words for its fields. Without words, another page has them."""
+
+    def __init__(self, into: type[S], words: Sequence[Word] = (), *nested: Options[Any]) -> None:
+        self.into = into
+        self.fields = {_kebab(field.name): field for field in msgspec.structs.fields(into)}
+        self.words = {word.name: word for word in words}
+        self._nested: dict[Any, Options[Any]] = {one.into: one for one in nested}
+        if words and self.words.keys() != self.fields.keys():
+            differs = ", ".join(sorted(self.words.keys() ^ self.fields.keys()))
+            raise ValueError(f"words and fields of {into.__name__} differ: {differs}")
+
+    def read(self, reader: Reader, value: Any, at: str) -> S:
+        """A struct of that type; what is not said keeps its default."""
+        fields = reader.fields({} if value is None else value, at, tuple(self.fields))
+        given = {}
+        for name, field in self.fields.items():
+            if name in fields:
+                with reader.example(self.words[name].hint if name in self.words else ""):
+                    given[field.name] = self._read(
+                        reader, fields.raw(name), fields.path(name), field.type
+                    )
+        try:
+            return self.into(**given)
+        except SpecError as error:
+            name = _kebab(error.at.rpartition(".")[2])
+            reader.problem(join(at, name), error.got, error.expected, error.hint)
+            return self.into()
+
+    def _read(self, reader: Reader, value: Any, at: str, type_: Any) -> Any:
+        if type_ in self._nested:
+            return self._nested[type_].read(reader, value, at)
+        if type_ == timedelta | None:
+            return None if value is None else reader.span(value, at)
+        return _READERS[type_](reader, value, at)
 
 
 def _kebab(name: str) -> str:
     return name.replace("_", "-")
-
-
-def _read(reader: Reader, value: Any, at: str, type_: Any) -> Any:
-    if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
-        return read_options(reader, value, at, type_)
-    if type_ == timedelta | None:
-        return None if value is None else reader.span(value, at)
-    return _READERS[type_](reader, value, at)
 
 
 def _offerings(reader: Reader, value: Any, at: str) -> tuple[OfferingKey, ...]:

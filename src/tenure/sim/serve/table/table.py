@@ -15,9 +15,11 @@ import msgspec
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.schema.structure.crd import Column, CustomKind
+from tenure.sim.apiserver.objects import storedkinds as stored
 from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.serve.table import cells as c
+from tenure.sim.serve.table import storedcells as s
 from tenure.sim.serve.table.ages import age
 from tenure.sim.serve.table.jsonpath import find
 from tenure.sim.serve.table.nodecells import event_cells, node_cells
@@ -55,6 +57,7 @@ def _heading(name: str) -> Heading:
 
 
 _TEMPLATE: Final = ("(Containers)", "(Images)", "(Selector)")
+_BINDING: Final = ("Name", "Role", "Age", "(Users)", "(Groups)", "(ServiceAccounts)")
 _BUILT_IN: Final[dict[Resource, Columns]] = {
     r.NAMESPACES: _columns(c.namespace_cells, "Name", "Status", "Age"),
     r.PODS: _columns(
@@ -118,6 +121,22 @@ _BUILT_IN: Final[dict[Resource, Columns]] = {
     ),
     r.CSI_NODES: _columns(c.csi_node_cells, "Name", "#Drivers", "Age"),
     r.LEASES: _columns(c.lease_cells, "Name", "Holder", "Age"),
+    stored.SECRETS: _columns(s.secret_cells, "Name", "Type", "#Data", "Age"),
+    stored.SERVICE_ACCOUNTS: _columns(s.service_account_cells, "Name", "Secrets", "Age"),
+    stored.ENDPOINTS: _columns(s.endpoints_cells, "Name", "Endpoints", "Age"),
+    stored.CRON_JOBS: _columns(
+        s.cron_job_cells,
+        *("Name", "Schedule", "Timezone", "?Suspend", "#Active", "Last Schedule", "Age"),
+        *_TEMPLATE,
+    ),
+    stored.POD_AUTOSCALERS: _columns(
+        s.autoscaler_cells,
+        *("Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"),
+    ),
+    stored.ROLES: _columns(c.limit_range_cells, "Name", "Created At"),
+    stored.CLUSTER_ROLES: _columns(c.limit_range_cells, "Name", "Created At"),
+    stored.ROLE_BINDINGS: _columns(s.binding_cells, *_BINDING),
+    stored.CLUSTER_ROLE_BINDINGS: _columns(s.binding_cells, *_BINDING),
 }
 
 

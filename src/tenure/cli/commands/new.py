@@ -1,0 +1,54 @@
+"""``tenure new``: writes files to begin with."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Final
+
+import click
+
+from tenure.errors import SpecError
+
+EPILOG = """\b
+Examples:
+  tenure new scenario
+  tenure new scenario spot-outage
+  tenure simulate spot-outage.yaml
+"""
+
+#: What a YAML file may have as a plain text, and a shell as a plain word.
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+
+@click.group()
+def new() -> None:
+    """Write a file to begin with."""
+
+
+@new.command(epilog=EPILOG)
+@click.argument("name", default="scenario")
+def scenario(name: str) -> None:
+    """Write NAME.yaml: a scenario with comments that runs as it is.
+
+    A file that is there already is left as it is. NAME is a name or a path; without it the file
+    is scenario.yaml.
+    """
+    from tenure.sim.scenario.words.start import start_of  # loaded only when called
+
+    path = Path(name if name.endswith((".yaml", ".yml")) else f"{name}.yaml")
+    if not _NAME.fullmatch(path.stem):
+        expected = "letters, digits, - and _, a letter first"
+        raise SpecError("NAME", path.stem, expected, "For example spot-outage.")
+    file = shlex.quote(str(path))
+    try:
+        with path.open("x", encoding="utf-8") as written:
+            written.write(start_of(path.stem, file))
+    except FileExistsError:
+        hint = f"For example tenure new scenario {path.stem}-2; or remove the file first."
+        raise SpecError("NAME", str(path), "a file that does not exist yet", hint) from None
+    except OSError as error:
+        hint = f"{error.strerror}: look at its folder."
+        raise SpecError("NAME", str(path), "a file that can be written", hint) from None
+    click.echo(f"wrote {path}; play it: tenure simulate {file}")

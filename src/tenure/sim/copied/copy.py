@@ -1,0 +1,171 @@
+"""The objects of a real cluster as they are taken, at the instant at which they were read.
+
+Any source will do: what ``tenure snapshot`` writes, lines of ``kubectl get -o json``, lists in JSON or YAML. Each
+object is redacted as it comes in, whatever the source did before. What is not taken is counted, what cannot be
+read is named, and the rest goes on.
+
+The instant: what the snapshot says; else the latest instant that any object speaks of, which is when the
+cluster was last alive for the one who read it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from tenure.errors import SpecError
+from tenure.model.api.resource import (
+    CSI_NODES,
+    NODE_CLAIMS,
+    NODES,
+    PODS,
+    REPLICA_SETS,
+    VOLUME_ATTACHMENTS,
+    Resource,
+)
+from tenure.parse.manyobjects import Found, read_objects
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
+from tenure.sim.apiserver.objects.foreignclasses import FOREIGN_NODE_CLASSES
+from tenure.sim.apiserver.objects.tree import Obj, dig
+from tenure.sim.copied.redaction import TAKEN, redacted
+from tenure.sim.copied.sharing import Sharing
+from tenure.sim.world import DEFAULT_EPOCH
+
+#: What ``tenure snapshot`` says of itself: when it was taken, and what it lacks.
+SNAPSHOT: Final = ("tenure.dev/v1alpha1", "ClusterSnapshot")
+NODE_CLASSES: Final = (KWOK_NODE_CLASSES, *FOREIGN_NODE_CLASSES)
+#: By group and kind: which version a cluster serves makes no difference here.
+_KINDS: Final = {resource.group_kind: resource for resource in (*NODE_CLASSES, *TAKEN)}
+_MANY: Final = frozenset({PODS, NODES, NODE_CLAIMS, REPLICA_SETS, VOLUME_ATTACHMENTS, CSI_NODES})
+#: Every cluster has these, or their absence says nothing: they are not worth a word.
+_EXPECTED: Final = frozenset({"Event", "Lease", "EndpointSlice", "Endpoints", "ControllerRevision"})
+
+
+class ClusterCopy(msgspec.Struct, frozen=True, kw_only=True):
+    at: datetime
+    objects: dict[Resource, list[Obj]]
+    #: What is missing, a sentence each.
+    notes: tuple[str, ...] = ()
+
+    def of(self, resource: Resource) -> list[Obj]:
+        return self.objects.get(resource, [])
+
+    def changeable(self) -> Iterator[tuple[Resource, Obj]]:
+        """What manifests may change; pods and volumes are no user's to write."""
+        for resource, objects in self.objects.items():
+            if resource not in _MANY:
+                for one in objects:
+                    if one["metadata"].get("uid"):
+                        yield resource, one
+
+
+def resource_of(obj: Any) -> Resource | None:
+    """Which kind that is taken it is of; None for any other."""
+    group = str(obj.get("apiVersion", "")).rpartition("/")[0]
+    return _KINDS.get((group, obj.get("kind")))
+
+
+def taken(resource: Resource, obj: Obj) -> Obj:
+    return redacted(resource, obj, own_class=resource == KWOK_NODE_CLASSES)
+
+
+def read_copy(path: Path) -> ClusterCopy:
+    """Raises ``SpecError`` for a file without a Node."""
+    copy = copied(read_objects(path))
+    if not copy.of(NODES):
+        hint = "tenure snapshot --kubeconfig FILE > cluster.jsonl writes such a file."
+        raise SpecError("--from", str(path), "the objects of a cluster, Nodes among them", hint)
+    return copy
+
+
+def copied(found: Iterable[Found]) -> ClusterCopy:
+    return _Copying().read(found)
+
+
+class _Copying:
+    def __init__(self) -> None:
+        self._objects: dict[Resource, list[Obj]] = {}
+        self._seen: set[tuple[Resource, str, str]] = set()
+        self._left_out: Counter[str] = Counter()
+        self._notes: list[str] = []
+        self._latest = ""
+        self._said_at = ""
+        self._sharing = Sharing()
+
+    def read(self, found: Iterable[Found]) -> ClusterCopy:
+        for place, obj in found:
+            if isinstance(obj, SpecError):
+                self._notes.append(f"{obj}; the line is left out")
+            elif (obj.get("apiVersion"), obj.get("kind")) == SNAPSHOT:
+                self._said_at = str(dig(obj, "metadata", "creationTimestamp") or "")
+                self._notes += [str(one) for one in obj.get("missing") or ()]
+            else:
+                self._take(place, obj)
+        return ClusterCopy(
+            at=self._at(), objects=self._objects, notes=(*self._notes, *self._rest())
+        )
+
+    def _take(self, place: str, obj: Obj) -> None:
+        resource = resource_of(obj)
+        self._latest = max([self._latest, *_instants(obj)])
+        if resource is None:
+            self._left_out[str(obj.get("kind"))] += 1
+            return
+        try:
+            kept = taken(resource, obj)
+            key = (resource, kept["metadata"].get("namespace", ""), kept["metadata"]["name"])
+        except (AttributeError, LookupError, TypeError) as error:
+            what = f"{resource.kind} cannot be read ({type(error).__name__}: {error})"
+            self._notes.append(f"{place}: {what}; it is left out")
+            return
+        if key in self._seen:
+            self._notes.append(
+                f"{place}: {resource.kind} {key[2]} is there twice; the first counts"
+            )
+            return
+        self._seen.add(key)
+        self._objects.setdefault(resource, []).append(self._sharing.shared(kept))
+
+    def _at(self) -> datetime:
+        for text in (self._said_at, self._latest):
+            if instant := _instant(text):
+                return instant
+        return DEFAULT_EPOCH
+
+    def _rest(self) -> Iterator[str]:
+        others = {kind: count for kind, count in self._left_out.items() if kind not in _EXPECTED}
+        if others:
+            listed = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
+            yield f"left out, as the embedded cluster has no use for them: {listed}"
+
+
+def _instants(obj: Obj) -> Iterator[str]:
+    """As RFC 3339 in UTC, which sorts as text. A deletion may lie in the future, and is not among them."""
+    metadata = obj.get("metadata")
+    status, spec = obj.get("status"), obj.get("spec")
+    for part, name in (
+        (metadata, "creationTimestamp"),
+        (status, "startTime"),
+        (spec, "renewTime"),
+        (obj, "lastTimestamp"),
+    ):
+        if isinstance(part, dict) and isinstance(part.get(name), str):
+            yield part[name]
+    listed = status.get("conditions") if isinstance(status, dict) else None
+    for one in listed if isinstance(listed, list) else ():
+        for name in ("lastTransitionTime", "lastHeartbeatTime"):
+            if isinstance(one, dict) and isinstance(one.get(name), str):
+                yield one[name]
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found.astimezone(UTC).replace(microsecond=0) if found.tzinfo else None

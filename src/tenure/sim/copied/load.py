@@ -1,0 +1,282 @@
+"""Puts a copy into a world: the same objects with the same identities, and what plays the rest of its cluster.
+
+In this order: namespaces and node classes that are only named · every object, owners before what they own · a
+kubelet for every Node that was heard of · an instance for every claim that has one · the bill of the other Nodes. A
+Node whose kubelet was silent stays silent. What cannot be stored is named, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from tenure.errors import SpecError, TenureError
+from tenure.model.api import resource as r
+from tenure.model.api.resource import Resource
+from tenure.model.cloud.instance import Instance
+from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
+from tenure.sim.actors.nodestatus import READY, BootedInstance, status_of
+from tenure.sim.actors.workloads.ownedpods import controller_of
+from tenure.sim.apiserver.objects.kinds import BY_KIND, KINDS
+from tenure.sim.apiserver.objects.strictness import Strictness
+from tenure.sim.apiserver.objects.tree import Obj, dig
+from tenure.sim.copied.cloudlabels import bought
+from tenure.sim.copied.copy import NODE_CLASSES, ClusterCopy
+from tenure.sim.copied.redaction import TAKEN
+from tenure.sim.copied.revisions import Revisions
+from tenure.sim.copied.types import price_at, types_of, unpriced
+from tenure.sim.copied.unclaimed import UnclaimedNodes
+from tenure.sim.world import World, WorldOptions
+
+_TEMPLATED: Final = (r.DEPLOYMENTS, r.REPLICA_SETS, r.STATEFUL_SETS, r.DAEMON_SETS, r.JOBS)
+_WITHOUT_SPEC: Final = frozenset(
+    {r.PRIORITY_CLASSES, r.STORAGE_CLASSES, r.NAMESPACES, *NODE_CLASSES}
+)
+#: What every pod has of its own.
+_OWN_OF_POD: Final = frozenset({"nodeName", "hostname", "priority"})
+_NAMED_MAX: Final = 5
+
+
+def options_for(copy: ClusterCopy, options: WorldOptions | None = None) -> WorldOptions:
+    """The world begins when the copy was taken, and its cloud sells what the cluster's cloud does."""
+    options = options or WorldOptions()
+    infrastructure = msgspec.structs.replace(
+        options.infrastructure,
+        types=types_of(copy, seed=options.seed),
+        stands_in_for=[kind for kind in _classes_used(copy) if kind != KWOK_NODE_CLASSES],
+    )
+    return msgspec.structs.replace(options, epoch=copy.at, infrastructure=infrastructure)
+
+
+def load(copy: ClusterCopy, world: World) -> tuple[str, ...]:
+    """Gives what the copy lacks and what is not as it was there, a sentence each."""
+    return _Loading(copy, world).load()
+
+
+class _Loading:
+    def __init__(self, copy: ClusterCopy, world: World) -> None:
+        self._copy, self._world, self._store = copy, world, world.store
+        self._revisions = Revisions(copy)
+        self._uids = {
+            one["metadata"].get("uid") for objects in copy.objects.values() for one in objects
+        }
+        self._types = {kind.name: kind for kind in world.cloud.types}
+        #: Of pods: parts of specs that were found good. Equal parts are one object (``sharing.py``).
+        self._admitted_parts: set[tuple[int, ...]] = set()
+        self._notes: list[str] = [*copy.notes]
+
+    def load(self) -> tuple[str, ...]:
+        self._name_namespaces()
+        for resource in (*NODE_CLASSES, *TAKEN):
+            self._put_all(resource)
+        self._name_classes()
+        for node in self._copy.of(r.NODES):
+            if status_of(node, READY) in ("True", "False"):
+                self._world.kubelets.adopt(node["metadata"]["name"])
+        for claim in self._copy.of(r.NODE_CLAIMS):
+            self._adopt(claim)
+        UnclaimedNodes(self._world, dict(self._unclaimed()))
+        # Actors are told of it before anything listens to what happens from here on.
+        self._world.loop.run_until_complete(asyncio.sleep(0))
+        self._notes += self._prices()
+        self._notes += self._owners()
+        return tuple(dict.fromkeys(self._notes))
+
+    def _put_all(self, resource: Resource) -> None:
+        for obj in self._copy.of(resource):
+            try:
+                self._put(resource, obj)
+            except (TenureError, AttributeError, LookupError, TypeError, ValueError) as error:
+                name = dig(obj, "metadata", "name")
+                self._notes.append(f"{resource.kind} {name} is left out: {error}")
+
+    def _put(self, resource: Resource, obj: Obj) -> None:
+        metadata = obj["metadata"]
+        if not metadata.get("uid") or not metadata.get("creationTimestamp"):
+            self._world.apply(obj)  # Written by hand: no cluster has had it yet.
+            return
+        admitted = self._admitted(resource, obj)
+        if resource in _TEMPLATED:
+            # What admission fills in again later would count as a change of the template.
+            obj = self._revisions.known({**obj, "spec": admitted["spec"]})
+        self._store.restore(resource, self._owned(obj))
+
+    def _admitted(self, resource: Resource, obj: Obj) -> Obj:
+        """As a new one would be. What the API server would refuse, its actors cannot read: raises.
+
+        Custom kinds are taken as they are: Tenure reads the same on the real cluster.
+        """
+        kind = KINDS[resource]
+        if resource not in _WITHOUT_SPEC and not isinstance(obj.get("spec"), dict):
+            raise SpecError("spec", obj.get("spec"), "fields and values")
+        if kind.custom:
+            return obj
+        parts = (
+            tuple(id(value) for key, value in obj["spec"].items() if key not in _OWN_OF_POD)
+            if resource == r.PODS
+            else ()
+        )
+        if parts and parts in self._admitted_parts:
+            return obj  # Another pod of these very parts was good.
+        read = self._store.gate.read(kind, obj, None, Strictness(warn=False))
+        admitted = self._store.gate.create(kind, read)
+        self._admitted_parts.add(parts)
+        return admitted
+
+    def _owned(self, obj: Obj) -> Obj:
+        """Without owners that the copy lacks: the object would be collected with them."""
+        owners = obj["metadata"].get("ownerReferences")
+        if not owners:
+            return obj
+        kept = [
+            one
+            for one in owners
+            if one.get("uid") in self._uids
+            or (one.get("apiVersion"), one.get("kind")) not in BY_KIND
+        ]
+        if len(kept) == len(owners):
+            return obj
+        return {**obj, "metadata": {**obj["metadata"], "ownerReferences": kept}}
+
+    def _name_namespaces(self) -> None:
+        """Objects of a namespace that could not be read need it all the same."""
+        named = {one["metadata"]["name"] for one in self._copy.of(r.NAMESPACES)}
+        wanted = {
+            one["metadata"].get("namespace", "")
+            for resource, objects in self._copy.objects.items()
+            if resource.namespaced
+            for one in objects
+        }
+        for name in sorted(wanted - named - {""}):
+            if self._store.find(r.NAMESPACES, "", name) is None:
+                self._store.create(r.NAMESPACES, {"metadata": {"name": name}})
+
+    def _name_classes(self) -> None:
+        """A class that could not be read is taken as one that is Ready."""
+        served = {kind.group_kind: kind for kind in NODE_CLASSES}
+        for group, kind, name in sorted(_references(self._copy)):
+            resource = served.get((group, kind))
+            if resource is None:
+                self._notes.append(
+                    f"{kind}.{group} is no node class that the embedded cloud can stand in for: its nodes "
+                    "stay as they are, and none is launched for it"
+                )
+            elif self._store.find(resource, "", name) is None:
+                ready = {"type": "Ready", "status": "True", "reason": "Ready", "message": ""}
+                ready["lastTransitionTime"] = self._store.stamp()
+                made = self._store.create(resource, {"metadata": {"name": name}, "spec": {}})
+                status = {"conditions": [ready]}
+                self._store.update(resource, {**made, "status": status}, "status")
+                self._notes.append(
+                    f"{kind} {name} was not read: a class of that name that is Ready stands in"
+                )
+
+    def _adopt(self, claim: Obj) -> None:
+        provider_id = dig(claim, "status", "providerID")
+        if not provider_id:
+            return
+        instance = self._instance(claim, provider_id)
+        node = dig(claim, "status", "nodeName") or self._node_of(provider_id)
+        if node and self._store.find(r.NODES, "", node) is not None:
+            self._world.cloud.adopt(instance, node)
+            return
+        name = f"node-{claim['metadata']['name']}"
+        self._world.cloud.adopt(instance, name)
+        if "deletionTimestamp" not in claim["metadata"]:  # It is on its way.
+            labels = claim["metadata"].get("labels") or {}
+            booted = BootedInstance(instance=instance, node_name=name, labels=labels)
+            self._world.cloud.boot_adopted(booted)
+
+    def _instance(self, claim: Obj, provider_id: str) -> Instance:
+        metadata = claim["metadata"]
+        labels: dict[str, str] = metadata.get("labels") or {}
+        where, status = bought(labels), claim.get("status") or {}
+        return Instance(
+            provider_id=provider_id,
+            cluster=self._world.options.settings.cluster_name,
+            claim_uid=metadata.get("uid", ""),
+            claim_name=metadata["name"],
+            instance_type=where.type,
+            zone=where.zone,
+            capacity_type=where.capacity_type,
+            image_id=self._world.cloud.image_of(claim),
+            price=price_at(self._types, where) or 0,
+            launched_at=_instant(metadata.get("creationTimestamp"), self._copy.at),
+            labels=labels,
+            capacity=status.get("capacity") or {},
+            allocatable=status.get("allocatable") or {},
+        )
+
+    def _unclaimed(self) -> Iterator[tuple[str, int]]:
+        """Nodes without an instance of a claim, and what they cost; 0: not known."""
+        cloud = self._world.cloud
+        claimed = {cloud.node_name(one.provider_id) for one in cloud.instances()}
+        for node in self._store.list(r.NODES):
+            metadata = node["metadata"]
+            if metadata["name"] not in claimed:
+                where = bought(metadata.get("labels") or {})
+                yield metadata["name"], price_at(self._types, where) or 0
+
+    def _node_of(self, provider_id: str) -> str:
+        for node in self._copy.of(r.NODES):
+            if dig(node, "spec", "providerID") == provider_id:
+                return str(node["metadata"]["name"])
+        return ""
+
+    def _prices(self) -> Iterator[str]:
+        used = {bought(n["metadata"].get("labels") or {}).type for n in self._copy.of(r.NODES)}
+        without = [name for name in unpriced(self._world.cloud.types) if name in used]
+        if without:
+            yield (
+                f"no price is known of {_listed(without)}: it is shown as unknown, and no node is replaced "
+                "to save on it"
+            )
+        if untyped := sum(
+            not bought(n["metadata"].get("labels") or {}).type for n in self._copy.of(r.NODES)
+        ):
+            yield f"{untyped} Nodes have no instance type label: their price is unknown"
+
+    def _owners(self) -> Iterator[str]:
+        """Pods whose owner is played by nothing here are not made again once they are gone."""
+        kinds = sorted(
+            {
+                str(owner.get("kind"))
+                for pod in self._copy.of(r.PODS)
+                if (owner := controller_of(pod)) is not None
+                and (owner.get("apiVersion"), owner.get("kind")) not in BY_KIND
+            }
+        )
+        if kinds:
+            yield f"pods of {_listed(kinds)} are not made again once they are evicted: nothing here plays that kind"
+
+
+def _classes_used(copy: ClusterCopy) -> list[Resource]:
+    wanted = {(group, kind) for group, kind, _ in _references(copy)}
+    return [kind for kind in NODE_CLASSES if kind.group_kind in wanted]
+
+
+def _references(copy: ClusterCopy) -> set[tuple[str, str, str]]:
+    """(group, kind, name) of the node classes that pools and claims name."""
+    pools = (dig(one, "spec", "template", "spec", "nodeClassRef") for one in copy.of(r.NODE_POOLS))
+    claims = (dig(one, "spec", "nodeClassRef") for one in copy.of(r.NODE_CLAIMS))
+    found: set[tuple[str, str, str]] = set()
+    for ref in (*pools, *claims):
+        if isinstance(ref, dict):
+            found.add((str(ref.get("group")), str(ref.get("kind")), str(ref.get("name"))))
+    return found
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
+    return ", ".join(names[:_NAMED_MAX]) + more
+
+
+def _instant(text: Any, otherwise: datetime) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return otherwise

@@ -1,0 +1,107 @@
+"""Kubernetes' client for Python, oldest and newest release, and helm, against ``tenure up``."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from testbed import clients
+from testbed.binaries import found
+from tests import bed
+from tests.up.running import running
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(bool(bed.missing()), reason="not everything of the bed is built"),
+]
+SCRIPT = Path(__file__).with_name("typedclient.py")
+SPEED = "--speed=20"
+
+
+@pytest.mark.parametrize("version", clients.VERSIONS)
+def test_a_typed_client_reads_and_writes_what_it_knows(tmp_path: Path, version: str) -> None:
+    with running(tmp_path, SPEED) as up:
+        ended = subprocess.run(  # noqa: S603  # our own words
+            [sys.executable, SCRIPT, up.kubeconfig],
+            env={**os.environ, "PYTHONPATH": str(clients.home(version))},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 0, ended.stderr
+    told = json.loads(ended.stdout)
+    assert told.pop("version").startswith("v1.36")
+    assert told.pop("nodes") >= 1
+    assert told == {
+        "deployment": 2,
+        "pods": ["Running", "Running"],
+        "ready": [True, True],
+        "events": True,
+        "pools": ["default"],
+        "secret": {"a": "Yg=="},
+        "account": "typed",
+        "autoscaler": 0,
+        "cron job": False,
+        "budget": 0,
+        "scale": 1,
+        "may": True,
+    }
+
+
+CHART = {
+    "Chart.yaml": "{apiVersion: v2, name: small, version: 0.1.0}",
+    "values.yaml": "replicas: 2",
+    "templates/all.yaml": """
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: {{ .Release.Name }}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: {{ .Release.Name }}}
+spec:
+  replicas: {{ .Values.replicas }}
+  selector: {matchLabels: {app: {{ .Release.Name }}}}
+  template:
+    metadata: {labels: {app: {{ .Release.Name }}}}
+    spec:
+      serviceAccountName: {{ .Release.Name }}
+      containers: [{name: c, image: "x:1", resources: {requests: {cpu: 500m}}}]
+""",
+}
+
+
+def test_helm_installs_upgrades_and_uninstalls(tmp_path: Path) -> None:
+    """Without server-side apply, which the embedded cluster does not have."""
+    for name, text in CHART.items():
+        file = tmp_path / "chart" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    with running(tmp_path, SPEED) as up:
+
+        def helm(*words: str) -> str:
+            ended = subprocess.run(  # noqa: S603  # our own words
+                [found(["helm"])["helm"], *words],
+                cwd=tmp_path,
+                env={**up.environment, "KUBECONFIG": str(up.kubeconfig)},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert ended.returncode == 0, ended.stderr
+            return ended.stdout
+
+        here = ("web", "chart", "--server-side=false", "--wait", "--timeout=5m")
+        helm("install", *here)
+        helm("upgrade", *here, "--set", "replicas=3")
+        assert json.loads(helm("list", "--output=json"))[0]["revision"] == "2"
+        ready = up.kubectl("get", "deployment", "web", "-o", "jsonpath={.status.readyReplicas}")
+        assert ready.stdout == "3"
+        helm("uninstall", "web")
+        assert json.loads(helm("list", "--output=json")) == []
+        assert "NotFound" in up.kubectl("get", "deployment", "web").stderr
