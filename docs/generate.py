@@ -14,9 +14,12 @@ from docs import chart, rooms
 from docs.api_page import api_page
 from docs.conformance_page import conformance_page
 from docs.gates_page import gates_page
+from docs.life_picture import life_picture
+from docs.lint_page import codes_table
 from docs.messages_page import messages_page
 from docs.metrics_page import metrics_page
 from docs.safety_page import safety_page
+from docs.scenario_page import scenario_page
 from docs.settings_page import settings_page
 from tenure.core.reasons import REASONS, Reason
 from tenure.providers.registry import DEFAULT, find
@@ -43,11 +46,18 @@ reason that Karpenter gives them.
 |---|---|---|---|
 """
 
-_ROOMS = "<!-- rooms: written by `make generate` from the contracts in pyproject.toml -->"
-_ROOMS_END = "<!-- end of rooms -->"
+_ROOMS = (
+    "<!-- rooms: written by `make generate` from the contracts in pyproject.toml -->",
+    "<!-- end of rooms -->",
+)
+_CODES = (
+    "<!-- codes: written by `make generate` from src/tenure/schema/findings.py -->",
+    "<!-- end of codes -->",
+)
 #: Pages with a block of rooms.
 _ARCHITECTURE = ROOT / "ARCHITECTURE.md"
 _DECISION = ROOT / "docs" / "decisions" / "0027-rooms.md"
+_LINT = ROOT / "docs" / "lint.md"
 
 
 def generated() -> dict[Path, str]:
@@ -55,8 +65,10 @@ def generated() -> dict[Path, str]:
     ours = ROOT / "charts" / "tenure" / "crds"
     theirs = ROOT / "charts" / "tenure" / "charts" / "karpenter-crds" / "crds"
     return {
-        _ARCHITECTURE: _with_rooms(_ARCHITECTURE, rooms.draw()),
-        _DECISION: _with_rooms(_DECISION, rooms.measured()),
+        ROOT / "docs" / "life-of-a-node.svg": life_picture(),
+        _ARCHITECTURE: _with_block(_ARCHITECTURE, _ROOMS, rooms.draw()),
+        _DECISION: _with_block(_DECISION, _ROOMS, rooms.measured()),
+        _LINT: _with_block(_LINT, _CODES, codes_table()),
         ROOT / "docs" / "reasons.md": reasons(),
         ROOT / "docs" / "api-reference.md": api_page(KINDS),
         ROOT / "docs" / "messages.md": messages_page(),
@@ -64,6 +76,7 @@ def generated() -> dict[Path, str]:
         ROOT / "docs" / "safety.md": safety_page(),
         ROOT / "docs" / "disruption-gates.md": gates_page(),
         ROOT / "docs" / "settings.md": settings_page(),
+        ROOT / "docs" / "scenario-reference.md": scenario_page(),
         ROOT / "docs" / "conformance.md": conformance_page(),
         **{ours / name: text for name, text in crd.files(crd.BESIDE_KINDS).items()},
         **{theirs / name: text for name, text in crd.files(KARPENTERS_KINDS).items()},
@@ -71,14 +84,15 @@ def generated() -> dict[Path, str]:
     }
 
 
-def _with_rooms(page: Path, block: str) -> str:
-    """The page with its block of rooms written anew; the rest is written by hand."""
+def _with_block(page: Path, marks: tuple[str, str], block: str) -> str:
+    """The page with the block between two marks written anew; the rest is written by hand."""
+    begin, end = marks
     text = page.read_text(encoding="utf-8")
-    before, _, rest = text.partition(_ROOMS)
-    _, end, after = rest.partition(_ROOMS_END)
-    if not end:
-        raise ValueError(f"{page.name}: expected {_ROOMS} and {_ROOMS_END}")
-    return f"{before}{_ROOMS}\n{block}{_ROOMS_END}{after}"
+    before, _, rest = text.partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise ValueError(f"{page.name}: expected {begin} and {end}")
+    return f"{before}{begin}\n{block}{end}{after}"
 
 
 def reasons() -> str:

@@ -32,7 +32,7 @@ NodeClaim/general-26szh Replaced Delete vetoed: NodeClaim general-26szh must not
 |---|---|---|
 | a deletion of a claim, or its deadline, for a repair, a time-out or a command | the Node | nothing is sent; evaluated again |
 | the deletion of a claim by a command (voluntary disruption, graceful repair), and of a replacement that is left over | its pods too: one list by `spec.nodeName`, answered by the newest state of the API server within 5s | nothing is sent; evaluated again, with these pods |
-| the termination of an instance, the first time it is asked for: whoever deleted the claim, unless its deadline is over or the instance is lost | the pods of its Node, by the same list | with a pod that was not known (DaemonSet, mirror and finished pods aside) nothing is sent, and the pod is drained |
+| the termination of an instance, the first time it is asked for: no matter which user or program deleted the claim, unless its deadline is over or the instance is lost | the pods of its Node, by the same list | with a pod that was not known (DaemonSet, mirror and finished pods aside) nothing is sent, and the pod is drained |
 
 A watch may be late: a pod that was bound before the Node was tainted may not be known yet. So a node that only seems to be empty
 is rolled back, and a pod that must not be evicted holds a drifted or expired one. The action ends as `held`:
