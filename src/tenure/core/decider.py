@@ -58,9 +58,15 @@ class Progress:
         self.refused: dict[Hashable, Any] = {}
         #: Whether an answer of before it was begun anew has counted.
         self.remembers = False
+        #: Gives the view as it is by now, where it may have changed since the evaluation was begun, or since it looked
+        #: the last time; None: it has not.
+        self.view_now: Callable[[], Any] | None = None
+        #: It compares what it has found with the view by then, before it says so: that may be done although the view
+        #: is another one than at the beginning. So it is never begun anew.
+        self.confirms = False
 
     def begin_anew(self) -> None:
-        self.said, self.remembers = [], False
+        self.said, self.remembers, self.confirms = [], False, False
 
 
 @runtime_checkable

@@ -63,6 +63,7 @@ class Concern(StrEnum):
     LEVER = "lever"
     REPAIR_LEVER = "repairlever"
     MEMORY = "memory"
+    LEFT_OVER = "leftover"
     KARPENTER = "karpenter"
 
 
@@ -156,6 +157,8 @@ class Patch(msgspec.Struct, frozen=True, kw_only=True, tag="Patch"):
     dated: str = ""
     #: Added to that instant.
     ahead: timedelta = timedelta()
+    #: An annotation of the body that gets the same instant: by it the first is known as ours.
+    dated_mark: str = ""
     precondition: Precondition | None = None
     #: Only for a patch that sets a claim's deadline.
     ground: Ground | None = None

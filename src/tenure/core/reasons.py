@@ -158,6 +158,9 @@ class Reason(StrEnum):
     # Pools and windows.
     POOL_CURRENT = "PoolCurrent"
     POOL_STATUS_CHANGED = "PoolStatusChanged"
+    NODE_CLASS_NOT_SERVED = "NodeClassNotServed"
+    FIELDS_IGNORED = "FieldsIgnored"
+    FIELDS_DIFFER = "FieldsDiffer"
     POOL_NOT_READY = "PoolNotReady"
     LAUNCHES_BACK_OFF = "LaunchesBackOff"
     LIMIT_REACHED = "LimitReached"
@@ -187,6 +190,7 @@ class Reason(StrEnum):
     STARTS_CURRENT = "StartsCurrent"
     STARTS_RECORDED = "StartsRecorded"
     READY_NOTED = "ReadyNoted"
+    LEFT_OVER_REMOVED = "LeftOverMarksRemoved"
 
     # Objects that cannot be read or evaluated.
     OBJECT_UNREADABLE = "ObjectUnreadable"
@@ -210,6 +214,8 @@ class ReasonInfo(msgspec.Struct, frozen=True):
     event: str = ""
     #: The reason of that event, where Karpenter has another name for the same.
     event_reason: str = ""
+    #: Whether an event that is there already says enough: it is neither counted nor dated again.
+    once: bool = False
 
 
 _NORMAL: Final = "Normal"
@@ -510,7 +516,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.STALE_DEADLINE: ReasonInfo(
         "The claim has a termination timestamp but is not being deleted; the timestamp is removed, "
-        "because it would override the grace period of a later deletion.",
+        "because it would override the grace period of a later deletion. Beside Karpenter only one with "
+        "Tenure's marks is removed; marks whose timestamp another program has changed go without it.",
     ),
     Reason.DEADLINE_UNREADABLE: ReasonInfo(
         "The claim's termination timestamp is not a valid instant; it is ignored.",
@@ -741,6 +748,25 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.POOL_CURRENT: ReasonInfo("The pool's status and hash are up to date."),
     Reason.POOL_STATUS_CHANGED: ReasonInfo("The pool's counts, conditions or hash are written."),
+    Reason.NODE_CLASS_NOT_SERVED: ReasonInfo(
+        "No installed provider serves the node class of the NodePool: Tenure launches nothing for the pool, and "
+        "never writes to it.",
+        "Nothing, if another controller manages the pool; otherwise correct nodeClassRef, or install the provider.",
+        _NORMAL,
+        once=True,
+    ),
+    Reason.FIELDS_IGNORED: ReasonInfo(
+        "The NodePool sets fields that nothing acts on; its condition FieldsAct names them. Told once.",
+        "Do not rely on them; the API reference marks every field.",
+        _WARNING,
+        once=True,
+    ),
+    Reason.FIELDS_DIFFER: ReasonInfo(
+        "The NodePool sets fields that act otherwise than in Karpenter; its condition FieldsAct says how. Told once.",
+        "Nothing, if that is meant.",
+        _NORMAL,
+        once=True,
+    ),
     Reason.POOL_NOT_READY: ReasonInfo(
         "The pool launches nothing: its template or node class cannot be used.",
         "Correct the field or the node class that the message names; tenure lint shows an example.",
@@ -820,8 +846,9 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "No window and no protection covers the Node now: Karpenter may disrupt it, or repair it."
     ),
     Reason.LEVER_SET: ReasonInfo(
-        "karpenter.sh/do-not-disrupt or karpenter.sh/do-not-repair is set on the Node, with marks beside "
-        "it that say by which program, why and until when; or the marks are brought up to date."
+        "The lever is to be set by the replica that acts: karpenter.sh/do-not-disrupt or "
+        "karpenter.sh/do-not-repair on the Node, with marks beside it that say by which program, why and until "
+        "when; or the marks are to be brought up to date."
     ),
     Reason.LEVER_ON: ReasonInfo(
         "karpenter.sh/do-not-disrupt, set by Tenure, stops Karpenter's drift and consolidation of the "
@@ -865,6 +892,11 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "The Node of a new NodeClaim is Ready for the first time. Beside Karpenter Tenure remembers that on "
         "the NodeClaim (tenure.dev/ready-once): its readinessTTL no longer applies, and its "
         "initializationTTL counts from then."
+    ),
+    Reason.LEFT_OVER_REMOVED: ReasonInfo(
+        "Marks are removed that Tenure has left while it ran in another way: beside Karpenter those of a "
+        "Tenure that was in charge (a deadline, an interruption, the taint tenure.dev/reserved), and without "
+        "Karpenter the levers that Tenure set beside it. What a user has written stays."
     ),
     Reason.OBJECT_UNREADABLE: ReasonInfo(
         "The object cannot be decoded. Nothing is written to it, and nothing is taken away from it "

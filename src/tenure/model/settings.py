@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Final
 
 import msgspec
+
+#: Of the one that is in charge of nodes: Karpenter, or a Tenure in its place.
+IN_CHARGE_LEASE: Final = "karpenter-leader-election"
+#: Of all replicas that run beside Karpenter.
+BESIDE_LEASE: Final = "tenure-beside-karpenter"
+
+
+def other_lease(settings: Settings) -> str:
+    """Of a Tenure in the other mode."""
+    return IN_CHARGE_LEASE if settings.beside_karpenter else BESIDE_LEASE
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +97,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     # -- The Lease: which of several replicas acts -------------------------------------
     #: Karpenter's name, so that Tenure and Karpenter exclude each other.
-    lease_name: str = "karpenter-leader-election"
+    lease_name: str = IN_CHARGE_LEASE
     lease_namespace: str = "kube-system"
     #: How long the others wait after the last renewal before one of them takes over.
     lease_duration: timedelta = timedelta(seconds=15)

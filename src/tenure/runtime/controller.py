@@ -44,7 +44,7 @@ from tenure.runtime.learn import Learner
 from tenure.runtime.loop import Loop
 from tenure.runtime.observe.crds import read_crds, watch_crds
 from tenure.runtime.observe.store import ObservationStore
-from tenure.runtime.observe.view import View, govern_with, watched_with
+from tenure.runtime.observe.view import View
 from tenure.runtime.report import Reporter
 from tenure.runtime.telemetry.events import EventRecorder
 from tenure.runtime.telemetry.metrics import Metrics
@@ -232,8 +232,7 @@ class Controller:
             clock=self._clock,
             random=self._random,
             report=lambda _, error: report(error),
-            watched=watched_with(self.settings),
-            governed_by=govern_with(self.settings),
+            settings=self.settings,
         )
 
     def _time_check(self, server_time: ServerTime, transport: Transport) -> TimeCheck:

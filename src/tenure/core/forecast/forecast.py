@@ -7,12 +7,14 @@ what ``schedule`` assumes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
 
+from tenure.core.disrupt.facts.candidates import ExpiresByForce
 from tenure.core.facts import counted, some
 from tenure.core.forecast.calendar import ForeseenWindow, foreseen
 from tenure.core.forecast.candidates import Candidacy, Unsaid, candidacies_in
@@ -22,6 +24,7 @@ from tenure.core.forecast.result import (
     BudgetForecast,
     Expiry,
     Forecast,
+    Moment,
     Peak,
     PoolForecast,
     WindowForecast,
@@ -78,15 +81,16 @@ def forecast(
         )
     )
     schedule.run()
+    moments = moments_in(snapshot, settings, now, until)
     return Forecast(
         at=now,
         until=schedule.ends_at,
         windows=tuple(_window(one, snapshot, until) for one in windows if one.name),
         budgets=tuple(_budgets(snapshot, now, until)),
         expiries=tuple(_expiries(candidacies, now)),
-        moments=moments_in(snapshot, settings, now, until),
+        moments=moments,
         starts=tuple(schedule.starts),
-        pools=tuple(_pools(snapshot, candidacies, schedule, now)),
+        pools=tuple(_pools(snapshot, candidacies, schedule, now, _forced(moments, snapshot))),
         peak=schedule.peak,
         notes=tuple(_notes(snapshot, settings, windows, schedule)),
     )
@@ -137,8 +141,18 @@ def _expiries(candidacies: Sequence[Candidacy], now: datetime) -> Iterator[Expir
     yield from sorted(found, key=lambda one: (one.at, one.claim))
 
 
+def _forced(moments: Sequence[Moment], snapshot: Snapshot) -> Counter[str]:
+    """How many nodes of each pool Karpenter expires."""
+    facts = (one.what for one in moments if isinstance(one.what, ExpiresByForce))
+    return Counter(snapshot.claims[one.claim].pool_name for one in facts)
+
+
 def _pools(
-    snapshot: Snapshot, candidacies: Sequence[Candidacy], schedule: Schedule, now: datetime
+    snapshot: Snapshot,
+    candidacies: Sequence[Candidacy],
+    schedule: Schedule,
+    now: datetime,
+    forced: Mapping[str, int],
 ) -> Iterator[PoolForecast]:
     launches: Mapping[str, timedelta] = usual_launches(snapshot)
     for name, pool in sorted(snapshot.pools.items()):
@@ -154,6 +168,7 @@ def _pools(
                     name, candidacies, schedule.starts, schedule.waiting, now, schedule.ends_at
                 )
             ),
+            expired_by_force=forced.get(name, 0),
             problem=_problem(pool),
         )
 
@@ -177,6 +192,11 @@ def _notes(
     windows: Sequence[ForeseenWindow],
     schedule: Schedule,
 ) -> Iterator[str]:
+    if settings.beside_karpenter:
+        yield (
+            "drift, emptiness and consolidation are Karpenter's: the forecast says when windows and "
+            "protections block them, and not when Karpenter starts them"
+        )
     if not settings.voluntary_disruption:
         yield "voluntary disruption is switched off (--voluntary-disruption): nothing starts"
     for one in windows:

@@ -1,4 +1,6 @@
-"""What else ends or falls due within the horizon: protections, deadlines, boot time-outs, repairs."""
+"""What else ends or falls due within the horizon: protections, deadlines, boot time-outs, repairs;
+and beside Karpenter the nodes that Karpenter expires, whatever windows and budgets say.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from tenure.core.decision import Subject
+from tenure.core.disrupt.expiration import expires_by_force
 from tenure.core.facts import Fact
 from tenure.core.forecast.facts import BootsUntil, RepairFallsDue, TerminatesBy
 from tenure.core.forecast.result import Moment, MomentKind
@@ -33,6 +36,7 @@ def moments_in(
         *_protections(snapshot, settings),
         *_of_claims(snapshot),
         *_repairs(snapshot),
+        *(_forced_expiries(snapshot) if settings.beside_karpenter else ()),
     )
     within = (one for one in found if now < one.at <= until)
     return tuple(sorted(within, key=lambda one: (one.at, one.kind, one.subject)))
@@ -91,3 +95,12 @@ def _repairs(snapshot: Snapshot) -> Iterator[Moment]:
                 said = f"{one.condition.type} {one.condition.status}"
                 what = RepairFallsDue(node.name, said, one.due_at)
                 yield _moment(one.due_at, MomentKind.REPAIR, Subject.of(NODES.kind, node), what)
+
+
+def _forced_expiries(snapshot: Snapshot) -> Iterator[Moment]:
+    for claim in snapshot.claims.values():
+        if is_unreadable(claim) or claim.deleting:
+            continue
+        if (forced := expires_by_force(claim)) is not None:
+            subject = Subject.of(NODE_CLAIMS.kind, claim)
+            yield _moment(forced.at, MomentKind.FORCED_EXPIRY, subject, forced)

@@ -74,6 +74,7 @@ class MomentKind(StrEnum):
     DEADLINE = "deadline"
     BOOT = "boot time-out"
     REPAIR = "repair due"
+    FORCED_EXPIRY = "forced expiry"
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +134,8 @@ class PoolForecast(msgspec.Struct, frozen=True, kw_only=True):
     launch_takes: timedelta | None
     peak: Peak = Peak()
     rotations: tuple[Rotation, ...] = ()
+    #: How many of its nodes Karpenter expires within the horizon, beside which Tenure runs.
+    expired_by_force: int = 0
     #: Why nothing of it is disrupted by choice; empty: it may be.
     problem: str = ""
 

@@ -12,6 +12,8 @@ from typing import Final
 
 from tenure.core.beside.departures import StartsDecider
 from tenure.core.beside.kinds import LEVERS
+from tenure.core.beside.leftover.incharge import InChargeDecider
+from tenure.core.beside.leftover.levers import LeversLeftDecider
 from tenure.core.beside.levers import LeverDecider
 from tenure.core.beside.memory import MemoryDecider
 from tenure.core.beside.pools import KarpenterDecider
@@ -92,6 +94,7 @@ UNMOVED: Final = {
             Concern.REPAIR_LEVER,
             Concern.STARTS,
             Concern.MEMORY,
+            Concern.LEFT_OVER,
             Concern.KARPENTER,
         }
     )
@@ -132,6 +135,7 @@ def deciders(settings: Settings = USUAL, methods: Methods = METHODS) -> tuple[An
         PoolDecider(PoolBudgets()),
         WindowDecider(),
         PoolPolicyDecider(),
+        LeversLeftDecider(),  # Of a Tenure that ran beside Karpenter.
     )
 
 
@@ -156,6 +160,7 @@ def beside_karpenter(settings: Settings) -> tuple[AnyDecider, ...]:
         StartsDecider(),  # The same: departures, for budgets with within.
         *(LeverDecider(settings, kind) for kind in LEVERS),
         MemoryDecider(settings),  # What a claim remembers of its Node.
+        InChargeDecider(settings),  # Marks of a Tenure that was in charge, and its taint.
         KarpenterDecider(settings),  # Writes nothing.
     )
 

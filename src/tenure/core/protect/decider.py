@@ -68,7 +68,9 @@ class ProtectionDecider:
     concern = Concern.PROTECTION
 
     def __init__(self, *, claims_only: bool = False) -> None:
-        """``claims_only``: beside Karpenter, which goes by its own reading of pods and Nodes."""
+        """``claims_only``: beside Karpenter, which goes by its own reading of pods and Nodes. It copies annotations of a
+        claim to the Node that registers: until then nothing is noted there, and nothing disrupts the claim.
+        """
         self._claims_only = claims_only
 
     def keys(self, snapshot: Snapshot) -> Iterable[str]:
@@ -114,7 +116,9 @@ class ProtectionDecider:
             return ProtectionView(node) if node is not None and seen else None
         claim = snapshot.claims.get(name)
         seen = claim is not None and _is_annotated(claim) and is_ours(claim, snapshot)
-        return ProtectionView(claim) if claim is not None and seen else None
+        if claim is None or not seen or (self._claims_only and not claim.registered):
+            return None
+        return ProtectionView(claim)
 
     def decide(self, view: ProtectionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         thing = view.thing

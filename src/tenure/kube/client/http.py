@@ -24,6 +24,7 @@ from aiohttp.http_exceptions import LineTooLong
 from tenure.errors import SpecError, Unavailable
 from tenure.kube.client.credentials import Credentials, Identity
 from tenure.kube.client.fence import READS, fenced_requests, impatient_socket
+from tenure.kube.client.gather import Gathering, Lines
 from tenure.kube.client.keyfile import as_file
 from tenure.kube.client.kubeconfig import Access
 from tenure.ports.fence import OPEN, Fence
@@ -42,6 +43,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     list_page: timedelta = timedelta(seconds=60)
     #: Bookmarks come every minute; a watch that is silent for longer is dead.
     watch_silence: timedelta = timedelta(minutes=5)
+    #: After each read of a watch: a burst of changes is read ten times a second, not line by line.
+    gather: timedelta = timedelta(milliseconds=100)
     #: Bytes. One object may be 1.5 MB, and a watch sends it in one line.
     line: int = 2**22
 
@@ -116,7 +119,7 @@ class HttpTransport:
         try:
             answer = await self._send(request, timeout)
             if answer.status == 200:
-                return HttpStream(answer, request, self._limits.line)
+                return HttpStream(answer, request, self._limits)
             return await _whole(answer)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _no_answer(request, error) from error
@@ -179,23 +182,30 @@ class HttpTransport:
 class HttpStream:
     """A watch that is open: lines until either side ends it."""
 
-    def __init__(self, answer: aiohttp.ClientResponse, request: Request, line_max: int) -> None:
+    def __init__(self, answer: aiohttp.ClientResponse, request: Request, limits: Limits) -> None:
         self._answer = answer
         self._request = request
-        self._line_max = line_max
+        self._limits = limits
         self._closed = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        lines, connection = Lines(self._limits.line), self._answer.connection
+        gathering = Gathering(connection and connection.transport, self._limits.gather)
         try:
-            while line := await self._answer.content.readline(max_line_length=self._line_max):
-                yield line
+            while data := await self._answer.content.readany():
+                for line in lines.of(data):
+                    yield line
+                if not lines.rest:
+                    await gathering.after(len(data))
+            if lines.rest:
+                yield lines.rest
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             if not self._closed:
                 raise _no_answer(self._request, error) from error
         except LineTooLong:
             raise Unavailable(
                 f"{self._request.method} {self._request.path}: "
-                f"a line longer than {self._line_max} bytes"
+                f"a line longer than {self._limits.line} bytes"
             ) from None
         finally:
             self._hang_up()

@@ -35,6 +35,8 @@ from tenure.model.snapshot.kinds import Unreadable, decode
 from tenure.model.snapshot.unreadable import is_unreadable
 from tenure.parse.jsontext import DECODE_ERRORS
 from tenure.schema.advice import advice_for, by_force, foreign_class
+from tenure.schema.fieldmarks import Mark
+from tenure.schema.fields import used_by
 from tenure.schema.findings import Code, Finding
 from tenure.schema.problems import Problems, brought_by, problems_in
 from tenure.schema.structure.crd import CUSTOM_KINDS, CustomKind
@@ -194,6 +196,7 @@ def _news(
     """What is worth a word; what a change brings about only where there is one."""
     if _turns_forceful(new, old):
         yield by_force()
+    yield from (one.finding for one in used_by(new) if one.mark.mark is Mark.IGNORED)
     readable = old is not None and not problems_in(old, kind, None)
     known = set(advice_for(old, now)) if old is not None and readable else set()
     for finding in advice_for(new, now, watched):

@@ -35,6 +35,8 @@ class DeploymentTemplate(Wire, frozen=True, kw_only=True):
 
 class DeploymentSpec(Wire, frozen=True, kw_only=True):
     template: DeploymentTemplate = DeploymentTemplate()
+    #: Wanted; the API server writes 1 where nothing is written.
+    replicas: int = 1
 
 
 class Deployment(ApiObject, frozen=True, kw_only=True):

@@ -147,6 +147,8 @@ NODE_LOST_AT: Final = "tenure.dev/node-lost"
 TERMINATION_BY: Final = "tenure.dev/termination-by"
 #: … and why, as a reason code.
 TERMINATION_BECAUSE: Final = "tenure.dev/termination-because"
+#: … and the instant that we have written. Where the timestamp says another one, it is not ours any more.
+TERMINATION_AT: Final = "tenure.dev/termination-at"
 #: Beside Karpenter what ``REPAIR_PROBE`` is without: on the pool, and for users to see on the claim.
 PROBE_BESIDE: Final = "tenure.dev/repair-probe"
 # Beside Karpenter, on a claim that is being replaced: by which program …
@@ -170,6 +172,7 @@ BESIDE_MARKS: Final = frozenset(
         NODE_LOST_AT,
         TERMINATION_BY,
         TERMINATION_BECAUSE,
+        TERMINATION_AT,
         PROBE_BESIDE,
         DISRUPTED_BY,
         DISRUPTED_SINCE,

@@ -245,6 +245,20 @@ class Pod(ApiObject, frozen=True, kw_only=True):
         )
 
     @property
+    def coming_to(self) -> str:
+        """The Node that the scheduler is about to bind it to; empty where it is bound, or fits no node.
+
+        From Kubernetes 1.35 on the scheduler names that Node while it waits for something first: mostly a volume that is
+        made for the pod, which may take minutes. Until then the room is taken, and no other field says so.
+        """
+        name = self.status.nominated_node_name
+        return (
+            name
+            if name and self.active and not self.spec.node_name and not self.unschedulable
+            else ""
+        )
+
+    @property
     def volume_claims(self) -> frozenset[str]:
         """The PersistentVolumeClaims of its namespace that it uses, by name."""
         named = {

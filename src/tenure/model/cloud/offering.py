@@ -48,3 +48,8 @@ OfferingKey = tuple[str, str, str]
 def format_price(micro_dollars: int) -> str:
     """``$0.0816/h``."""
     return f"${micro_dollars / MICRO_DOLLARS:.4f}/h"
+
+
+def format_known_price(micro_dollars: int) -> str:
+    """Of an offering or an instance: 0 is no price, and is not shown as one."""
+    return format_price(micro_dollars) if micro_dollars else "price unknown"

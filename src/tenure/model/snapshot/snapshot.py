@@ -132,6 +132,10 @@ def _pod_node(pod: Pod) -> str:
     return pod.spec.node_name
 
 
+def _pod_coming(pod: Pod) -> str:
+    return pod.coming_to
+
+
 def _pod_waiting(pod: Pod) -> str:
     return "unschedulable" if pod.unschedulable and pod.active else ""
 
@@ -243,6 +247,7 @@ CANDIDATE_CONDITIONS: Final = (
 
 _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.PODS, "node"): _pod_node,
+    (r.PODS, "coming"): _pod_coming,
     (r.PODS, "waiting"): _pod_waiting,
     (r.PODS, "daemon"): _pod_daemon_set,
     (r.PODS, "claiming"): _pod_claiming,
@@ -652,6 +657,10 @@ class Snapshot:
 
     def pods_on(self, node: str) -> Mapping[str, Pod]:
         return self._group(r.PODS, "node", node)
+
+    def pods_coming_to(self, node: str) -> Mapping[str, Pod]:
+        """Pods that the scheduler is about to bind there."""
+        return self._group(r.PODS, "coming", node)
 
     def claiming_pods(self) -> Mapping[str, Pod]:
         """Unfinished pods on nodes that use PersistentVolumeClaims."""

@@ -15,6 +15,7 @@ from tenure.model.api.resource import Resource
 from tenure.model.cloud.drift import Drift
 from tenure.model.values.duration import parse_duration
 from tenure.providers.kwok.labels import GROUP
+from tenure.schema.fieldmarks import ACTS
 from tenure.schema.semantics.spans import span_problems
 from tenure.schema.structure.crd import AGE, Column, CustomKind, condition_path
 from tenure.schema.structure.rules import WHOLE_SECONDS
@@ -132,4 +133,5 @@ KWOK_KIND: Final = CustomKind(
     short_names=("kwoknc", "kwokncs"),
     rules={"spec.nodeRegistrationDelay": WHOLE_SECONDS},
     problems=node_class_problems,
+    marks={KWOKNodeClassSpec: {"nodeRegistrationDelay": ACTS, "image": ACTS}},
 )

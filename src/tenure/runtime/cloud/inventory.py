@@ -16,7 +16,7 @@ import msgspec
 
 from tenure.core.decision import Subject
 from tenure.core.pool.lookup import node_class_key
-from tenure.errors import TenureError
+from tenure.errors import NotLeader, TenureError
 from tenure.kube.client.client import Client
 from tenure.model.api.nodeclaim import NodeClassRef
 from tenure.model.api.nodeclass import NodeClass
@@ -126,6 +126,10 @@ class Inventory:
                 self._observations.node_classes.types_known(
                     key, await self._cloud.instance_types(node_class)
                 )
+            except NotLeader as error:
+                # Not asked: what the pool offers is unknown, and its pods wait for it.
+                complete = False
+                self._report(error)
             except TenureError as error:
                 complete = False
                 self._report(error)

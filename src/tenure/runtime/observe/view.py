@@ -82,7 +82,7 @@ FORBIDDING: Final = frozenset(
 DISPENSABLE: Final = HELPFUL | FORBIDDING
 
 
-def watched_with(settings: Settings) -> tuple[Resource, ...]:
+def _watched_with(settings: Settings) -> tuple[Resource, ...]:
     return WATCHED_BESIDE if settings.beside_karpenter else WATCHED
 
 
@@ -100,14 +100,13 @@ class View:
         clock: Clock,
         random: Random,
         report: Callable[[Resource, TenureError], None] = lambda *_: None,
-        watched: Sequence[Resource] = WATCHED,
-        governed_by: Govern = govern,
+        settings: Settings,
     ) -> None:
         self._clock = clock
         self._listed = asyncio.Event()
         #: Kinds above that the API server does not let us list.
         self._refused: set[Resource] = set()
-        self.cache = Cache(readers=READERS, govern=governed_by)
+        self.cache = Cache(readers=READERS, govern=govern_with(settings))
         self.informers = [
             Informer(
                 client,
@@ -119,7 +118,7 @@ class View:
                 listed=self._look_whether_synced,
                 label_selector=SELECTORS.get(resource, ""),
             )
-            for resource in (*watched, *node_classes)
+            for resource in (*_watched_with(settings), *node_classes)
         ]
         self.rest()
 

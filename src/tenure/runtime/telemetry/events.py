@@ -12,7 +12,7 @@ their NodePool says how many there are. Of the pods of a scale-out, that each of
 hundred, then of one a second: the others run before their turn would come.
 
 The event's name follows from the object and the reason, so a restart meets its own event and
-raises its count instead of writing another.
+raises its count instead of writing another. Events that are told once (``ReasonInfo.once``) are left as they are.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ CROWDED: Final = {
 #: Events with these reasons at once; then so many a second.
 CROWD_BURST: Final = 100
 CROWD_RATE: Final = 1.0
+#: Reasons of events that are not repeated after a restart.
+ONCE: Final = frozenset(str(reason) for reason, info in REASONS.items() if info.once)
 MESSAGE_MAX: Final = 1024
 #: The longest name that the API takes.
 NAME_MAX: Final = 253
@@ -264,6 +266,7 @@ class EventRecorder:
                 self._write_later(event.newer, event, due)
 
     async def _write(self, manifest: dict[str, Any], event: _EventState) -> None:
+        once = manifest["reason"] in ONCE
         namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
         if not event.count:
             try:
@@ -271,6 +274,9 @@ class EventRecorder:
             except AlreadyExists:
                 known = decode(EVENTS, await self._client.get(EVENTS, name, namespace))
                 event.count = known.count if isinstance(known, Event) else 1
+                said = known.message if isinstance(known, Event) else ""
+                if once and said == manifest["message"]:
+                    return
             else:
                 event.count = 1
                 return

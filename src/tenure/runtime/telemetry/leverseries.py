@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tenure.core.beside.cover import BUDGET, PROTECTION, REPLACEMENT, WINDOW
-from tenure.core.beside.facts import LeverBlocks
+from tenure.core.beside.facts.levers import LeverBlocks
 from tenure.core.beside.kinds import LEVERS, LeverKind
 from tenure.core.beside.mark import is_on, until_of
 from tenure.core.decision import Verdict

@@ -572,7 +572,14 @@ HELD_BACK: Final = Named(
     _G,
     (),
     "1 while this replica does not act because something that is not Tenure holds the Lease, "
-    "held it last, or renews one of its name in another namespace.",
+    "held it last, or renews one of its name in another namespace; beside Karpenter, because a Tenure "
+    "is in charge.",
+)
+SECOND: Final = Named(
+    "tenure_second_tenure",
+    _G,
+    (),
+    "1 while a Tenure in charge and one beside Karpenter run on this cluster; the one in charge acts. Alert on it.",
 )
 IN_FORCE: Final = Named(
     "tenure_verdicts_in_force", _G, ("concern", "reason"), "Verdicts that hold now."

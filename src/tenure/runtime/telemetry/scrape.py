@@ -67,6 +67,11 @@ class ReplicaStatus(Protocol):
         ...
 
     @property
+    def has_second(self) -> bool:
+        """A Tenure runs in the other mode on this cluster."""
+        ...
+
+    @property
     def role(self) -> str:
         """Leading, waiting, …: in words."""
         ...
@@ -166,6 +171,7 @@ def _us(replica: ReplicaStatus) -> Iterator[tuple[Named, list[Row]]]:
     yield names.BUILD, [((version("tenure"), python_version()), 1)]
     yield names.LEADER, [((), float(replica.leading))]
     yield names.HELD_BACK, [((), float(replica.held_back))]
+    yield names.SECOND, [((), float(replica.has_second))]
     yield names.LOOP_LAG, [((), replica.loop_lag)]
     yield names.EVENTS_DROPPED, [((), replica.events_dropped)]
 
