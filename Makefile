@@ -9,8 +9,8 @@ READY := $(VENV)/.ready
 # The version of the installer is locked like everything else.
 UV_VERSION := $(shell awk '/^name = "uv"$$/ { getline; gsub(/"/, ""); print $$3 }' uv.lock)
 
-# Two workers for each core and one more, at most 8: four of them have a real control plane, and mostly
-# wait for it. tests/workers.py says what goes to the same one.
+# Two workers for each core and one more, at most 8: eight groups of tests have a real control plane each, and mostly
+# wait for it. tests/workers.py says what goes to the same one, and which goes first.
 # Empty: one test after the other, in one process.
 TEST_WORKERS ?= --numprocesses $(shell n=$$(( 2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1) + 1 )); echo $$(( n < 8 ? n : 8 )))
 
@@ -18,7 +18,7 @@ TEST_WORKERS ?= --numprocesses $(shell n=$$(( 2 * $$(getconf _NPROCESSORS_ONLN 2
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-real bed soak conformance conformance-performance check bench fuzz fuzz-objects fuzz-calendars scenarios generate crds picture clean \
+.PHONY: help setup demo docs browser test test-real test-beside bed soak kills conformance conformance-performance check bench fuzz fuzz-objects fuzz-calendars scenarios generate crds picture clean \
 	check-format check-lint check-types check-imports check-generated
 
 help: ## List the verbs
@@ -57,12 +57,20 @@ test-real: $(READY) ## The tests on a real control plane alone (see bed)
 	@echo "· running against a real control plane"
 	@$(BIN)/pytest -q $(TEST_WORKERS) -m real tests/contract tests/real $(ARGS)
 
+test-beside: $(READY) ## The stories beside Karpenter, on an older release of it: KARPENTER=1.6
+	@export TENURE_BED_KARPENTER=$(KARPENTER); $(BIN)/python -m testbed.build && \
+		$(BIN)/pytest -q -m real tests/real/beside $(ARGS)
+
 bed: $(READY) ## Build the real control plane once, for every checkout (minutes)
 	@$(BIN)/python -m testbed.build $(ARGS)
 
 soak: $(READY) ## Repeat the stories of processes that die and come back; N=10 times
 	@$(BIN)/python -m testbed.binaries
 	@$(BIN)/python -m testbed.soak $(or $(N),10) $(ARGS)
+
+kills: $(READY) ## Karpenter killed at its writes, beside Tenure, in 16 rounds (hours); ARGS="3 5" runs two
+	@$(BIN)/python -m testbed.binaries
+	@$(BIN)/python -m testbed.kills $(ARGS)
 
 conformance: $(READY) ## Karpenter's own suites against tenure run (90 minutes); ARGS="--focus Reboot"
 	@$(BIN)/python -m testbed.binaries
@@ -136,9 +144,17 @@ generate: $(READY) ## Write the generated files: CRDs, pages, the chart's settin
 crds: $(READY) ## Print the CRDs as YAML for kubectl apply
 	@$(BIN)/tenure crds
 
+docs: $(READY) ## Build the documentation as a site, into site/; ARGS=--pictures draws docs/pictures/
+	@$(BIN)/python -m docs.site $(ARGS)
+
+browser: ## Get Chromium, for the tests that look at pages (Debian; needs root)
+	@command -v chromium >/dev/null || { apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
+	@chromium --version
+
 picture: $(READY) ## Draw docs/demo.svg from a run of the demo
 	@$(BIN)/python -m docs.picture
 
 clean: ## Remove .venv and every cache
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist
 	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -27,7 +27,6 @@ from tests.real.account import NAMESPACE, account, install_account
 from tests.real.agreement import (
     ROUNDS_EACH,
     Agreement,
-    Disagreement,
     Rounds,
     explained,
     launched_after_all,
@@ -58,13 +57,14 @@ def measure(
         install_account(plane)
         with tenure_run(account(plane), log or Path(folder), *FLAGS) as tenure:
             tenure.until_leading()
-            came, found = asyncio.run(_rounds(plane, pods, each_round, seed))
+            came, agreement = asyncio.run(_rounds(plane, pods, each_round, seed))
+            found = agreement.disagreements()
             known = {one.pod for one in found}
             others = {
                 p: how for p, how in launched_after_all(tenure.lines()).items() if p not in known
             }
     for pod, how in others.items():
-        print(f"{pod}: {how}")
+        print("\n    ".join((f"{pod}: {how}", *agreement.story_of(pod))))
     kinds = Counter([*(one.kind for one in found), *map(kind_of, others)])
     print(f"  by kind: {dict(kinds)}")
     left = sum(not one.node for one in found)
@@ -80,8 +80,8 @@ def measure(
 
 async def _rounds(
     plane: ControlPlane, pods: int, each_round: int, seed: int
-) -> tuple[int, list[Disagreement]]:
-    """How many came, and those that disagree."""
+) -> tuple[int, Agreement]:
+    """How many came, and what was seen of them."""
     async with AsyncExitStack() as stack:
         everyone = [
             await stack.enter_async_context(users_at(plane, f"agreement-{n}"))
@@ -100,7 +100,7 @@ async def _rounds(
                 if new := [one for one in found if one.pod not in told]:
                     print(explained(new), flush=True)
                 told |= {one.pod for one in new}
-            return came, agreement.disagreements()
+            return came, agreement
 
 
 def main(arguments: Sequence[str]) -> int:

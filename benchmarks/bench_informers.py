@@ -37,7 +37,7 @@ from tenure.model.api.resource import Resource
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.runtime.clock.system import SystemClock
 from tenure.schema.structure.crd import generate
-from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.objects.customkinds import OWN_KINDS
 from testbed.controlplane import ControlPlane, control_plane
 
 NODES: Final = 5_000
@@ -126,7 +126,7 @@ async def with_client(plane: ControlPlane, work: Callable[[Client], Awaitable[T]
 
 async def _fill(client: Client, nodes: int) -> None:
     began, pods = time.monotonic(), nodes * PODS_PER_NODE
-    for crd in generate(SERVED_KINDS):
+    for crd in generate(OWN_KINDS):
         await client.create(_CRDS, crd)
     await until_served(client)
     for obj in fleet.setting():

@@ -1,7 +1,7 @@
 """Runs the benchmarks and prints them: what hardly depends on the machine first.
 
     python -m benchmarks.run [decode] [packing] [simulation] [drain] [windows] [drift] [forecast]
-        [scheduling] [consolidation] [index] [turns] [pass] [informers] [scaleout] [agreement] [beside]
+        [scheduling] [consolidation] [copy] [index] [turns] [pass] [batch] [informers] [scaleout] [agreement] [beside]
 
 Exits with 1 when a figure exceeds its limit.
 """
@@ -19,9 +19,11 @@ NAMES = ("decode", "packing", "simulation", "drain", "windows", "drift", "foreca
 BY_NAME = (
     "scheduling",
     "consolidation",
+    "copy",
     "index",
     "turns",
     "pass",
+    "batch",
     "informers",
     "scaleout",
     "agreement",

@@ -24,6 +24,8 @@ from typing import Final
 SOURCES: Final = Path(__file__).parent / "go"
 #: What ``/version`` answers; clients refuse a server that does not know its own.
 KUBERNETES: Final = "v1.36.3"
+#: Another release of Karpenter than ``karpenter``: the one that ``karpenter-<release>`` pins.
+KARPENTER_RELEASE: Final = "TENURE_BED_KARPENTER"
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,19 @@ def _helm(version: str) -> Binary:
     return Binary("helm", "helm", "helm.sh/helm/v4/cmd/helm", f"-s -w {variable}")
 
 
+def karpenter_module(environment: Mapping[str, str] = os.environ) -> str:
+    """The folder with the pins of the Karpenter that is wanted."""
+    older = sorted(path.name for path in SOURCES.glob("karpenter-*"))
+    release = environment.get(KARPENTER_RELEASE, "")
+    wanted = f"karpenter-{release}" if release else "karpenter"
+    if wanted not in ("karpenter", *older):
+        pinned = ", ".join(name.removeprefix("karpenter-") for name in older)
+        raise SystemExit(
+            f"bed: {KARPENTER_RELEASE}={release}: pinned are {pinned}; empty: the newest"
+        )
+    return wanted
+
+
 #: In the order of building: what is needed first comes first.
 BINARIES: Final = (
     Binary("etcd", "etcd", "."),
@@ -58,7 +73,7 @@ BINARIES: Final = (
     _kubernetes("kube-scheduler"),
     Binary("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     _helm("v4.3.1"),
-    Binary("karpenter-kwok", "karpenter", "./kwok", unpacked=True),
+    Binary("karpenter-kwok", karpenter_module(), "./kwok", unpacked=True),
 )
 NAMES: Final = tuple(binary.name for binary in BINARIES)
 

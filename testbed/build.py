@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from testbed import faketime, karpentersource
+from testbed import clients, faketime, karpentersource
 from testbed.binaries import BINARIES, NAMES, SOURCES, Binary, cache, home, place
 from testbed.binaries import BuildFailed as BuildFailed
 
@@ -132,7 +132,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         build(arguments or NAMES)
         faketime.build()
-    except (BuildFailed, faketime.NoFakeTime) as failed:
+        clients.build()
+    except (BuildFailed, faketime.NoFakeTime, clients.NoClient) as failed:
         print(f"bed: {failed}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -56,7 +56,8 @@ class Karpenter:
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
         self._program = str(found([PROGRAM])[PROGRAM])
-        self._kubeconfig = plane.kubeconfig_for(*ACCOUNT)
+        #: Its way to the API server from the next start on.
+        self.kubeconfig = plane.kubeconfig_for(*ACCOUNT)
         self._one_at_a_time = threading.RLock()
         #: How it was started last.
         self._last: dict[str, str] = {}
@@ -95,6 +96,12 @@ class Karpenter:
                 self.restart(**self._last)
 
     @property
+    def release(self) -> tuple[int, int]:
+        """1.15.0 is (1, 15)."""
+        major, minor, *_ = pin().version.removeprefix("v").split(".")
+        return int(major), int(minor)
+
+    @property
     def ended(self) -> bool:
         """By itself, or by ``kill``. It does so when it loses the Lease."""
         return self.plane.ended(NAME)
@@ -107,7 +114,7 @@ class Karpenter:
     def _command(self, environment: Mapping[str, str]) -> list[str]:
         said = [f"{name}={value}" for name, value in environment.items()]
         return [
-            "/usr/bin/env", f"KUBECONFIG={self._kubeconfig}", f"SYSTEM_NAMESPACE={NAMESPACE}", *said,
+            "/usr/bin/env", f"KUBECONFIG={self.kubeconfig}", f"SYSTEM_NAMESPACE={NAMESPACE}", *said,
             self._program, f"--leader-election-namespace={NAMESPACE}", "--log-level=debug",
             "--metrics-port=0", "--health-probe-port=0",
         ]  # fmt: skip

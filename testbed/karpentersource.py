@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from testbed.binaries import SOURCES, BuildFailed
+from testbed.binaries import SOURCES, BuildFailed, karpenter_module
 
 MODULE: Final = "sigs.k8s.io/karpenter"
-PINNED: Final = SOURCES / "karpenter"
+PINNED: Final = SOURCES / karpenter_module()
 KWOK: Final = "sigs.k8s.io/kwok"
 #: kwok's stages that the suites begin with, in kwok's own module; Karpenter's replace some by name.
 KWOK_STAGES: Final = (

@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from testbed import clients
 from testbed.binaries import Missing, found
 
 #: On every test that needs the real control plane: ``-m real``, ``-m "not real"``.
@@ -33,8 +34,8 @@ def missing() -> tuple[str, ...]:
     try:
         found()
     except Missing as missed:
-        return missed.names
-    return ()
+        return (*missed.names, *clients.missing())
+    return clients.missing()
 
 
 def give_time(item: pytest.Item) -> None:
@@ -52,14 +53,19 @@ def last_line(stats: Mapping[str, Sequence[object]], lacking: Sequence[str]) -> 
     """Empty if the suite could have run and was not requested."""
     if lacking:
         return f"{TITLE} LEFT OUT, it lacks {', '.join(lacking)}: `make bed` gets it"
+    return outcomes(TITLE, REAL, stats)
+
+
+def outcomes(title: str, mark: str, stats: Mapping[str, Sequence[object]]) -> str:
+    """What became of the tests with that mark. Empty if there was none."""
     counts = Counter(
         "failed" if outcome == "error" else outcome
         for outcome in ("passed", "failed", "error", "skipped")
         for report in stats.get(outcome, [])
-        if isinstance(report, pytest.TestReport) and REAL in report.keywords
+        if isinstance(report, pytest.TestReport) and mark in report.keywords
     )
     if not counts:
         return ""
     return (
-        f"{TITLE} {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped"
+        f"{title} {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped"
     )

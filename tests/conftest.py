@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests import bed, evaluations, workers
+from tests import bed, browser, evaluations, workers
 from tests.contract.tally import pytest_terminal_summary as pytest_terminal_summary
 from tests.evaluations import pytest_runtest_call as pytest_runtest_call
 
@@ -26,6 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for marker, meaning in bed.MARKERS.items():
         config.addinivalue_line("markers", f"{marker}: {meaning}")
     config.addinivalue_line("markers", evaluations.MARKER)
+    config.addinivalue_line("markers", browser.MARKER)
 
 
 @pytest.hookimpl(trylast=True)  # The folders have put their marks on by then.
@@ -46,3 +47,4 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if isinstance(reporter, pytest.TerminalReporter):  # A worker of several has none.
         bed.tell(reporter)
+        browser.tell(reporter)

@@ -1,15 +1,16 @@
-"""Which tests go to the same worker, where there are several.
+"""Which tests go to the same worker, where there are several, and which go first.
 
 Whatever shares a control plane does: then there is at most one bed for each worker. The stories of
 processes mostly wait, for Leases to end and servers to come back, so they have a bed of their own beside the
-other stories; so do those of deadlines, those that only need a pool and pods, and those beside Karpenter, which
-has kinds of its own. These six come first, the largest before the
+other stories; so do those of deadlines, and those that only need a pool and pods. Those beside Karpenter, which
+has kinds of its own, are the longest by far, and have three. These eight come first, the longest before the
 others, and mostly wait: with more workers than cores the rest, which mostly computes, runs beside them. All other tests go wherever there is time. (The ``xdist_group`` mark
 does the same, but not with every pytest.)
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
@@ -51,6 +52,7 @@ COMINGS: Final = tuple(
     for about in (
         "agreement",
         "arrivals",
+        "copies",
         "drifted",
         "failed_replacements",
         "launch_breaker",
@@ -58,7 +60,15 @@ COMINGS: Final = tuple(
         "voluntary",
     )
 )
+#: Beside Karpenter: windows, and levers that stay when Tenure or Karpenter is gone.
+HELD: Final = tuple(
+    f"{BESIDE}test_{about}.py::" for about in ("bed", "gone", "lever_crashes", "windows")
+)
+#: Beside Karpenter: how fast, how long, and what Karpenter honours.
+PACED: Final = tuple(f"{BESIDE}test_{about}.py::" for about in ("levers", "pacing", "timeouts"))
 CONTRACT: Final = "on the real API server"
+#: The longest first: one that began last would be waited for alone.
+FIRST: Final = (BESIDE, "held", "paced", STORIES, "processes", CONTRACT, "deadlines", "comings")
 
 
 def together(test: str) -> str:
@@ -69,6 +79,10 @@ def together(test: str) -> str:
         return "deadlines"
     if test.startswith(COMINGS):
         return "comings"
+    if test.startswith(HELD):
+        return "held"
+    if test.startswith(PACED):
+        return "paced"
     if test.startswith(BESIDE):
         return BESIDE
     if test.startswith(STORIES):
@@ -76,6 +90,16 @@ def together(test: str) -> str:
     return CONTRACT if CONTRACT in test else test
 
 
+def next_of(waiting: Collection[str]) -> str:
+    """The group that goes next, of those that wait in this order."""
+    return next((group for group in FIRST if group in waiting), None) or next(iter(waiting))
+
+
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         return together(nodeid)
+
+    def _assign_work_unit(self, node: object) -> None:
+        """By itself it would take the group with the most tests."""
+        self.workqueue.move_to_end(next_of(self.workqueue), last=False)
+        super()._assign_work_unit(node)

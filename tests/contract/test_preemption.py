@@ -30,8 +30,15 @@ async def a_class(cluster: Cluster, name: str, value: int, **fields: Any) -> str
 
 
 async def a_pod(
-    cluster: Cluster, name: str, class_name: str = "", *, cpu: str = MOST, node: str = ""
+    cluster: Cluster,
+    name: str,
+    class_name: str = "",
+    *,
+    cpu: str = MOST,
+    node: str = "",
+    needs: str = "",
 ) -> None:
+    """``node``: that one alone. ``needs``: a label that its node has to have."""
     resources = {"requests": {"cpu": cpu}}
     container = {"name": "main", "image": "registry.example/app:1", "resources": resources}
     spec: Json = {"containers": [container]}
@@ -40,6 +47,8 @@ async def a_pod(
     template = cluster.template(name, **spec)
     if node:
         template["spec"]["nodeSelector"]["kubernetes.io/hostname"] = node
+    if needs:
+        template["spec"]["nodeSelector"][needs] = "true"
     template["metadata"]["name"] = name
     await cluster.created(PODS, template)
 

@@ -11,6 +11,7 @@ import pytest
 
 from tenure.sim.check.rules import RULES
 from tests.folders import ROOT
+from tests.fuzz.beside import live_beside
 from tests.fuzz.day import DRIFTY, GOVERNED, HELD, LEAKY, SHORT, UNHEALTHY_DAY, VOLUNTARY, live
 
 #: Days that showed something once stay here, with what it was.
@@ -80,8 +81,18 @@ def test_random_days_reach_every_rule_of_the_checkers() -> None:
         outcome = live(seed, pace)
         assert outcome.problems == ()
         asked.update(outcome.asked)
-    # tests/scenarios/test_beside_karpenter.py asks this one: no day is lived beside Karpenter.
+    # No other day is lived beside Karpenter.
     assert [rule for rule in RULES if not asked[rule]] == ["beyond levers", "open beyond budgets"]
+    asked.update(live_beside(2).asked)
+    assert [rule for rule in RULES if not asked[rule]] == []
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_day_beside_karpenter_opens_no_more_nodes_than_budgets_let_go(seed: int) -> None:
+    """The second showed that the checkers counted nodes whose instance was terminating."""
+    outcome = live_beside(seed)
+    assert outcome.problems == ()
+    assert outcome.asked["open beyond budgets"] > 0
 
 
 def test_the_same_seed_lives_the_same_day_twice_and_another_one_does_not() -> None:

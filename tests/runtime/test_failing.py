@@ -26,7 +26,7 @@ def test_an_evaluation_that_fails_as_a_whole_is_told_everywhere_and_heals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with Story(*a_cluster(a_deployment())) as story, monkeypatch.context() as broken:
-        broken.setattr(provision, "pack", fail)
+        broken.setattr(provision, "packing_steps", fail)
         story.run(2 * MINUTE)
         onlooker = Onlooker(story)
         (line,) = failing(onlooker)

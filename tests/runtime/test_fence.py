@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tenure.core.reasons import Reason
 from tenure.errors import NotLeader
 from tenure.model.api.resource import DEPLOYMENTS
 from tenure.ports.cloud import Cloud
@@ -52,6 +53,19 @@ def test_a_cloud_is_not_even_asked_behind_a_closed_fence() -> None:
         assert {str(error) for error in story.errors} == {
             "instance types of default: the lease was lost"
         }
+
+
+def test_pods_wait_for_instance_types_that_could_not_be_asked_for_behind_a_closed_fence() -> None:
+    """The cloud was not asked: it is not known that the pool has no instance types."""
+    with Hired() as story:
+        story.fence.why = "the lease was lost"
+        story.run(MINUTE)
+        assert story.reasons("Pod/default/web-*") == [Reason.AWAITING_TYPES]
+        story.fence.why = ""
+        story.run(30 * SECOND)
+        assert Reason.FAILED_SCHEDULING not in story.reasons("Pod/default/web-*")
+        story.run(3 * MINUTE)
+        assert story.running("web") == 3
 
 
 def test_nothing_is_ended_behind_a_closed_fence() -> None:

@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 
 from testbed import binaries, karpentersource
-from testbed.binaries import BINARIES, NAMES, SOURCES, Missing, cache, found, home, pins
+from testbed.binaries import (
+    BINARIES,
+    KARPENTER_RELEASE,
+    NAMES,
+    SOURCES,
+    Missing,
+    cache,
+    found,
+    home,
+    karpenter_module,
+    pins,
+)
 from testbed.build import BuildFailed, build
 
 
@@ -67,6 +78,21 @@ def test_every_binary_is_pinned_by_what_is_committed() -> None:
     for binary in BINARIES:
         for file in ("go.mod", "go.sum"):
             assert (SOURCES / binary.module / file).exists()
+
+
+def test_an_older_karpenter_has_pins_and_a_folder_of_its_own() -> None:
+    older = [path.name.removeprefix("karpenter-") for path in SOURCES.glob("karpenter-*")]
+    assert older
+    for release in older:
+        module = karpenter_module({KARPENTER_RELEASE: release})
+        assert karpentersource.pin(SOURCES / module).version.startswith(f"v{release}.")
+        assert pins(module) != pins("karpenter")
+    assert karpenter_module({}) == "karpenter"
+
+
+def test_a_karpenter_that_is_not_pinned_is_refused_with_those_that_are() -> None:
+    with pytest.raises(SystemExit, match=rf"{KARPENTER_RELEASE}=1\.5: pinned are .*1\.6"):
+        karpenter_module({KARPENTER_RELEASE: "1.5"})
 
 
 def test_what_is_there_is_not_built_again(

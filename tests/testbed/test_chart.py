@@ -196,7 +196,8 @@ def test_secrets_leases_and_configurations_are_named_and_config_maps_have_their_
                 assert rule["resourceNames"] == ["tenure-webhook"]
                 assert set(rule["verbs"]) <= {"get", "patch"}
             if resource == "leases" and rule["verbs"] != ["create"]:
-                assert rule["resourceNames"] == ["karpenter-leader-election"]
+                seen = ["tenure-beside-karpenter"] if rule["verbs"] == ["list"] else []
+                assert rule["resourceNames"] == ["karpenter-leader-election", *seen]
             if resource == "configmaps":
                 assert namespace == "tenure-kwok"
     (own,) = objects_of(rendered(*more), "Namespace")
@@ -266,6 +267,14 @@ def test_beside_karpenter_the_program_is_told_so_and_accepts_the_rest() -> None:
             ("mode=beside-karpenter", "settings.leaderElectionName=karpenter-leader-election"),
             "that Lease is Karpenter's",
         ),
+        (
+            ("mode=beside-karpenter", "settings.takeOver=true"),
+            "settings.takeOver: beside Karpenter Tenure has a Lease of its own; leave it false",
+        ),
+        (
+            ("mode=beside-karpenter", "settings.karpenterVersion=latest"),
+            'settings.karpenterVersion: got "latest", expected a release of Karpenter such as "1.15"',
+        ),
     ],
 )
 def test_a_mode_that_is_not_there_or_half_set_is_refused(
@@ -274,6 +283,15 @@ def test_a_mode_that_is_not_there_or_half_set_is_refused(
     with pytest.raises(subprocess.CalledProcessError) as caught:
         rendered(*(part for value in values for part in ("--set", value)))
     assert word in caught.value.stderr
+
+
+@pytest.mark.parametrize("release", ["1.15", "v1.15.0", "1.9.0-rc.1"])
+def test_a_release_of_karpenter_is_handed_on(release: str, tmp_path: Path) -> None:
+    path = tmp_path / "values.yaml"
+    chosen = {"karpenterVersion": release, "takeOver": False}
+    path.write_text(yaml.safe_dump({"settings": chosen}))
+    told = environment(rendered(*BESIDE, f"--values={path}"))
+    assert configured({}, told).settings.karpenter_version == release
 
 
 def test_beside_karpenter_pods_nodes_and_karpenters_status_are_out_of_reach() -> None:
@@ -301,6 +319,7 @@ def test_beside_karpenter_pods_nodes_and_karpenters_status_are_out_of_reach() ->
     assert named == {
         ("customresourcedefinitions", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh"),
         ("leases", "tenure-beside-karpenter"),
+        ("leases", "tenure-beside-karpenter", "karpenter-leader-election"),  # Listed.
         ("namespaces", "kube-system"),
     }
 

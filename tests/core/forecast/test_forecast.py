@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tenure.core.disrupt.expiration import spread_of
+from tenure.core.disrupt.facts.candidates import ExpiresByForce
 from tenure.core.forecast.forecast import Horizon, forecast
 from tenure.core.forecast.result import Forecast, MomentKind, Rotation
 from tenure.core.gates.facts import BudgetUnreadable, VoluntaryDisruptionOff
@@ -388,3 +389,37 @@ def test_nothing_starts_after_the_horizon(days: int) -> None:
     found = foretold(one_at_once(), *nodes(3), nightly("0 2 * * 3"), days=days)
     assert found.until == NOW + days * DAY
     assert all(one.at <= found.until for one in found.starts)
+
+
+# -- beside Karpenter --------------------------------------------------------------------------
+
+BESIDE = msgspec.structs.replace(SETTINGS, beside_karpenter=True)
+
+
+def test_beside_karpenter_the_nodes_that_karpenter_expires_by_force_are_foreseen() -> None:
+    found = foretold(*nodes(2, expire_after="120h"), settings=BESIDE)
+    at = {one.at for one in found.moments}
+    assert [one.kind for one in found.moments] == [MomentKind.FORCED_EXPIRY] * 2
+    assert at == {a_claim("n00").created_at + 5 * DAY}, (
+        "not a second earlier: Karpenter spreads nothing"
+    )
+    assert all(isinstance(one.what, ExpiresByForce) for one in found.moments)
+    assert [(one.name, one.expired_by_force) for one in found.pools] == [("general", 2)]
+    assert not found.starts
+
+
+def test_beside_karpenter_no_expiry_after_the_end_of_the_forecast_is_told() -> None:
+    found = foretold(*nodes(2, expire_after="720h"), settings=BESIDE)
+    assert (found.moments, found.pools[0].expired_by_force) == ((), 0)
+
+
+def test_beside_karpenter_it_is_said_that_drift_and_consolidation_are_not_foreseen() -> None:
+    (note,) = foretold(*nodes(1), settings=BESIDE).notes
+    assert note.startswith("drift, emptiness and consolidation are Karpenter's")
+    assert foretold(*nodes(1)).notes == ()
+
+
+def test_in_charge_the_same_nodes_expire_by_choice() -> None:
+    found = foretold(*nodes(2, expire_after="120h"))
+    assert (found.moments, len(found.expiries)) == ((), 2)
+    assert found.pools[0].expired_by_force == 0

@@ -16,7 +16,9 @@ from tenure.model.settings import Settings
 from tenure.runtime.executor.handlers import dated
 from tests.core.build import (
     FOREIGN,
+    LAUNCHED,
     NOW,
+    REGISTERED,
     a_claim,
     a_node,
     a_pod,
@@ -209,3 +211,11 @@ def test_beside_an_invalid_veto_the_protection_is_reported_as_well() -> None:
         'do-not-disrupt: "2h" protects from disruption until 2026-03-02T13:00:00Z'
     )
     assert verdict.recheck_at == ahead(3600)
+
+
+def test_beside_karpenter_nothing_is_noted_before_the_node_is_registered() -> None:
+    """Karpenter copies the annotations of a claim to the Node that registers."""
+    beside, written = ProtectionDecider(claims_only=True), {DO_NOT_DISRUPT: "2h"}
+    assert evaluated(beside, a_claim(stage=LAUNCHED, annotations=written)) == []
+    (verdict,) = evaluated(beside, a_claim(stage=REGISTERED, annotations=written), a_node())
+    assert body_of(verdict)["metadata"]["annotations"] == {SINCE: "2h"}

@@ -35,6 +35,7 @@ class StandBy:
             node_classes=(KWOK_NODE_CLASSES,),
             clock=clock,
             random=Random(1),
+            settings=story.options.settings,
         )
         self._watching = story.loop.create_task(self.view.run())
 

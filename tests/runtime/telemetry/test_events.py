@@ -248,6 +248,15 @@ def test_a_restart_meets_its_own_event_and_raises_its_count() -> None:
         assert room.published() == [(Reason.PROTECTED, 3)]
 
 
+def test_what_is_told_once_is_not_told_again_after_a_restart() -> None:
+    """A node class that no provider serves, and fields that do not act: the pool's status does not tell of the first."""
+    with Bench() as bench:
+        for message, count in (("so", 1), ("so", 1), ("otherwise", 2)):
+            with Newsroom(bench) as room:
+                room.say(an_opinion(Reason.NODE_CLASS_NOT_SERVED, message))
+            assert room.published() == [(Reason.NODE_CLASS_NOT_SERVED, count)]
+
+
 def test_a_namesake_has_events_of_its_own() -> None:
     with Bench() as bench, Newsroom(bench) as room:
         room.say(an_opinion(Reason.PROTECTED), an_opinion(Reason.PROTECTED, uid="u2"))

@@ -38,6 +38,7 @@ class Onlooker:
 
     leading = True
     held_back = False
+    has_second = False
     role = "leading"
     waits_for = ""
     events_dropped = 0
