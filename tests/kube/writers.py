@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from tenure.errors import NotLeader
 from tenure.kube.client.credentials import FixedCredentials, Identity
 from tenure.kube.client.fence import LeaseFence
-from tenure.kube.client.http import HttpTransport
+from tenure.kube.client.http import HttpTransport, Limits
 from tenure.kube.client.kubeconfig import Access
 from tenure.ports.transport import Request
 
 WRITE = Request(method="PATCH", path="/api/v1/nodes/a", body=b"{}")
+#: A pause is no time-out, however long it is on a busy machine.
+PATIENT: Final = Limits(answer=timedelta(minutes=5))
 
 
 async def main(port: int, writers: int) -> None:
     fence = LeaseFence()
     access = Access(server=f"http://127.0.0.1:{port}")
-    async with HttpTransport(access, FixedCredentials(Identity()), fence=fence) as transport:
+    nothing = FixedCredentials(Identity())
+    async with HttpTransport(access, nothing, fence=fence, limits=PATIENT) as transport:
         _say("ready")
         while line := await asyncio.to_thread(sys.stdin.readline):
             fence.open_until(float(line), datetime.now(UTC))

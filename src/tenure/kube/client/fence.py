@@ -2,7 +2,8 @@
 
 It is asked twice. The executor asks ``closed`` before an action and holds back; and the HTTP
 library is made to ask in the very step that hands a request to the socket. A check any
-earlier leaves a gap in which the process can be paused for longer than the lease.
+earlier leaves a gap in which the process can be paused for longer than the lease. Of the step itself some
+ten microseconds are left: one request at most is late after a pause, and its precondition makes it harmless.
 The clock counts the time in which the machine was suspended, too: a process is not told of that.
 
 A request is handed over with its body, headers included, in one step; a request without a
