@@ -48,7 +48,7 @@ FORGOTTEN: Final = base64.b64encode(b"testbed/forgotten").decode()
 #: Where ports are looked for: below those that the kernel gives to clients. A client that
 #: tries to reach a server that is away would get that server's own port one day, and keep it.
 PORTS: Final = range(10_000, 30_000)
-#: Who is written down in the audit log: service accounts, and what they asked for.
+#: What is written down in the audit log: what service accounts asked for, and who removed pods.
 AUDIT_POLICY: Final = Path(__file__).with_name("audit.yaml")
 STAGES: Final = Path(__file__).with_name("stages.yaml")
 EVERY_CONTROLLER: Final = ("*",)
@@ -199,7 +199,7 @@ class ControlPlane:
 
     @property
     def audit_log(self) -> Path:
-        """One JSON object on each line for what a service account asked for."""
+        """One JSON object on each line for what a service account asked for, and for each pod that a user removed."""
         return self._folder / "audit.log"
 
     def log(self, name: str) -> str:

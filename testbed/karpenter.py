@@ -25,8 +25,10 @@ PROGRAM: Final = "karpenter-kwok"
 NAMESPACE: Final = "kube-system"
 LEASE: Final = "karpenter-leader-election"
 CLUSTER_NAME: Final = "bed"
-#: There is no cloud that could say whether a node's instance has been shut down.
-KUBE_CONTROLLERS: Final = ("*", "-cloud-node-lifecycle-controller")
+#: There is no cloud that could say whether a node's instance has been shut down. And no pod leaves for a taint: a launched
+#: Node has ``karpenter.sh/unregistered:NoExecute`` until Karpenter removes it, and that controller deletes the first pod
+#: there if it hears of the pod before it hears of that. On a busy machine it does, in a story about other things.
+KUBE_CONTROLLERS: Final = ("*", "-cloud-node-lifecycle-controller", "-taint-eviction-controller")
 #: Its own user in the audit log. It is an administrator: which rights it needs is not our story.
 ACCOUNT: Final = (
     f"system:serviceaccount:{NAMESPACE}:{NAME}",

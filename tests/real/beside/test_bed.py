@@ -8,13 +8,15 @@ from typing import Any
 
 import msgspec
 
-from tenure.model.api.resource import DEPLOYMENTS, LEASES, NODE_CLAIMS, PODS
+from tenure.model.api.names import UNREGISTERED_TAINT
+from tenure.model.api.resource import DEPLOYMENTS, LEASES, NODE_CLAIMS, NODES, PODS
 from testbed.karpenter import DEFAULT_GATES, HOST, LEASE, NAME, NAMESPACE, Karpenter
 from testbed.karpentersource import pin
 from tests.builders import a_node_class
 from tests.real.beside import accompanied
 from tests.real.beside.accompanied import Accompanied
 from tests.real.beside.onlooker import Onlooker, tell, uid_of
+from tests.real.chronicle import is_leaving
 from tests.real.users import is_true, running
 from tests.real.voluntary import a_small_pool
 
@@ -53,6 +55,23 @@ def test_a_node_that_is_launched_registers_although_karpenter_is_killed(
         assert uid_of(await seen.claim_in("web")) == uid_of(claim)
 
     accompanied.tell(karpenter, tmp_path, "forgotten", story)
+
+
+def test_a_node_that_registers_late_loses_no_pod_for_the_taint_that_it_had(
+    karpenter: Karpenter, tmp_path: Path
+) -> None:
+    """As kube-controller-manager would do if it heard of the pod first: here nothing evicts for taints."""
+
+    async def story(seen: Accompanied) -> None:
+        await seen.settle(*a_small_pool("web"), pods=1)
+        (pod,), claim = await seen.users.all(PODS), await seen.claim_in("web")
+        taints = [{"key": UNREGISTERED_TAINT, "effect": "NoExecute"}]
+        place = claim["status"]["nodeName"]
+        await seen.users.client.patch(NODES, place, {"spec": {"taints": taints}})
+        await seen.seconds_pass(5)
+        assert not seen.chronicle.seen(pod, is_leaving)
+
+    accompanied.tell(karpenter, tmp_path, "tainted", story)
 
 
 def test_its_deployment_says_version_and_gates_and_its_pod_costs_no_node(

@@ -25,6 +25,7 @@ from tests.real.beside.accompanied import (
 )
 from tests.real.beside.lives import LIVES, WHOLE, living
 from tests.real.beside.onlooker import annotated, is_disrupted, pool_of, uid_of
+from tests.real.beside.removals import removed_before
 from tests.real.chronicle import is_leaving, says, version_of
 from tests.real.terminations import at
 from tests.real.users import Json, is_true, running
@@ -144,10 +145,7 @@ async def replaced_by_tenure(seen: Accompanied, claim: Json) -> Json:
     assert said < leaves
     assert await seen.chronicle.first(new, is_true("Initialized"), "initialized") < leaves
     assert not seen.chronicle.seen(claim, says("DisruptionReason", "True"))
-    for pod in seen.chronicle.pods_on(claim):
-        if is_leaving(pod):
-            (gone, *_) = seen.chronicle.seen(pod, is_leaving)
-            assert version_of(gone) > leaves
+    assert await removed_before(seen, claim, leaves) == []
     return seen.chronicle.of(new)[-1]
 
 
