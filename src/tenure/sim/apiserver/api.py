@@ -15,7 +15,7 @@ import msgspec
 
 from tenure.errors import ApiError, shown
 from tenure.model.api.resource import NAMESPACES, PODS, Resource
-from tenure.ports.transport import JSON, Request, Response
+from tenure.ports.transport import APPLY_PATCH, JSON, Request, Response
 from tenure.sim.apiserver import listing
 from tenure.sim.apiserver.kubeletonly import kubelet_answer
 from tenure.sim.apiserver.objects.numbers import is_number
@@ -38,6 +38,7 @@ from tenure.sim.apiserver.requests import (
     object_for,
     object_in,
     only_tried,
+    writer_of,
 )
 from tenure.sim.apiserver.routes import Route, known_prefix, route
 from tenure.sim.apiserver.scaling import SCALED, rescale, scale_of
@@ -124,7 +125,9 @@ class Api:
         strictness = Strictness.wished(request.query)
         obj = object_for(request, target)
         try:
-            created = self._store.create(target.resource, obj, strictness=strictness)
+            created = self._store.create(
+                target.resource, obj, strictness=strictness, writer=writer_of(request)
+            )
         except ApiError as error:
             return _refusal(error, target._replace(name=obj["metadata"].get("name", "")))
         return self._object(201, target.resource, created, strictness)
@@ -133,11 +136,17 @@ class Api:
         strictness = Strictness.wished(request.query)
         obj = object_for(request, target)
         updated = self._store.update(
-            target.resource, obj, target.subresource, strictness=strictness
+            target.resource,
+            obj,
+            target.subresource,
+            strictness=strictness,
+            writer=writer_of(request),
         )
         return self._object(200, target.resource, updated, strictness)
 
     def _patch(self, request: Request, target: Route) -> Response:
+        if request.content_type == APPLY_PATCH:
+            return self._apply(request, target)
         strictness = Strictness.wished(request.query, patch=True)
         patched = self._store.patch(
             target.resource,
@@ -147,8 +156,24 @@ class Api:
             request.content_type,
             target.subresource,
             strictness=strictness,
+            writer=writer_of(request),
         )
         return self._object(200, target.resource, patched, strictness)
+
+    def _apply(self, request: Request, target: Route) -> Response:
+        """Server-side apply."""
+        strictness = Strictness.wished(request.query)
+        obj, new = self._store.apply(
+            target.resource,
+            target.namespace,
+            target.name,
+            body_of(request),
+            writer_of(request),
+            subresource=target.subresource,
+            force=request.query.get("force") in TRUE,
+            strictness=strictness,
+        )
+        return self._object(201 if new else 200, target.resource, obj, strictness)
 
     def _delete(self, request: Request, target: Route) -> Response:
         options = deletion_wished(request)

@@ -7,16 +7,25 @@ from typing import Any, Final
 
 from tenure.errors import Invalid, SpecError
 from tenure.parse import jsontext
-from tenure.ports.transport import JSON, Request
+from tenure.ports.transport import APPLY_PATCH, JSON, Request
 from tenure.sim.apiserver.objects.kinds import KINDS
 from tenure.sim.apiserver.objects.numbers import is_number
-from tenure.sim.apiserver.objects.refusals import bad_request, unsupported, unsupported_media_type
+from tenure.sim.apiserver.objects.refusals import (
+    bad_request,
+    malformed,
+    required,
+    unsupported,
+    unsupported_media_type,
+    untouchable,
+)
 from tenure.sim.apiserver.objects.tree import Obj
+from tenure.sim.apiserver.ownership.managers import TENURE, Writer
 from tenure.sim.apiserver.routes import Route
 from tenure.sim.apiserver.store.deletion import POLICIES, DeleteOptions
 
 TRUE: Final = ("true", "1", "True")
 _DRY: Final = "All"
+_MANAGER_LENGTH: Final = 128
 
 
 def body_of(request: Request) -> Any:
@@ -61,6 +70,23 @@ def object_for(request: Request, target: Route) -> Obj:
             f"({target.name})"
         )
     return {**obj, "metadata": metadata}
+
+
+def writer_of(request: Request) -> Writer:
+    """Who writes, as ``fieldManager`` says; without one it is Tenure, which is in the same process."""
+    name = request.query.get("fieldManager", "")
+    applies = request.content_type == APPLY_PATCH
+    causes = []
+    if applies and not name:
+        causes.append(required("fieldManager", "is required for apply patch"))
+    if len(name) > _MANAGER_LENGTH:
+        causes.append(malformed("fieldManager", f"must have at most {_MANAGER_LENGTH} characters"))
+    if request.method == "PATCH" and "force" in request.query and not applies:
+        causes.append(untouchable("force", "may not be specified for non-apply patch"))
+    if causes:
+        told = f"{causes[0].field}: {causes[0].message}"
+        raise Invalid(f'PatchOptions.meta.k8s.io "" is invalid: {told}', causes=causes)
+    return Writer(name) if name else TENURE
 
 
 def deletion_wished(request: Request) -> DeleteOptions:

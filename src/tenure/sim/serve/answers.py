@@ -19,7 +19,7 @@ from tenure.errors import ApiError, SpecError
 from tenure.model.api.resource import Resource
 from tenure.parse import yamltext
 from tenure.parse.limits import BODY
-from tenure.ports.transport import JSON, Request, Response
+from tenure.ports.transport import APPLY_PATCH, JSON, Request, Response
 from tenure.sim.apiserver.objects.refusals import bad_request, status_body
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.routes import route
@@ -71,12 +71,17 @@ def understood(request: Request) -> Request:
     if request.content_type == proto.MEDIA_TYPE:
         return _with_body(request, _from_protobuf(request))
     if request.content_type == YAML:
-        try:
-            text = request.body.decode()
-            return _with_body(request, yamltext.load(text, "body", limits=BODY))
-        except (SpecError, UnicodeDecodeError) as error:
-            raise bad_request(f"the body of the request cannot be read: {error}") from error
+        return _with_body(request, _from_yaml(request))
+    if request.content_type == APPLY_PATCH:
+        return _with_body(request, _from_yaml(request), APPLY_PATCH)
     return request
+
+
+def _from_yaml(request: Request) -> Any:
+    try:
+        return yamltext.load(request.body.decode(), "body", limits=BODY)
+    except (SpecError, UnicodeDecodeError) as error:
+        raise bad_request(f"the body of the request cannot be read: {error}") from error
 
 
 def _from_protobuf(request: Request) -> Obj:
@@ -91,8 +96,8 @@ def _from_protobuf(request: Request) -> Obj:
         ) from error
 
 
-def _with_body(request: Request, body: Any) -> Request:
-    return msgspec.structs.replace(request, body=_encode(body), content_type=JSON)
+def _with_body(request: Request, body: Any, content_type: str = JSON) -> Request:
+    return msgspec.structs.replace(request, body=_encode(body), content_type=content_type)
 
 
 class Presenter:

@@ -23,7 +23,7 @@ from tenure.kube.certs import Pair, load_into
 from tenure.kube.listener import Limits, Listener, read_body
 from tenure.parse.limits import BODY
 from tenure.ports.clock import Clock
-from tenure.ports.transport import JSON, Request, Response
+from tenure.ports.transport import APPLY_PATCH, JSON, Request, Response
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.httpdate import HttpDate
 from tenure.sim.apiserver.objects.numbers import is_number
@@ -40,6 +40,7 @@ LIMITS: Final = Limits(
 #: A client that reads nothing of its watch or answer for so long has left.
 SILENT_READER_MAX: Final = 60.0
 _TRUE: Final = ("true", "1", "True")
+_WRITES: Final = ("POST", "PUT", "PATCH")
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
 #: Where ``kubectl auth can-i`` asks, and the answer: a client with the token may do everything.
 _MAY_I: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -115,13 +116,17 @@ class ApiHandler:
         except web.HTTPRequestTimeout as error:
             message = f"the body of the request did not come within {LIMITS.body:.0f} s"
             raise ApiError(message, status=408, reason="Timeout") from error
-        content_type = request.headers.get("Content-Type", JSON).partition(";")[0].strip()
+        content_type = request.headers.get("Content-Type", JSON).partition(";")[0].strip() or JSON
+        query = dict(request.query)
+        if (
+            request.method in _WRITES
+            and content_type != APPLY_PATCH
+            and "fieldManager" not in query
+        ):
+            # A client that does not say who it is, is called by the name of its program.
+            query["fieldManager"] = request.headers.get("User-Agent", "").partition("/")[0][:128]
         return Request(
-            method=request.method,
-            path=path,
-            query=dict(request.query),
-            body=body,
-            content_type=content_type or JSON,
+            method=request.method, path=path, query=query, body=body, content_type=content_type
         )
 
     def _fixed(self, path: str, request: web.BaseRequest) -> Response | None:

@@ -39,8 +39,8 @@ _GENERATED_BASE_MAX = 58
 
 _EMPTY: tuple[object, ...] = (None, "", {}, [])
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
-#: What is kept of metadata: neither managers of fields nor links are played here.
-_KNOWN = frozenset(METADATA_FIELDS) - {"selfLink", "managedFields"}
+#: What is kept of metadata: links are not played here.
+_KNOWN = frozenset(METADATA_FIELDS) - {"selfLink"}
 _SET_BY_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation")
 
 
@@ -57,6 +57,7 @@ def for_creation(
     }
     metadata.pop("deletionTimestamp", None)
     metadata.pop("deletionGracePeriodSeconds", None)
+    metadata.pop("managedFields", None)
     base = metadata.get("generateName", "")
     if not metadata.get("name") and base:
         suffix = "".join(random.choices(_SUFFIX_LETTERS, k=5))

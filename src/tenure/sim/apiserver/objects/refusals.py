@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -17,6 +17,8 @@ from tenure.errors import AlreadyExists, ApiError, Cause, Conflict, Forbidden, I
 from tenure.model.api.resource import Resource
 
 _encode = msgspec.json.encode
+#: Server-side apply would change a field of another manager.
+FIELD_MANAGER_CONFLICT: Final = "FieldManagerConflict"
 
 
 class Unexplained(ApiError):
@@ -120,7 +122,8 @@ def _about_the_request(error: ApiError) -> bool:
     """Whether it makes no sense as such, whatever object it is about."""
     if isinstance(error, Invalid):
         return not error.causes or error.causes[0].field == "patch"
-    return error.status in (400, 405)
+    conflicting = bool(error.causes) and error.causes[0].reason == FIELD_MANAGER_CONFLICT
+    return conflicting or error.status in (400, 405)
 
 
 def _cause(cause: Cause) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Reads ``builtin.txt``: the shapes as OpenAPI schemas that refer to each other by name."""
+"""Reads ``builtin.txt`` and ``merging.txt``: the shapes as OpenAPI schemas that refer to each other by name."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tenure.sim.apiserver.objects.kinds import ALL, KINDS
 REFERENCE: Final = "#/components/schemas/"
 _FIELD: Final = re.compile(r"  (?P<name>\w+)(?P<required>!?) (?P<type>\S+)(?:  (?P<words>.+))?")
 _SHAPE: Final = re.compile(r"(?P<name>\w+): (?P<words>.+)")
+_MERGING: Final = re.compile(r"(?P<shape>\w+)(?:\.(?P<field>\w+))?: (?P<how>.+)")
 _PLAIN: Final[dict[str, Schema]] = {
     "string": {"type": "string"},
     "int": {"type": "integer", "format": "int32"},
@@ -37,6 +38,9 @@ def definitions() -> dict[str, Schema]:
     """Name → schema, of the kinds and of everything they are made of."""
     text = files(__package__).joinpath("builtin.txt").read_text(encoding="utf-8")
     found = dict(_shapes(text.splitlines()))
+    merging = files(__package__).joinpath("merging.txt").read_text(encoding="utf-8")
+    for row in filter(None, map(_MERGING.fullmatch, merging.splitlines())):
+        _merge(found, **row.groupdict())
     for kind in (r.kind for r in ALL if not KINDS[r].custom):
         found[kind] = with_type_and_metadata(found[kind])
     return found
@@ -81,6 +85,22 @@ def _shapes(lines: list[str]) -> Iterator[tuple[str, Schema]]:
         schema["properties"][field["name"]] = _of_type(field["type"]) | words
         if field["required"]:
             schema.setdefault("required", []).append(field["name"])
+
+
+def _merge(found: dict[str, Schema], shape: str, field: str | None, how: str) -> None:
+    """Note in the schemas how a list or a map is merged."""
+    place: Schema = found[shape] if field is None else found[shape]["properties"][field]
+    word, *keys = how.split()
+    if word in ("whole", "parts"):
+        place["x-kubernetes-map-type"] = "atomic" if word == "whole" else "granular"
+    elif word == "set":
+        place["x-kubernetes-list-type"] = "set"
+    else:
+        names = [key.partition("=")[0] for key in keys]
+        place |= {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": names}
+        element = found.get(name_of(place["items"]), {}).get("properties", {})
+        for name, default in (key.split("=") for key in keys if "=" in key):
+            element[name]["default"] = default
 
 
 def _of_type(word: str) -> dict[str, Any]:

@@ -34,20 +34,23 @@ from tenure.model.api.resource import (
     Resource,
 )
 from tenure.ports.clock import Clock
-from tenure.ports.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from tenure.ports.transport import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from tenure.sim.apiserver.admission import metadata as meta
 from tenure.sim.apiserver.admission.admission import Admission, Gate, Schemas
 from tenure.sim.apiserver.admission.separation import spec_changed, what_may_be_written
 from tenure.sim.apiserver.objects.kinds import ALL, KINDS, Kind
 from tenure.sim.apiserver.objects.refusals import (
     already_exists,
+    bad_request,
     conflict,
     invalid,
     malformed,
+    not_found,
     unsupported_media_type,
 )
 from tenure.sim.apiserver.objects.strictness import Strictness
 from tenure.sim.apiserver.objects.tree import Obj
+from tenure.sim.apiserver.ownership.managers import CONTROLLERS, Claims, Writer
 from tenure.sim.apiserver.patch.merge import json_patch, merge_patch_object
 from tenure.sim.apiserver.patch.strategic import strategic_merge_patch
 from tenure.sim.apiserver.store import (
@@ -56,6 +59,7 @@ from tenure.sim.apiserver.store import (
     namespaces,
     priority,
     storageclasses,
+    tracking,
 )
 from tenure.sim.apiserver.store.deletion import DeleteOptions, finished, plan_deletion
 from tenure.sim.apiserver.store.feed import Feed, Post, Schedule
@@ -65,11 +69,13 @@ from tenure.sim.apiserver.store.selection import selected
 from tenure.sim.apiserver.store.watch import ADDED, DELETED, MODIFIED, Event, Record
 
 Objects = list[Obj]
-#: The last of them for built-in kinds only.
-PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
+PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+#: Built-in kinds only.
+_TYPED_ONLY: Final = STRATEGIC_MERGE_PATCH
 
 #: What the cluster makes for itself: its UIDs are drawn apart, so that they move no name in a story.
 _OWN: Final = (STORAGE_CLASSES, CSI_NODES)
+_UNTRACKED: Final[Obj] = {"metadata": {}}
 
 
 class Store:
@@ -168,7 +174,22 @@ class Store:
 
     # Writing.
 
-    def create(self, resource: Resource, obj: Obj, *, strictness: Strictness | None = None) -> Obj:
+    def create(
+        self,
+        resource: Resource,
+        obj: Obj,
+        *,
+        strictness: Strictness | None = None,
+        writer: Writer = CONTROLLERS,
+    ) -> Obj:
+        obj = self._new(resource, obj, strictness)
+        shelf = self._shelves[resource]
+        return self._commit(
+            shelf, ADDED, tracking.created(shelf.kind, obj, writer, self.stamp()), None
+        )
+
+    def _new(self, resource: Resource, obj: Obj, strictness: Strictness | None) -> Obj:
+        """A new object as it will be stored; raises if it will not."""
         shelf = self._shelves[resource]
         kind = shelf.kind
         if strictness is not None:
@@ -188,7 +209,7 @@ class Store:
         new.update(apiVersion=resource.api_version, kind=resource.kind, metadata=settled)
         if kind.status and not kind.keeps_status:
             new.pop("status", None)
-        return self._commit(shelf, ADDED, self.gate.create(kind, new), None)
+        return self.gate.create(kind, new)
 
     def update(
         self,
@@ -197,6 +218,7 @@ class Store:
         subresource: str = "",
         *,
         strictness: Strictness | None = None,
+        writer: Writer = CONTROLLERS,
     ) -> Obj:
         """Replace the object (a PUT)."""
         shelf = self._shelves[resource]
@@ -205,7 +227,7 @@ class Store:
         metadata = obj.get("metadata") or {}
         record = shelf.found(metadata.get("namespace", ""), metadata.get("name", ""))
         meta.check_version(shelf.kind, record.obj["metadata"], metadata, put=True)
-        return self._replace(shelf, record, obj, subresource)
+        return self._replace(shelf, record, obj, subresource, writer)
 
     def patch(
         self,
@@ -217,6 +239,7 @@ class Store:
         subresource: str = "",
         *,
         strictness: Strictness | None = None,
+        writer: Writer = CONTROLLERS,
     ) -> Obj:
         shelf = self._shelves[resource]
         _check_patch_type(shelf.kind, content_type)
@@ -228,7 +251,49 @@ class Store:
             patched = self.gate.read(shelf.kind, patched, record.obj, strictness)
         metadata = patched.get("metadata") or {}
         meta.check_version(shelf.kind, record.obj["metadata"], metadata, put=False)
-        return self._replace(shelf, record, patched, subresource)
+        return self._replace(shelf, record, patched, subresource, writer)
+
+    def apply(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        config: Any,
+        writer: Writer,
+        *,
+        subresource: str = "",
+        force: bool = False,
+        strictness: Strictness,
+    ) -> tuple[Obj, bool]:
+        """Server-side apply: the object, and whether it is new. Raises 409 for a conflict."""
+        shelf = self._shelves[resource]
+        kind, record = shelf.kind, shelf.records.get(shelf.key(namespace, name))
+        config = self._config(kind, namespace, name, config)
+        if record is None and subresource:
+            raise not_found(resource, name)
+        now, live = self.stamp(), None if record is None else record.obj
+        applied = tracking.applied(
+            kind, live, config, writer, subresource=subresource, force=force, now=now
+        )
+        if record is None:
+            obj = self._new(resource, applied.obj, strictness)
+            obj = tracking.settled(_UNTRACKED, obj, applied.claims)
+            return self._commit(shelf, ADDED, obj, None), True
+        obj = self.gate.read(kind, applied.obj, record.obj, strictness)
+        return self._replace(shelf, record, obj, subresource, writer, applied.claims), False
+
+    def _config(self, kind: Kind, namespace: str, name: str, config: Any) -> Obj:
+        """What is applied, settled to be the object in the path."""
+        config = tracking.check_config(kind, config)
+        given = config["metadata"]
+        wanted = {"name": name, **({"namespace": namespace} if kind.resource.namespaced else {})}
+        for key, value in wanted.items():
+            if given.get(key, value) != value:
+                raise bad_request(f"the {key} of the object does not match the {key} on the URL")
+        shelf = self._shelves[kind.resource]
+        if record := shelf.records.get(shelf.key(namespace, name)):
+            meta.check_version(kind, record.obj["metadata"], given, put=False)
+        return {**config, "metadata": {**given, **wanted}}
 
     def delete(
         self,
@@ -308,7 +373,16 @@ class Store:
         shelf = self._shelves[resource]
         return self._discard(shelf, shelf.records[shelf.key_of(obj)])
 
-    def _replace(self, shelf: Shelf, record: Record, given: Obj, subresource: str) -> Obj:
+    def _replace(
+        self,
+        shelf: Shelf,
+        record: Record,
+        given: Obj,
+        subresource: str,
+        writer: Writer,
+        claims: Claims | None = None,
+    ) -> Obj:
+        """``claims``: the managers after an apply; any other write changes those that there are."""
         kind, old = shelf.kind, record.obj
         given = what_may_be_written(kind, old, given, subresource)
         if (metadata := given.get("metadata") or {}) is not old["metadata"]:
@@ -318,6 +392,10 @@ class Store:
         new = self.gate.update(kind, new, old)
         if kind.generation and spec_changed(old, new):
             new["metadata"] = {**metadata, "generation": old["metadata"]["generation"] + 1}
+        if claims is not None:
+            new = tracking.settled(old, new, claims)
+        elif tracking.MANAGED in new["metadata"] or tracking.MANAGED in old["metadata"]:
+            new = tracking.updated(kind, old, new, writer, subresource, self.stamp())
         if new == old:
             return old
         if finished(new):
@@ -351,7 +429,7 @@ class Store:
 
 
 def _check_patch_type(kind: Kind, content_type: str) -> None:
-    accepted = PATCHES[:-1] if kind.custom else PATCHES
+    accepted = [one for one in PATCHES if not kind.custom or one != _TYPED_ONLY]
     if content_type not in accepted:
         raise unsupported_media_type(content_type, accepted)
 

@@ -1,0 +1,5 @@
+"""Server-side apply: which manager owns which field, and what follows from it.
+
+May import: sim.apiserver.objects, sim.apiserver.shapes, schema, model, errors.
+Start reading: apply.py.
+"""
