@@ -212,6 +212,18 @@ async def test_a_scaled_deployment_conflicts_with_who_scaled_it(api: Backend) ->
     assert without.body["spec"]["replicas"] == 5
 
 
+async def test_the_scale_is_a_part_of_its_own(api: Backend) -> None:
+    await apply(api, DEPLOYMENTS, "web", deployment(CONTAINER, replicas=2), "anna")
+    scale = {"spec": {"replicas": 5}}
+    await api.patch(DEPLOYMENTS, "web", scale, subresource="scale", fieldManager="scaler")
+    answer = await apply(api, DEPLOYMENTS, "web", deployment(CONTAINER, replicas=2), "anna")
+    (conflict,) = conflicts(answer)
+    assert conflict[1:] == (
+        ".spec.replicas",
+        'conflict with "scaler" with subresource "scale" using apps/v1',
+    )
+
+
 async def test_ports_have_their_protocol_by_default(api: Backend) -> None:
     ports = [
         {"port": 80, "targetPort": 8080, "name": "t"},

@@ -77,7 +77,7 @@ spec:
 
 
 def test_helm_installs_upgrades_and_uninstalls(tmp_path: Path) -> None:
-    """Without server-side apply, which the embedded cluster does not have."""
+    """With what helm does by itself: server-side apply, and a folder of kinds that come first."""
     for name, text in CHART.items():
         file = tmp_path / "chart" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ def test_helm_installs_upgrades_and_uninstalls(tmp_path: Path) -> None:
             assert ended.returncode == 0, ended.stderr
             return ended.stdout
 
-        here = ("web", "chart", "--server-side=false", "--wait", "--timeout=5m")
+        here = ("web", "chart", "--wait", "--timeout=5m")
         helm("install", *here)
         helm("upgrade", *here, "--set", "replicas=3")
         assert json.loads(helm("list", "--output=json"))[0]["revision"] == "2"

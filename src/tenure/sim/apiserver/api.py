@@ -235,6 +235,7 @@ class Api:
             body_of(request),
             request.content_type if patch else None,
             Strictness.wished(request.query, patch=patch),
+            writer_of(request),
         )
         return _json(200, _encode(scale))
 

@@ -15,6 +15,7 @@ from tenure.ports.transport import MERGE_PATCH
 from tenure.sim.apiserver.objects.refusals import invalid, malformed
 from tenure.sim.apiserver.objects.strictness import Strictness
 from tenure.sim.apiserver.objects.tree import Obj, dig
+from tenure.sim.apiserver.ownership.managers import Writer
 from tenure.sim.apiserver.patch.merge import json_patch, merge_patch_object
 from tenure.sim.apiserver.store.selection import written
 from tenure.sim.apiserver.store.store import Store
@@ -52,6 +53,7 @@ def rescale(
     change: Any,
     content_type: str | None,
     strictness: Strictness,
+    writer: Writer,
 ) -> Obj:
     """Write a changed scale; ``content_type`` is that of a patch, None puts it as a whole."""
     scale: Any = change
@@ -69,7 +71,9 @@ def rescale(
     patch: Obj = {"spec": {"replicas": replicas}}
     if version := dig(scale, "metadata", "resourceVersion"):
         patch["metadata"] = {"resourceVersion": version}
-    obj = store.patch(resource, namespace, name, patch, MERGE_PATCH, strictness=strictness)
+    obj = store.patch(
+        resource, namespace, name, patch, MERGE_PATCH, "scale", strictness=strictness, writer=writer
+    )
     return scale_of(resource, obj)
 
 
