@@ -11,9 +11,7 @@ Where all Nodes are of types that no list knows, only these types are sold.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 import msgspec
 
@@ -35,16 +33,9 @@ from tenure.model.values.quantity import parse_quantity
 from tenure.providers.kwok.catalogue import built_in_types
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.cloud.catalogue import DEFAULT_ZONES, VOLUMES_MAX, instance_types, price_list
+from tenure.sim.copied.awslabels import aws_labels
 from tenure.sim.copied.cloudlabels import Bought, bought, labels_of_type, price_in
 from tenure.sim.copied.copy import ClusterCopy
-
-#: ``m7i.large``: category, generation and size are in the name.
-_AWS_NAME: Final = re.compile(
-    r"(?P<category>[a-z]+)(-\d+tb)?(?P<generation>\d+)[^.]*\.(?P<size>.+)"
-)
-_AWS_GROUPS: Final = ("karpenter.k8s.aws", "eks.amazonaws.com")
-_MIB: Final = 2**20
-_NANO: Final = 10**9
 
 
 class _Seen:
@@ -117,26 +108,9 @@ def _sold(seen: Mapping[str, _Seen], zones: Sequence[str], seed: int) -> Iterato
     listed = {shape.name: shape for shape in price_list()}
     if any(name in listed for name in seen) or not seen:
         for kind in instance_types(tuple(listed.values()), seed=seed, zones=zones):
-            yield _labelled(kind, _aws_labels(kind, listed[kind.name].cpu), {REGION})
+            yield _labelled(kind, aws_labels(kind, listed[kind.name].cpu), {REGION})
     if any(kind.name in seen for kind in built_in_types()):
         yield from built_in_types()
-
-
-def _aws_labels(kind: InstanceType, cpu: int) -> dict[str, str]:
-    match = _AWS_NAME.fullmatch(kind.name)
-    if match is None:
-        return {}
-    said = {
-        "category": match["category"],
-        "family": kind.name.partition(".")[0],
-        "generation": match["generation"],
-        "size": match["size"],
-        "cpu": str(cpu),
-        "memory": str(kind.capacity["memory"] // _NANO // _MIB),
-    }
-    return {
-        f"{group}/instance-{name}": value for group in _AWS_GROUPS for name, value in said.items()
-    }
 
 
 def _labelled(

@@ -1,0 +1,43 @@
+"""The labels that Karpenter on AWS gives to an instance type, as far as its name and size say them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tenure.model.api.names import ARCH
+from tenure.model.cloud.offering import InstanceType
+
+#: ``m7i.large``, ``u-12tb1.112xlarge``: category, generation and size are in the name.
+_NAME: Final = re.compile(
+    r"(?P<category>[a-z]+)(-\d+tb)?(?P<generation>\d+)(?P<also>[^.]*)\.(?P<size>.+)"
+)
+_GROUPS: Final = ("karpenter.k8s.aws", "eks.amazonaws.com")
+#: Families whose names do not say that their processors are of AMD.
+_AMD: Final = frozenset({"g5", "g6", "g6e", "gr6", "inf2", "p5"})
+_MIB: Final = 2**20
+_NANO: Final = 10**9
+
+
+def aws_labels(kind: InstanceType, cpu: int) -> dict[str, str]:
+    """Nothing for a type whose name is none of AWS."""
+    match = _NAME.fullmatch(kind.name)
+    if match is None:
+        return {}
+    family = kind.name.partition(".")[0]
+    said = {
+        "category": match["category"],
+        "family": family,
+        "generation": match["generation"],
+        "size": match["size"],
+        "cpu": str(cpu),
+        "cpu-manufacturer": _manufacturer(kind, family, match["also"]),
+        "memory": str(kind.capacity["memory"] // _NANO // _MIB),
+    }
+    return {f"{group}/instance-{name}": value for group in _GROUPS for name, value in said.items()}
+
+
+def _manufacturer(kind: InstanceType, family: str, also: str) -> str:
+    if kind.requirements.labels().get(ARCH) == "arm64":
+        return "aws"
+    return "amd" if "a" in also or family in _AMD else "intel"
