@@ -1,16 +1,25 @@
 """What only a kubelet could answer: logs, and a shell in a container.
 
-No kubelet of the embedded cluster can be reached, so the answers are those of a server
-whose nodes have no address.
+Pods of the embedded cluster are played, not run: nothing is logged, and there is nothing to attach to.
+The answer says so, in one line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from tenure.errors import ApiError
-from tenure.sim.apiserver.objects.refusals import Unexplained, bad_request
-from tenure.sim.apiserver.objects.tree import Obj, dig
+from tenure.sim.apiserver.objects.refusals import bad_request
+from tenure.sim.apiserver.objects.tree import Obj
+
+#: Subresource → what there is nothing of.
+_WANTED: Final = {
+    "attach": "no container to attach to",
+    "exec": "no container to run a command in",
+    "log": "no log",
+    "portforward": "no port to forward",
+}
 
 
 def kubelet_answer(pod: Obj, subresource: str, query: Mapping[str, str]) -> ApiError | None:
@@ -24,5 +33,8 @@ def kubelet_answer(pod: Obj, subresource: str, query: Mapping[str, str]) -> ApiE
         if subresource == "log":
             return None
         return bad_request(f"pod {name} does not have a host assigned")
-    addresses = dig(pod, "status", "hostIPs") or []
-    return Unexplained(f"no preferred addresses found; known addresses: {addresses}")
+    namespace = pod["metadata"]["namespace"]
+    return bad_request(
+        f"pod {namespace}/{name} has {_WANTED[subresource]}: "
+        "pods of the embedded cluster are played, not run"
+    )

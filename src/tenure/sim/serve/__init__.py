@@ -1,6 +1,6 @@
 """The embedded cluster served over HTTPS, for kubectl and other clients.
 
-May import: sim, sim.apiserver, sim.apiserver.objects, sim.apiserver.shapes, sim.apiserver.store,
-sim.serve.table, sim.virtual, providers, kube, ports, schema, model, parse, errors.
+May import: sim, sim.actors.kubelet, sim.apiserver, sim.apiserver.objects, sim.apiserver.shapes,
+sim.apiserver.store, sim.serve.table, sim.virtual, providers, kube, ports, schema, model, parse, errors.
 Start reading: cluster.py.
 """

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import msgspec
 
+from tenure.sim.actors.kubelet.podevents import PodEvents
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.serve.access import Access, opened
@@ -53,6 +54,7 @@ class ServedCluster:
             self.world.apply(manifest)
         PublishedImages(self.world, report=report)
         LabelledNodes(self.world, report=report)
+        PodEvents(self.world.environment, self.world.store, self.world.kubelets.is_alive)
 
     def __enter__(self) -> Self:
         return self

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tenure.model.api.resource import DEPLOYMENTS, NODES, PODS, REPLICA_SETS
 from tenure.sim.actors.workloads.ownedpods import is_active, is_ready
+from tenure.sim.actors.workloads.revisions import CAUSE, HISTORY, REVISION
 from tenure.sim.actors.workloads.rollout import Limits, Size, next_sizes
 from tests.sim.workworld import World, a_node, a_workload, a_world
 
@@ -210,3 +211,44 @@ def test_every_rollout_ends_and_keeps_its_limits(
             slow = next(name for name in sizes if working[name] < sizes[name])
             working[slow] += 1
     assert sizes == {**dict.fromkeys(sizes, 0), "new": wanted}
+
+
+def revisions(world: World) -> dict[str, str]:
+    """Image → the number of the template, and why it is there."""
+    return {
+        rs["spec"]["template"]["spec"]["containers"][0]["image"]: " ".join(
+            rs["metadata"]["annotations"].get(key, "-") for key in (REVISION, CAUSE)
+        )
+        for rs in world.store.list(REPLICA_SETS)
+    }
+
+
+def test_each_template_has_a_number_and_one_that_comes_back_a_new_one(world: World) -> None:
+    world.add(DEPLOYMENTS, a_workload("web", replicas=1))
+    change_image(world, "app:1")
+    world.run(5)
+    change_image(world, "app:2")
+    world.run(10)
+    assert revisions(world) == {"app:1": "1 -", "app:2": "2 -"}
+    change_image(world, "app:1")
+    world.run(10)
+    assert revisions(world) == {"app:1": "3 -", "app:2": "2 -"}
+    deployment = world.store.get(DEPLOYMENTS, "default", "web")
+    assert deployment["metadata"]["annotations"][REVISION] == "3"
+    (back,) = [rs for rs in world.store.list(REPLICA_SETS) if rs["spec"]["replicas"]]
+    assert back["metadata"]["annotations"][HISTORY] == "1"
+
+
+def test_the_cause_of_a_change_stays_with_its_template(world: World) -> None:
+    world.add(DEPLOYMENTS, a_workload("web", replicas=1))
+    change_image(world, "app:1")
+    world.run(5)
+    change_image(world, "app:2")
+    annotate = {"metadata": {"annotations": {CAUSE: "a newer one"}}}
+    world.store.patch(DEPLOYMENTS, "default", "web", annotate)
+    world.run(10)
+    assert revisions(world) == {"app:1": "1 -", "app:2": "2 a newer one"}
+    annotate = {"metadata": {"annotations": {CAUSE: "said later"}}}
+    world.store.patch(DEPLOYMENTS, "default", "web", annotate)
+    world.run(1)
+    assert revisions(world)["app:2"] == "2 said later"

@@ -7,7 +7,7 @@ deployment only keeps the size of what it has. Emptied old ReplicaSets beyond
 store's garbage collection.
 
 Not modelled: proportional scaling in the middle of a rollout (the rollout's own arithmetic gets
-there too), the progress deadline, and revision annotations.
+there too) and the progress deadline.
 """
 
 from __future__ import annotations
@@ -18,6 +18,13 @@ from typing import Any, Final
 from tenure.model.api.resource import DEPLOYMENTS, REPLICA_SETS
 from tenure.sim.actors.workloads.ownedpods import OwnedPods, controller_of
 from tenure.sim.actors.workloads.podtemplate import owner_reference, template_revision
+from tenure.sim.actors.workloads.revisions import (
+    cause_of,
+    next_revision,
+    numbered,
+    revision_of,
+    with_revision,
+)
 from tenure.sim.actors.workloads.rollout import Limits, Size, next_sizes
 from tenure.sim.actors.workqueue import WorkQueue, queue_key
 from tenure.sim.apiserver.objects.tree import Obj, dig, put
@@ -48,7 +55,7 @@ class Deployments:
     def _on_deployment(self, type_: str, new: Obj, old: Obj | None) -> None:
         if type_ == DELETED:
             self._marks.pop(new["metadata"]["uid"], None)
-        if old is None or new["spec"] is not old["spec"]:
+        if old is None or new["spec"] is not old["spec"] or cause_of(new) != cause_of(old):
             self._queue.add(queue_key(new))
 
     def _on_replica_set(self, type_: str, replica_set: Obj, _old: Obj | None) -> None:
@@ -85,8 +92,22 @@ class Deployments:
         new = [rs for rs in owned if _labels(rs).get(HASH_LABEL) == mark]
         old = [rs for rs in owned if _labels(rs).get(HASH_LABEL) != mark]
         old.sort(key=lambda rs: (rs["metadata"]["creationTimestamp"], rs["metadata"]["name"]))
+        if new:
+            self._number(new[0], deployment, next_revision(old))
         self._roll(deployment, new[0] if new else None, old)
         self._write_status(deployment, new, old)
+
+    def _number(self, replica_set: Obj, deployment: Obj, number: int) -> None:
+        """A template that was there before may be the newest again, or has a new reason to be there."""
+        if revision_of(replica_set) >= number and cause_of(deployment) in (
+            "",
+            cause_of(replica_set),
+        ):
+            return
+        number = max(number, revision_of(replica_set))
+        metadata = replica_set["metadata"]
+        patch = {"metadata": {"annotations": numbered(replica_set, deployment, number)}}
+        self._store.patch(REPLICA_SETS, metadata["namespace"], metadata["name"], patch)
 
     def _mark(self, deployment: Obj) -> str:
         """The fingerprint of its template, taken again only when that was replaced."""
@@ -108,7 +129,7 @@ class Deployments:
             sizes = [_size(rs) for rs in old]
             empty = Size("", 0, 0)
             first = next_sizes(spec["replicas"], _limits(spec), empty, sizes).get("", 0)
-            self._create(deployment, first)
+            self._create(deployment, first, old)
         else:
             self._resize_all(deployment, new, old)
             self._prune(spec, old)
@@ -127,12 +148,15 @@ class Deployments:
         if any(self._pods.of(rs["metadata"]["uid"]).pods for rs in old):
             return
         if new is None:
-            self._create(deployment, deployment["spec"]["replicas"])
+            self._create(deployment, deployment["spec"]["replicas"], old)
         else:
             self._resize(new, deployment["spec"]["replicas"])
 
-    def _create(self, deployment: Obj, replicas: int) -> None:
-        self._store.create(REPLICA_SETS, new_replica_set(deployment, replicas))
+    def _create(self, deployment: Obj, replicas: int, old: list[Obj]) -> None:
+        replica_set = new_replica_set(deployment, replicas)
+        annotations = numbered(replica_set, deployment, next_revision(old))
+        replica_set["metadata"]["annotations"] = annotations
+        self._store.create(REPLICA_SETS, replica_set)
 
     def _resize(self, replica_set: Obj, replicas: int) -> None:
         if replica_set["spec"]["replicas"] != replicas:
@@ -165,8 +189,10 @@ class Deployments:
             _available(before, enough=enough, now=self._store.stamp),
             _progressing(before, new, complete=complete, rolled=rolled, now=self._store.stamp),
         ]
-        if status != deployment.get("status"):
-            self._store.update(DEPLOYMENTS, {**deployment, "status": status}, "status")
+        number = max(next_revision(old), revision_of(new[0])) if new else 0
+        said = with_revision(deployment, number)
+        if status != deployment.get("status") or said is not deployment:
+            self._store.update(DEPLOYMENTS, {**said, "status": status}, "status")
 
 
 def new_replica_set(deployment: Obj, replicas: int) -> Obj:

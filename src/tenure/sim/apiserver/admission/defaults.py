@@ -251,7 +251,15 @@ def _container(container: Any) -> Any:
     if limits := resources.get("limits"):
         requests = {**limits, **(resources.get("requests") or {})}
         resources = {**resources, "requests": requests}
+    if ports := container.get("ports"):
+        container = {**container, "ports": [_port(port) for port in ports]}
     return {**container, "resources": resources}
+
+
+def _port(port: Any) -> Any:
+    return (
+        {**port, "protocol": "TCP"} if isinstance(port, dict) and not port.get("protocol") else port
+    )
 
 
 def _pod(obj: Obj, priority: Priority) -> Obj:
