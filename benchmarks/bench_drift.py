@@ -29,6 +29,7 @@ from tenure.core.decision import Action, Create, Delete, Patch
 from tenure.core.marks.templatehash import field_hashes, hash_annotations
 from tenure.core.policy.deciders import PATIENCE, UNMOVED, deciders
 from tenure.core.policy.readers import READERS
+from tenure.kube.cache.changes import Changes
 from tenure.model.api.meta import ApiObject, format_time
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -108,11 +109,11 @@ class Cluster:
         self.evaluator = Evaluator(deciders(), Settings(), PATIENCE, UNMOVED)
         self.turns: list[Turn] = []
         self._written: dict[tuple[Resource, str], Any] = {}
-        self._changes: list[Change] = []
+        self.changes = Changes()
         self._fill(nodes)
         for number in range(windows):
             self.put(MAINTENANCE_WINDOWS, a_window(number))
-        self._changes.clear()
+        self.changes.clear()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -153,18 +154,20 @@ class Cluster:
         shown = {**manifest, "metadata": metadata}
         self._written[resource, metadata["name"]] = shown
         item = msgspec.convert(shown, _TYPES[resource])
-        self._changes.append(self.tables.put(resource, item))
+        self.add_change(self.tables.put(resource, item))
 
     def add_change(self, change: Change) -> None:
         """One that was made in the tables; the next turn sees it."""
-        self._changes.append(change)
+        earlier = self.changes.earlier(change)
+        old = change.old if earlier is None else earlier.old
+        self.changes.note(msgspec.structs.replace(change, old=old))
 
     def edit(self, resource: Resource, name: str, patch: Mapping[str, Any]) -> None:
         self.put(resource, merge_patch(self._written[resource, name], patch))
 
     def turn(self, what: str, after: timedelta = timedelta(seconds=1)) -> None:
         self.now += after
-        changes, self._changes = self._changes, []
+        changes = self.changes.take(most=None)
         profile, began = cProfile.Profile(), time.process_time()
         with profile if self._counted else nullcontext():
             self.evaluator.evaluate(self.snapshot, changes, (), self.now)

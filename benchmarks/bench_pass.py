@@ -128,8 +128,8 @@ class SoldOut(Cluster):
     def short_turn(self) -> tuple[float, list[Verdict]]:
         """As the loop does it, the gap between two turns before it."""
         self.now += _GAP
-        changes, self._changes = self._changes, []
         began = self._stopwatch()
+        changes = self.changes.take()
         self.evaluator.begin(self.snapshot, changes, (), self.now)
         said = self.evaluator.resume(self.snapshot, self.now)
         self.evaluator.actionable()

@@ -18,7 +18,8 @@ from typing import Final
 from tenure.core.decision import Concern, Create, Delete, Patch, Verdict
 from tenure.core.policy.deciders import AWAIT_CREATIONS
 from tenure.core.provision.demand import is_reschedulable
-from tenure.kube.cache.cache import Cache, Place
+from tenure.kube.cache.cache import Cache
+from tenure.kube.cache.changes import CHANGES_MAX, Place
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS
 from tenure.model.snapshot.snapshot import Snapshot
@@ -91,7 +92,7 @@ class Loop:
         """Run once; return when to run again, on the monotonic clock, if nothing happens before."""
         now = self._clock.now()
         slice_ = Slice(self._metrics)
-        changes = self._cache.take_changes(self._acted_upon())
+        changes = self._cache.take_changes(self._acted_upon(), CHANGES_MAX)
         for change in changes:
             self._reporter.safely(partial(self._learner.changed, change, now))
         self._observations.pods.see_waiting(changes, now)
@@ -111,7 +112,7 @@ class Loop:
             # Translated anew in every turn; one is due as soon as the wall clock was set.
             wait = (recheck_at - self._clock.now()).total_seconds()
             wake_ups.append(self._clock.monotonic() + wait)
-        if self._evaluator.goes_on:
+        if self._evaluator.goes_on or self._cache.behind:
             wake_ups.append(self._clock.monotonic())
         slice_.end()
         return min(wake_ups, default=None)

@@ -8,9 +8,8 @@ stale but never go back; in order:
   because a list of a later version lacked it;
 * a list is the whole truth up to its version: what is newer than it stays.
 
-Changes of one object between two turns are one change. A change of no field that we read (a
-heartbeat) does not wake the loop; it is kept here until an action depends on
-that object, because then its version counts.
+A change of no field that we read (a heartbeat) does not wake the loop; it is kept here until an action
+depends on that object, because then its version counts.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tenure.kube.cache.changes import Changes, Place
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import Resource
 from tenure.model.snapshot.governed import Govern, as_written
@@ -29,9 +29,6 @@ from tenure.model.snapshot.snapshot import Change, Tables
 
 #: How many deletions are remembered; an answer that comes later than that many is lost anyway.
 GONE_MAX: Final = 10_000
-
-#: Where an object is kept.
-Place = tuple[Resource, str]
 
 
 class Cache:
@@ -44,8 +41,7 @@ class Cache:
         self.tables = Tables(readers, govern=govern)
         #: Called whenever there is something new to evaluate.
         self.wake = wake
-        # By place and UID: an object that went and its namesake that came are two changes.
-        self._changes: dict[tuple[Place, str], Change] = {}
+        self._changes = Changes()
         self._quiet: dict[Place, Change] = {}
         # UIDs that the watch said are gone: a late answer to a write must not bring them back.
         self._gone: dict[Place, str] = {}
@@ -73,7 +69,7 @@ class Cache:
         """What is here stays; there may be more. A list that succeeds ends it."""
         if self.tables.list_failed(resource, why):
             # No object: every decider that reads the kind has to look again.
-            self._changes[(resource, ""), ""] = Change(resource, "", None, None)
+            self._changes.note(Change(resource, "", None, None))
             self.wake()
 
     def upsert(self, resource: Resource, item: ApiObject) -> None:
@@ -97,12 +93,21 @@ class Cache:
         known = {key: self._current(resource, key) for key in self._keys(resource)}
         return {key: one.metadata.resource_version for key, one in known.items() if one is not None}
 
-    def take_changes(self, acted_upon: Iterable[Place] = ()) -> list[Change]:
-        """What happened since the last call; changes of the version alone only of these places."""
-        changes = [*self._changes.values()]
-        self._changes.clear()
-        waited = (self._quiet.pop(place, None) for place in acted_upon)
-        return changes + [change for change in waited if change is not None]
+    def take_changes(
+        self, acted_upon: Iterable[Place] = (), most: int | None = None
+    ) -> list[Change]:
+        """What happened since the last call; changes of the version alone only of these places.
+
+        ``most``: of each kind; the rest is for the next call. None: all.
+        """
+        places = dict.fromkeys(acted_upon)
+        waited = (self._quiet.pop(place, None) for place in places)
+        return self._changes.take(places, most) + [one for one in waited if one is not None]
+
+    @property
+    def behind(self) -> bool:
+        """Whether there are changes that were not taken."""
+        return bool(len(self._changes))
 
     def forget_changes(self) -> None:
         self._changes.clear()
@@ -142,21 +147,21 @@ class Cache:
             self._note_one(follower)
 
     def _note_one(self, change: Change, *, quiet: bool = False) -> None:
-        side = change.new or change.old
-        if side is None:
+        if change.new is None and change.old is None:
             return
         place = (change.resource, change.key)
-        name = place, side.uid
-        earlier = self._changes.pop(name, None)
+        earlier = self._changes.earlier(change)
         quiet = quiet and earlier is None
         earlier = earlier or self._quiet.pop(place, None)
         if earlier is not None:
             change = Change(change.resource, change.key, earlier.old, change.new)
         if quiet:
             self._quiet[place] = change
-        elif change.old is not None or change.new is not None:  # Else it came and went unseen.
-            self._changes[name] = change
+        elif change.old is not None or change.new is not None:
+            self._changes.note(change)
             self.wake()
+        elif earlier is not None:
+            self._changes.drop(earlier)  # It came and went unseen.
 
 
 def newer(item: ApiObject, than: ApiObject) -> bool:

@@ -45,7 +45,8 @@ from tenure.core.decision import (
     takes_away,
 )
 from tenure.errors import AlreadyExists, ApiError, Conflict, NotFound, NotLeader, TenureError
-from tenure.kube.cache.cache import Cache, Place, number_of, version_of
+from tenure.kube.cache.cache import Cache, number_of, version_of
+from tenure.kube.cache.changes import Place
 from tenure.model.api.meta import ApiObject, format_time
 from tenure.model.api.resource import PODS
 from tenure.model.settings import Settings
