@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tenure.core.policy.deciders import decide_all, deciders
 from tenure.core.poolpolicy.govern import govern
+from tenure.core.provision.knownnodes import closed_nodes, in_service_since, nodes_with_capacity
 from tenure.kube.cache.cache import Cache
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.resource import NODES, Resource
@@ -112,6 +113,23 @@ def test_verdicts_are_the_same_with_and_without_what_is_kept(
     cache = Cache(govern=govern)
     assert differences(story, cache) == []
     assert len(cache.tables.derived) == sum(map(len, cache.tables.objects.values()))
+
+
+def places(tables: Tables, observations: Observations) -> tuple[object, ...]:
+    snapshot = Snapshot(tables, observations, ours=SERVED)
+    nodes = nodes_with_capacity(snapshot), closed_nodes(snapshot)
+    return *nodes, in_service_since(snapshot)
+
+
+@tried(100)
+@given(story=stories())
+def test_nodes_that_are_kept_over_turns_are_those_that_would_be_read_anew(story: Story) -> None:
+    cache = Cache(govern=govern)
+    before, after = story
+    for version, cluster in enumerate((before, before, after, after, before), start=100):
+        take_in(cluster, cache, version)
+        kept = places(cache.tables, cluster.observations)
+        assert kept == places(without_memory(cache.tables), cluster.observations)
 
 
 def test_what_is_kept_too_long_is_noticed() -> None:

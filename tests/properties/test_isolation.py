@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tenure.core.decision import Concern, Verdict, takes_away
 from tenure.core.marks.deadline import deadline_of
 from tenure.core.policy.deciders import UNMOVED, decide_all, deciders
-from tenure.core.provision.supply import nodes_with_capacity
+from tenure.core.provision.knownnodes import nodes_with_capacity
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.node import Node

@@ -84,6 +84,18 @@ class InSteps(Protocol):
         ...
 
 
+@runtime_checkable
+class Prepares(Protocol):
+    """A decider whose view takes long where much has changed: it is prepared in steps, between which it can be suspended."""
+
+    def preparing(self, snapshot: Snapshot, key: str) -> Iterator[None]:
+        """Derive what the view consists of, some objects in each step; it is kept beside them (``Snapshot.derived``).
+
+        The view is the same without it. Between two steps the cluster may change: what is new is for the view.
+        """
+        ...
+
+
 class Patience(NamedTuple):
     """Which changes a concern may delay, so that a burst of them is evaluated once."""
 

@@ -14,7 +14,7 @@ from tenure.core.decision import Verdict
 from tenure.core.drift.decider import DriftDecider
 from tenure.core.drift.facts import FieldChanged, TemplateChanged
 from tenure.core.pool.status import PoolDecider
-from tenure.core.provision.supply import nodes_with_capacity
+from tenure.core.provision.knownnodes import nodes_with_capacity
 from tenure.core.reasons import Reason
 from tenure.core.terminate.decider import TerminationDecider
 from tenure.model.api.meta import ApiObject

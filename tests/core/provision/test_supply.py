@@ -14,13 +14,8 @@ from tenure.core.provision.facts import (
     PoolNotReady,
     PoolStatic,
 )
-from tenure.core.provision.supply import (
-    closed_nodes,
-    in_service_since,
-    nodes_with_capacity,
-    open_pools,
-    template_requirements,
-)
+from tenure.core.provision.knownnodes import closed_nodes, in_service_since, nodes_with_capacity
+from tenure.core.provision.supply import open_pools, template_requirements
 from tenure.model.api import names
 from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import Requirement, ResourceRequests

@@ -43,7 +43,7 @@ from tenure.core.nominated import named
 from tenure.core.protect.protection import CREATION
 from tenure.core.provision.batch import ARRIVING_FEE, Batch, arriving_until, last_created
 from tenure.core.provision.confirming import Confirmed, Instant, confirming
-from tenure.core.provision.demand import Demand, pods_to_schedule
+from tenure.core.provision.demand import Demand, may_need_capacity, pods_to_schedule
 from tenure.core.provision.facts import (
     Batched,
     CapacityTaken,
@@ -62,6 +62,7 @@ from tenure.core.provision.facts import (
     ZoneAvoided,
     ZoneNotAvoided,
 )
+from tenure.core.provision.knownnodes import in_service_since, reading_nodes
 from tenure.core.provision.newclaim import note_served
 from tenure.core.provision.nominations import SCHEDULER_TAKES
 from tenure.core.provision.placement import (
@@ -75,7 +76,6 @@ from tenure.core.provision.placement import (
     observes_capacity,
 )
 from tenure.core.provision.remainders import nodes_by_price, without_remainders
-from tenure.core.provision.supply import in_service_since
 from tenure.core.reasons import Reason
 from tenure.core.writes import subject_of
 from tenure.model.api.meta import earlier, later
@@ -133,6 +133,10 @@ class ProvisionDecider:
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         return (CLUSTER,) if observes_capacity(subject) else ()
+
+    def preparing(self, snapshot: Snapshot, key: str) -> Iterator[None]:
+        if may_need_capacity(snapshot):
+            yield from reading_nodes(snapshot)
 
     def view(self, snapshot: Snapshot, key: str) -> ProvisionView | None:
         demands = pods_to_schedule(snapshot, self._protection_clock)

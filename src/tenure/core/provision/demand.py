@@ -61,6 +61,16 @@ class Demand(msgspec.Struct, frozen=True):
         return not self.leaves or self.since <= now
 
 
+def may_need_capacity(snapshot: Snapshot) -> bool:
+    """Whether there may be such pods."""
+    return bool(
+        snapshot.unschedulable_pods()
+        or snapshot.leaving_nodes()
+        or unmarked_nodes(snapshot)
+        or snapshot.replaced_claims()
+    )
+
+
 def pods_to_schedule(snapshot: Snapshot, clock: str = CREATION) -> list[Demand]:
     """In the order of their UIDs. ``clock``: what a protection counts from."""
     seen = snapshot.observations.waiting_seen

@@ -33,15 +33,11 @@ from tenure.core.provision.facts import (
     Target,
     TypesAwaited,
 )
+from tenure.core.provision.knownnodes import closed_nodes, nodes_with_capacity
 from tenure.core.provision.newclaim import claim_manifest, claim_name
 from tenure.core.provision.nominations import Nomination, nominations_in
 from tenure.core.provision.pools import missing_pools
-from tenure.core.provision.supply import (
-    closed_nodes,
-    nodes_with_capacity,
-    open_pools,
-    unlisted_pools,
-)
+from tenure.core.provision.supply import open_pools, unlisted_pools
 from tenure.core.terminate.pdb import changes_what_it_bars
 from tenure.core.volumes.limits import drivers_asked, with_attachable
 from tenure.core.volumes.needs import volume_needs

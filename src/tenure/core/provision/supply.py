@@ -63,34 +63,14 @@ from tenure.schema.semantics.template import template_problems
 _WHILE_REBOOTING = frozenset({names.REBOOTING_TAINT, names.UNREACHABLE_TAINT})
 
 
-def nodes_with_capacity(snapshot: Snapshot) -> list[ExistingNode]:
+def nodes_in_flight(snapshot: Snapshot) -> list[ExistingNode]:
+    """Of claims whose Node has not appeared yet."""
     derived = snapshot.derived
-    coming = (claim for _, claim in sorted(snapshot.claims.items()))
     return [
-        *snapshot.once(_existing_nodes)[0],
-        *(
-            derived.of(_IN_FLIGHT, claim, Same(types_of(claim, snapshot)))
-            for claim in coming
-            if _is_in_flight(claim, snapshot)
-        ),
+        derived.of(_IN_FLIGHT, claim, Same(types_of(claim, snapshot)))
+        for _, claim in sorted(snapshot.coming_claims().items())
+        if _is_in_flight(claim, snapshot)
     ]
-
-
-def closed_nodes(snapshot: Snapshot) -> list[ExistingNode]:
-    """Nodes that accept no pods, as they are."""
-    return list(snapshot.once(_existing_nodes)[1])
-
-
-def _existing_nodes(
-    snapshot: Snapshot,
-) -> tuple[tuple[ExistingNode, ...], tuple[ExistingNode, ...]]:
-    """Those that accept pods, and those that do not."""
-    accept: list[ExistingNode] = []
-    closed: list[ExistingNode] = []
-    for _, node in sorted(snapshot.nodes.items()):
-        found = existing_node(node, snapshot)
-        (closed if found.closed else accept).append(found)
-    return tuple(accept), tuple(closed)
 
 
 def existing_node(node: Node, snapshot: Snapshot) -> ExistingNode:
@@ -116,16 +96,6 @@ def _closed(node: Node, pods: Iterable[Pod], derived: Derived) -> ExistingNode:
 _CLOSED: Final = Derivation("existing node that takes no pods", _closed)
 
 
-def in_service_since(snapshot: Snapshot) -> dict[str, datetime]:
-    """Nodes that the scheduler can use now, and since when, according to Node and claim."""
-    derived, claim_of = snapshot.derived, snapshot.claim_of
-    since = {
-        name: derived.of(_IN_SERVICE, node, claim_of(node))
-        for name, node in sorted(snapshot.nodes.items())
-    }
-    return {name: at for name, at in since.items() if at is not None}
-
-
 def in_service_at(node: Node, claim: NodeClaim | None) -> datetime | None:
     """Since when the scheduler can use the node; None where it cannot now."""
     if not node.ready or is_closed(node, claim):
@@ -138,9 +108,6 @@ def in_service_at(node: Node, claim: NodeClaim | None) -> datetime | None:
     told += [find_condition(claim.status.conditions, "Initialized")] if claim else []
     instants = [c.last_transition_time for c in told if c and c.last_transition_time]
     return max([node.created_at, *instants])
-
-
-_IN_SERVICE: Final = Derivation("in service", in_service_at)
 
 
 def is_closed(node: Node, claim: NodeClaim | None) -> bool:

@@ -6,8 +6,8 @@ Objects never change, they are replaced: what follows from one object alone is d
    comes, and drops it with everything derived from it when it is replaced or deleted.
 2. A version that differs from the former in nothing that we read (a heartbeat) takes over what was
    derived from it.
-3. What follows from many objects and is kept up by those who ask for it is ``lasting``: it compares what
-   it was made of with what is there, by identity, each time that it is asked.
+3. What follows from many objects and is kept up by those who ask for it is ``lasting``: each time that it is asked, it
+   compares what it was made of with what is there, by identity, or is told which Nodes to look at (``touched``).
 4. This spares work and nothing else: verdicts are the same without it. For an object that is not in
    the tables, everything is derived anew each time.
 

@@ -56,6 +56,7 @@ from tenure.model.snapshot.governed import (
     governed_pool,
 )
 from tenure.model.snapshot.observations import Observations
+from tenure.model.snapshot.touched import TouchedNodes
 from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable, stand_in
 
 T = TypeVar("T", bound=ApiObject)
@@ -186,6 +187,10 @@ def _claim_new(claim: NodeClaim) -> str:
     return "" if claim.initialized else "new"
 
 
+def _claim_coming(claim: NodeClaim) -> str:
+    return "" if claim.registered else "coming"
+
+
 def _claim_image(claim: NodeClaim) -> str:
     return claim.status.image_id
 
@@ -263,6 +268,7 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
     (r.NODE_CLAIMS, "image"): _claim_image,
     (r.NODE_CLAIMS, "class"): _claim_class,
     (r.NODE_CLAIMS, "new"): _claim_new,
+    (r.NODE_CLAIMS, "coming"): _claim_coming,
     (r.NODE_CLAIMS, "pool"): _pool_label,
     (r.NODE_CLAIMS, "uid"): _uid,
     (r.NODE_CLAIMS, "replaced"): _claim_replaced,
@@ -305,6 +311,7 @@ class Tables:
         self._indexes: dict[tuple[r.Resource, str], Index[Any]] = {
             name: Index(group_of) for name, group_of in _INDEXES.items()
         }
+        self.touched: Final = TouchedNodes()
         self._indexes_of: dict[r.Resource, list[Index[Any]]] = {}
         for (resource, _), index in self._indexes.items():
             self._indexes_of.setdefault(resource, []).append(index)
@@ -367,7 +374,25 @@ class Tables:
             else:
                 index.replace(key, old, item, group)
         table[key] = item
+        if not unchanged:
+            self._touch_nodes(resource, key, old, item)
         return Change(resource, key, old, item)
+
+    def _touch_nodes(self, resource: r.Resource, key: str, *versions: ApiObject | None) -> None:
+        touch = self.touched.touch
+        if resource == r.NODES:
+            touch(key)
+            self.touched.tidy(len(self.table(r.NODES)))
+        elif resource == r.PODS:
+            for pod in cast("tuple[Pod | None, ...]", versions):
+                if pod is not None:
+                    touch(pod.spec.node_name)
+                    touch(pod.coming_to)
+        elif resource == r.NODE_CLAIMS:
+            nodes = self.groups(r.NODES, "provider")
+            for claim in cast("tuple[NodeClaim | None, ...]", versions):
+                for name in nodes.get(claim.provider_id, ()) if claim is not None else ():
+                    touch(name)
 
     # -- what policies make of pools and claims ------------------------------------------
 
@@ -457,6 +482,7 @@ class Tables:
             self.derived.drop(old)
             for index in self._indexes_of.get(resource, ()):
                 index.discard(key, old)
+            self._touch_nodes(resource, key, old)
         if resource == r.NODE_POOLS and self._rulings.pop(key, None) is not None:
             self._place_claims_again(key)
         elif resource == r.NODE_POOL_POLICIES:
@@ -553,6 +579,11 @@ class Snapshot:
     def derived(self) -> Derived:
         """What was derived from single objects, kept with the tables."""
         return self._tables.derived
+
+    def touched_nodes(self, since: int) -> tuple[list[str] | None, int]:
+        """Names of the Nodes that something has changed of after this change; None: any may have. And the last change."""
+        touched = self._tables.touched
+        return touched.since(since), touched.number
 
     def kinds(self) -> Iterable[r.Resource]:
         """Those of which there are, or were, objects: a provider's node classes included."""
@@ -734,6 +765,10 @@ class Snapshot:
     def new_claims(self) -> Mapping[str, NodeClaim]:
         """Claims that are not initialized."""
         return self._group(r.NODE_CLAIMS, "new", "new")
+
+    def coming_claims(self) -> Mapping[str, NodeClaim]:
+        """Claims that are not registered."""
+        return self._group(r.NODE_CLAIMS, "coming", "coming")
 
     def claims_of_image(self, image: str) -> Mapping[str, NodeClaim]:
         return self._group(r.NODE_CLAIMS, "image", image)

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from tenure.core.decider import AnyDecider, InSteps
+from tenure.core.decider import AnyDecider, InSteps, Prepares
 from tenure.core.decision import Verdict
 from tenure.core.unreadable.failclosed import fail_closed
 from tenure.model.settings import Settings
@@ -48,6 +48,9 @@ class KeyEvaluation:
         verdicts: VerdictsInForce,
     ) -> None:
         self._deciders = deciders
+        #: By decider: itself, where it prepares views, and where it decides in steps.
+        self._prepares = [one if isinstance(one, Prepares) else None for one in deciders]
+        self._in_steps = [one if isinstance(one, InSteps) else None for one in deciders]
         self._settings = settings
         self._results = results
         self._isolation = isolation
@@ -82,7 +85,7 @@ class KeyEvaluation:
         try:
             evaluated = self._evaluated(work, snapshot, now, force=force, enough=enough)
             if work in self.suspended:
-                return self._said(work, snapshot)
+                return self._said(work, snapshot) if self.suspended.get(work) is not None else []
         except Exception as error:  # noqa: BLE001  # one bad object must not stop the others
             self.suspended.cut(work)
             if one is not None and work not in self._begun_anew:
@@ -111,16 +114,20 @@ class KeyEvaluation:
             return self._stepped(work, on_its_way, snapshot, enough)
         position, key = work
         decider, old = self._deciders[position], self._results.get(work)
+        if (prepares := self._prepares[position]) is not None:
+            steps = prepares.preparing(snapshot, key)
+            if not self.suspended.prepare(work, steps, enough):
+                return None
         view = decider.view(snapshot, key)
         if old is not None and view == old.view and not (force or old.is_due(now)):
             return None
         if view is None:
             # Most keys have nothing to decide, before and now.
             return None if old is None else (None, ())
-        if isinstance(decider, InSteps):
+        if (in_steps := self._in_steps[position]) is not None:
             progress = self.suspended.progress_of(work)
-            steps = decider.deciding(view, self._settings, now, progress)
-            begun = self.suspended.begun(work, view, steps, progress, now)
+            deciding = in_steps.deciding(view, self._settings, now, progress)
+            begun = self.suspended.begun(work, view, deciding, progress, now)
             # A view of the whole cluster may take as long as is enough.
             return None if enough() else self._stepped(work, begun, snapshot, enough)
         return view, fail_closed(tuple(decider.decide(view, self._settings, now)), snapshot)
@@ -170,9 +177,19 @@ class KeyEvaluation:
         result = self._results.get(work)
         return work in self._unfinished or (result is not None and result.view is CONFIRMED)
 
-    def held_back(self) -> set[VerdictId]:
-        """Verdicts that are not acted upon: of an evaluation that has not ended, and not said in this turn."""
-        held: set[VerdictId] = set()
+    def held_back(self, left_over: Iterable[Work] = ()) -> set[VerdictId]:
+        """Verdicts that are not acted upon: of an evaluation that has not ended, and not said in this turn.
+
+        ``left_over``: keys that are still to be evaluated.
+        """
+        results = (self._results.get(work) for work in left_over)
+        held: set[VerdictId] = {
+            verdict_id(one)
+            for result in results
+            if result is not None
+            for one in result.verdicts
+            if one.action is not None
+        }
         for work in self._unfinished:
             result, said = self._results.get(work), self.suspended.said(work)
             verdicts = result.verdicts if result is not None else ()

@@ -5,6 +5,8 @@ action was about may have changed, and only the end of the evaluation would tell
 have another view by now is begun anew after a while. What it asked in vain it does not ask again (``Progress``), so
 it ends, however often the cluster changes; then it is evaluated once more, without what it remembers.
 
+Before it begins, what its view consists of is prepared, which can be suspended as well: then there is no view yet.
+
 An evaluation that says nothing of use before its end is never begun anew: it compares what it found with the view by
 then (``Progress.view_now``), and what still holds is acted upon until it is evaluated once more.
 """
@@ -77,18 +79,30 @@ class Suspended:
         self._earlier: dict[Work, Progress] = {}
         #: By key: the verdicts that were said in this turn.
         self._said: dict[Work, set[VerdictId]] = {}
+        #: Those whose view is being prepared.
+        self._preparing: dict[Work, Iterator[None]] = {}
 
     def __contains__(self, work: Work) -> bool:
-        return work in self._on_its_way
+        return work in self._on_its_way or work in self._preparing
 
     def __bool__(self) -> bool:
-        return bool(self._on_its_way)
+        return bool(self._on_its_way or self._preparing)
 
     def works(self) -> list[Work]:
-        return list(self._on_its_way)
+        return [*self._on_its_way, *self._preparing]
 
     def get(self, work: Work) -> OnItsWay | None:
+        """None: there is no view yet, or it is not suspended."""
         return self._on_its_way.get(work)
+
+    def prepare(self, work: Work, steps: Iterator[None], enough: Callable[[], bool]) -> bool:
+        """Whether the view is prepared. ``steps``: where it has not begun yet."""
+        steps = self._preparing.setdefault(work, steps)
+        for _ in steps:
+            if enough():
+                return False
+        del self._preparing[work]
+        return True
 
     def begin_turn(self) -> None:
         self._said.clear()
@@ -109,25 +123,30 @@ class Suspended:
     def ended(self, work: Work) -> None:
         self._on_its_way.pop(work, None)
         self._earlier.pop(work, None)
+        self._preparing.pop(work, None)
 
     def confirms(self, work: Work) -> bool:
         """Whether it compares what it has found with the view by then."""
-        return self._on_its_way[work].progress.confirms
+        one = self._on_its_way.get(work)
+        return one is not None and one.progress.confirms
 
     def touch(self, work: Work, *, may_wait: bool = False) -> None:
         """Its view may have changed."""
-        one = self._on_its_way[work]
+        if (one := self._on_its_way.get(work)) is None:
+            return  # It has none yet.
         one.stale = one.unseen = True
         one.touched |= not may_wait
 
     def is_too_old(self, work: Work, now: datetime) -> bool:
         """Never before it has found out something that it need not ask again: so it ends."""
-        one = self._on_its_way[work]
+        if (one := self._on_its_way.get(work)) is None:
+            return False
         found = len(one.progress.refused) > one.known
         return one.stale and found and not timedelta(0) <= now - one.began_at < AGE_MAX
 
     def cut(self, work: Work) -> None:
         """It is to be begun anew."""
+        self._preparing.pop(work, None)
         one = self._on_its_way.pop(work, None)
         if one is not None:
             self._earlier[work] = one.progress
@@ -136,6 +155,7 @@ class Suspended:
         """The wall clock was set."""
         self._on_its_way.clear()
         self._earlier.clear()
+        self._preparing.clear()
 
     def note_said(self, work: Work, verdicts: Sequence[Verdict]) -> None:
         self._said.setdefault(work, set()).update(map(verdict_id, verdicts))
