@@ -36,7 +36,9 @@ def replacement_of(story: Story, claim: str) -> Any:
 def says(story: Story, claim: str, type_: str) -> tuple[str, str] | None:
     found = story.store.find(NODE_CLAIMS, "", claim)
     assert found is not None
-    told = {c["type"]: (c["status"], c["reason"]) for c in found["status"]["conditions"]}
+    told = {
+        c["type"]: (c["status"], c["reason"]) for c in found.get("status", {}).get("conditions", ())
+    }
     return told.get(type_)
 
 

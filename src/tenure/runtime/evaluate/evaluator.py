@@ -5,7 +5,7 @@ each, ``deferral`` puts a burst of changes off, ``verdicts`` has what is in forc
 order: what is left out, what is repeated, and where to stop for a moment.
 
 A key that takes long is suspended and goes on in the next turns, after all other keys (``suspended``): no
-other key waits for its end.
+other key waits for its end. Where there are very many keys, some are left over for the next turn (``leftover``).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tenure.runtime.evaluate.blame import Place
 from tenure.runtime.evaluate.deferral import Deferrals
 from tenure.runtime.evaluate.dirtykeys import Dirty, DirtyKeys
 from tenure.runtime.evaluate.isolation import Isolation
+from tenure.runtime.evaluate.leftover import LeftOver
 from tenure.runtime.evaluate.onekey import KeyEvaluation
 from tenure.runtime.evaluate.results import Results, Work
 from tenure.runtime.evaluate.suspended import SLICE, OnItsWay
@@ -78,6 +79,9 @@ class Evaluator:
         self._left_out: Dirty = [{} for _ in self._deciders]
         #: Keys that are to be evaluated again in the next turn.
         self._again: dict[Work, None] = {}
+        self._left_over = LeftOver()
+        #: By the stopwatch.
+        self._turn_began = 0.0
         self._rounds = 0
         self._started = False
         #: Whether the next turn evaluates every key, even where the view is the same.
@@ -108,8 +112,10 @@ class Evaluator:
 
         The verdicts of a concern that is left out stay; its keys wait for a turn with it.
         """
-        self._leave_out, self._rounds = leave_out, 1
+        self._leave_out, self._rounds, self._turn_began = leave_out, 1, self._stopwatch()
         self._one_key.suspended.begin_turn()
+        left_over = self._left_over.begin_turn(now)
+        self._force = self._everything or (self._force and bool(left_over))
         self._retries.extend(self._isolation.asides.due(snapshot, now))
         aside = self._isolation.take_changes()
         dirty = self._find(snapshot, [*changes, *aside], observed, now)
@@ -120,12 +126,16 @@ class Evaluator:
         again, self._again = self._again, {}
         for position, key in (*due, *again):
             dirty[position].setdefault(key)
-        self._queue(dirty, ready, now)
+        waited: Dirty = [{} for _ in self._deciders]
+        for position, key in left_over:
+            waited[position][key] = None
+        self._queue([old | new for old, new in zip(waited, dirty, strict=True)], ready, now)
 
     def resume(
         self, snapshot: Snapshot, now: datetime, enough: Callable[[], bool] = lambda: False
     ) -> list[Verdict]:
-        """Evaluate until nothing is pending, or until it is enough for now: at least one key, or a step of one.
+        """Evaluate until nothing is pending, or until it is enough for now: at least one key, or a step of one. After a
+        while the rest is left over for the next turn, but for keys that are suspended.
 
         Between two calls the cluster may change: a key is evaluated on what is known then, and what
         changed is evaluated in the next turn.
@@ -136,6 +146,8 @@ class Evaluator:
                 changed += self._evaluate_next(snapshot, now, enough)
             else:
                 self._retry(self._retries.popleft(), snapshot, now)
+            if self._left_over.may_end(self._stopwatch() - self._turn_began):
+                self._leave_over()
             if not self._pending:
                 self._follow_asides(snapshot, now)
             if enough():
@@ -149,8 +161,8 @@ class Evaluator:
 
     @property
     def goes_on(self) -> bool:
-        """Whether a key is suspended, or to be evaluated again at once: the next turn is due."""
-        return bool(self._one_key.suspended or self._again)
+        """Whether a key is suspended, left over, or to be evaluated again at once: the next turn is due."""
+        return bool(self._one_key.suspended or self._left_over or self._again)
 
     @property
     def starts_over(self) -> bool:
@@ -173,8 +185,8 @@ class Evaluator:
 
     def actionable(self) -> list[Verdict]:
         """Verdicts that ask for an action, the urgent ones first; none that a suspended key said in an
-        earlier turn."""
-        held = self._one_key.held_back()
+        earlier turn, and none of a key that is left over."""
+        held = self._one_key.held_back(self._left_over)
         found = self.verdicts.actionable()
         return [one for one in found if verdict_id(one) not in held] if held else found
 
@@ -199,7 +211,6 @@ class Evaluator:
         observed: Iterable[Subject],
         now: datetime,
     ) -> Dirty:
-        self._force = self._everything
         if self._started and not self._everything:
             return self._dirty.found(snapshot, changes, observed, now)
         self._started, self._everything = True, False
@@ -263,6 +274,14 @@ class Evaluator:
         if took := self._stopwatch() - began:
             self._evaluated(self._deciders[work[0]].concern, work[1], took)
         return changed or []
+
+    def _leave_over(self) -> None:
+        """Keys that are suspended have a slice in each turn."""
+        suspended = self._one_key.suspended
+        self._left_over.leave(
+            (*self._left_over, *(one for one in self._pending if one not in suspended))
+        )
+        self._pending = deque(one for one in self._pending if one in suspended)
 
     def _ended(self, work: Work, one: OnItsWay | None, now: datetime) -> None:
         """``one``: it was suspended."""
