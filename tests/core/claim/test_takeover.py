@@ -67,7 +67,7 @@ def test_a_change_of_its_pool_drifts_it_and_names_the_field() -> None:
     verdicts = evaluated(DriftDecider(), changed, *claims)
     assert len(verdicts) == len(claims) > 0
     assert {fact_of(verdict, TemplateChanged).fields for verdict in verdicts} == {
-        (FieldChanged("spec.expireAfter", "720h then, 24h now"),)
+        (FieldChanged("spec.expireAfter", "720h → 24h"),)
     }
 
 

@@ -95,7 +95,7 @@ CHANGES: dict[str, tuple[dict[str, Any], tuple[FieldChanged, ...]]] = {
     "a TTL of ours": ({"template": {"readinessTTL": "45m"}}, ()),
     "a label": (
         {"template_meta": {"labels": {"team": "b"}, "annotations": {"owner": "me"}}},
-        (FieldChanged("metadata.labels", "team=a then, b now"),),
+        (FieldChanged("metadata.labels", "team: a → b"),),
     ),
     "an annotation": (
         {"template_meta": {"labels": {"team": "a"}, "annotations": {"owner": "me", "n": "1"}}},
@@ -111,22 +111,22 @@ CHANGES: dict[str, tuple[dict[str, Any], tuple[FieldChanged, ...]]] = {
     ),
     "the node class": (
         {"template": {"nodeClassRef": OTHER}},
-        (FieldChanged("spec.nodeClassRef", "KWOKNodeClass default then, KWOKNodeClass other now"),),
+        (FieldChanged("spec.nodeClassRef", "KWOKNodeClass default → KWOKNodeClass other"),),
     ),
     "a grace period of nothing": (
         {"template": {"terminationGracePeriod": "0s"}},
-        (FieldChanged("spec.terminationGracePeriod", "none then, 0s now"),),
+        (FieldChanged("spec.terminationGracePeriod", "none → 0s"),),
     ),
     "the expiry": (
         {"template": {"expireAfter": "24h"}},
-        (FieldChanged("spec.expireAfter", "720h then, 24h now"),),
+        (FieldChanged("spec.expireAfter", "720h → 24h"),),
     ),
     "the expiry, written otherwise": ({"template": {"expireAfter": "43200m"}}, ()),
     "two fields": (
         {"template": {"taints": [TAINT], "expireAfter": "Never"}},
         (
             FieldChanged("spec.taints", "gpu:NoSchedule added"),
-            FieldChanged("spec.expireAfter", "720h then, Never now"),
+            FieldChanged("spec.expireAfter", "720h → Never"),
         ),
     ),
 }
@@ -160,7 +160,8 @@ def test_a_label_that_was_removed_is_found_by_the_record_alone(field: str) -> No
     left = {"labels": {"team": "a"}, "annotations": {"owner": "me"}, field: {}}
     pool = a_pool(template_meta=left)
     (verdict,) = evaluated(DECIDER, pool, claim)
-    assert fact_of(verdict, TemplateChanged).fields == (FieldChanged(f"metadata.{field}"),)
+    removed = FieldChanged(f"metadata.{field}", "an entry was removed")
+    assert fact_of(verdict, TemplateChanged).fields == (removed,)
     (verdict,) = evaluated(DECIDER, pool, without_record(claim))
     assert fact_of(verdict, TemplateChanged).fields == ()
     assert "does not record which field" in verdict.message

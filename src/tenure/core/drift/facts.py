@@ -137,11 +137,12 @@ class Undrifted(Fact, frozen=True):
 EXAMPLES: Final[tuple[Fact, ...]] = (
     HashVersionOld("v2", "v3"),
     HashVersionOld("v2", "v3", kept=True),
-    FieldChanged("metadata.labels", "team=a then, team=b now"),
+    FieldChanged("metadata.labels", "team: a → b"),
+    FieldChanged("metadata.annotations", "an entry was removed"),
     TemplateChanged(
         "general",
         (
-            FieldChanged("metadata.labels", "team=a then, team=b now"),
+            FieldChanged("metadata.labels", "team: a → b"),
             FieldChanged("spec.taints", "gpu:NoSchedule added"),
         ),
     ),

@@ -37,7 +37,13 @@ def changed_fields(
             else recorded[field.path] != now[field.path]
         )
     )
-    return tuple(FieldChanged(field.path, _HOW[field.path](claim, template)) for field in changed)
+    return tuple(FieldChanged(field.path, _how(field, claim, template)) for field in changed)
+
+
+def _how(field: HashedField, claim: NodeClaim, template: NodeClaimTemplate) -> str:
+    """Only of labels and annotations does the claim not show what was removed: it has others of its own."""
+    removed = "an entry was removed" if field.path in _METADATA else ""
+    return _HOW[field.path](claim, template) or removed
 
 
 def _differs(claim: NodeClaim, template: NodeClaimTemplate, field: HashedField) -> bool:
@@ -63,7 +69,7 @@ def _annotations(claim: NodeClaim, template: NodeClaimTemplate) -> str:
 def _entries(has: Mapping[str, str], wanted: Mapping[str, str]) -> str:
     """Entries of the template that the claim has otherwise, or not at all."""
     return _listed(
-        f"{shown(key)}={shown(has[key])} then, {shown(value)} now"
+        f"{shown(key)}: {shown(has[key])} → {shown(value)}"
         if key in has
         else f"{shown(key)}={shown(value)} added"
         for key, value in sorted(wanted.items())
@@ -97,7 +103,7 @@ def _text(taint: Taint) -> str:
 
 def _node_class(claim: NodeClaim, template: NodeClaimTemplate) -> str:
     then, now = claim.spec.node_class_ref, template.spec.node_class_ref
-    return f"{then.kind} {then.name} then, {now.kind} {now.name} now"
+    return f"{then.kind} {then.name} → {now.kind} {now.name}"
 
 
 def _grace_period(claim: NodeClaim, template: NodeClaimTemplate) -> str:
@@ -109,7 +115,7 @@ def _expire_after(claim: NodeClaim, template: NodeClaimTemplate) -> str:
 
 
 def _then_now(then: str | None, now: str | None) -> str:
-    return f"{shown(then or 'none')} then, {shown(now or 'none')} now"
+    return f"{shown(then or 'none')} → {shown(now or 'none')}"
 
 
 def _listed(changes: Iterator[str] | Sequence[str]) -> str:
