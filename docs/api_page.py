@@ -24,8 +24,8 @@ replace its nodes. All kinds are cluster-scoped; a required field is marked with
 | here | means |
 |---|---|
 | acts | Tenure does what the meaning says; where Karpenter has the field, as Karpenter does |
-| **differs** | Tenure acts otherwise than Karpenter: the sentence says how. `tenure lint` says `DiffersFromKarpenter`, and the NodePool gets the event `FieldsDiffer` once |
-| **ignored** | the field is accepted, and nothing acts on it. `tenure lint` says `DoesNothingYet`, and the NodePool gets the event `FieldsIgnored` once |
+| **differs** | Tenure acts otherwise than Karpenter: the sentence says how. `tenure lint` says `DiffersFromKarpenter`, and the NodePool (or a NodeClaim without one) gets the event `FieldsDiffer` once |
+| **ignored** | the field is accepted, and nothing acts on it. `tenure lint` says `DoesNothingYet`, and the NodePool (or a NodeClaim without one) gets the event `FieldsIgnored` once |
 
 *Drifts* says whether a change of the field makes existing nodes [drift](drift.md), so that they are replaced when windows
 and budgets allow it:

@@ -1,5 +1,5 @@
 """What operators type and read: ``tenure demo | up | run | plan | explain | simulate | lint | crds``.
 
-May import: errors.
+May import: cli.view, errors.
 Start reading: main.py.
 """

@@ -749,20 +749,20 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.POOL_CURRENT: ReasonInfo("The pool's status and hash are up to date."),
     Reason.POOL_STATUS_CHANGED: ReasonInfo("The pool's counts, conditions or hash are written."),
     Reason.NODE_CLASS_NOT_SERVED: ReasonInfo(
-        "No installed provider serves the node class of the NodePool: Tenure launches nothing for the pool, and "
-        "never writes to it.",
-        "Nothing, if another controller manages the pool; otherwise correct nodeClassRef, or install the provider.",
+        "No installed provider serves the node class of the NodePool, or of the NodeClaim without a pool: Tenure "
+        "launches nothing for it, and never writes to it.",
+        "Nothing, if another controller manages it; otherwise correct nodeClassRef, or install the provider.",
         _NORMAL,
         once=True,
     ),
     Reason.FIELDS_IGNORED: ReasonInfo(
-        "The NodePool sets fields that nothing acts on; its condition FieldsAct names them. Told once.",
+        "The NodePool, or the NodeClaim without a pool, sets fields that nothing acts on; its condition FieldsAct names them. Told once.",
         "Do not rely on them; the API reference marks every field.",
         _WARNING,
         once=True,
     ),
     Reason.FIELDS_DIFFER: ReasonInfo(
-        "The NodePool sets fields that act otherwise than in Karpenter; its condition FieldsAct says how. Told once.",
+        "The NodePool, or the NodeClaim without a pool, sets fields that act otherwise than in Karpenter; its condition FieldsAct says how. Told once.",
         "Nothing, if that is meant.",
         _NORMAL,
         once=True,

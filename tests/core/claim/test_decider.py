@@ -10,8 +10,11 @@ import pytest
 from tenure.core.claim.decider import LifecycleDecider
 from tenure.core.claim.facts import MarksLost
 from tenure.core.decision import Patch, Subject, Verdict
-from tenure.core.reasons import Reason
+from tenure.core.marks.facts import FieldDiffers, FieldIgnored
+from tenure.core.marks.fieldsact import FIELDS_ACT
+from tenure.core.reasons import REASONS, Reason
 from tenure.model.api import names
+from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot.snapshot import Change
@@ -75,6 +78,31 @@ def test_a_claim_that_only_lacks_the_label_gets_only_the_label() -> None:
 def test_a_claim_without_a_pool_is_launched_like_any_other() -> None:
     claim = a_claim(stage=0, labels={names.NODEPOOL: ""})
     assert claim.pool_name == ""
+    assert verdict_on(claim).reason is Reason.LAUNCHING
+
+
+def test_a_claim_without_a_pool_is_told_once_that_its_node_class_is_not_served() -> None:
+    verdict = verdict_on(a_claim(ref=FOREIGN, finalizers=(), labels={names.NODEPOOL: ""}))
+    assert (verdict.reason, verdict.action) == (Reason.NODE_CLASS_NOT_SERVED, None)
+    assert REASONS[verdict.reason].once, "one event on the object"
+
+
+def test_a_claim_without_a_pool_is_told_once_of_fields_that_do_nothing() -> None:
+    taint = Taint(key="a", effect="NoSchedule", time_added="2026-03-02T12:00:00Z")
+    spec = {"taints": (taint,), "expire_after": "168h"}
+    claim = a_claim(stage=0, labels={names.NODEPOOL: ""}, spec=spec)
+    verdict = verdict_on(claim)
+    assert verdict.reason is Reason.FIELDS_IGNORED
+    assert {type(fact) for fact in verdict.facts} == {FieldIgnored, FieldDiffers}
+    (told,) = [one for one in body_of(verdict)["status"]["conditions"] if one["type"] == FIELDS_ACT]
+    assert (told["status"], told["reason"]) == ("False", "FieldsIgnored")
+    held = condition(FIELDS_ACT, told["status"], told["reason"], message=told["message"])
+    again = a_claim(stage=0, labels={names.NODEPOOL: ""}, spec=spec, conditions=[held])
+    assert verdict_on(again).reason is Reason.LAUNCHING
+
+
+def test_a_claim_of_a_pool_is_not_told_what_its_pool_is_told() -> None:
+    claim = a_claim(stage=0, spec={"expire_after": "168h"})
     assert verdict_on(claim).reason is Reason.LAUNCHING
 
 

@@ -26,6 +26,7 @@ from tenure.sim.cloud.billing import Owed
 #: One word for where a node is in its life, by the reason of the verdict that governs it.
 PHASES: Final[dict[Reason, str]] = {
     Reason.NOT_OURS: "foreign",
+    Reason.NODE_CLASS_NOT_SERVED: "foreign",
     Reason.ADOPTING: "planned",
     Reason.NEEDED_FOR_PODS: "planned",
     Reason.LAUNCHING: "launching",

@@ -5,6 +5,8 @@ One verdict per claim, the first of these that applies:
 1. not ours       its node class belongs to another provider: ignore it;
 2. adopt          our finalizer or the node class's label is missing: nothing is launched
                   before both are set;
+   fields         a claim without a pool sets fields that do nothing, or differ from Karpenter:
+                  its condition ``FieldsAct`` and an event say so, once;
 3. launch         no instance is known: ask the cloud, or report its answer (``launch``);
 4. register       find the one Node with the provider id; give it the claim's labels,
                   taints, owner and finalizer; then write ``Registered`` (``register``);
@@ -31,7 +33,8 @@ from tenure.core.claim.register import register, restore
 from tenure.core.claim.view import ClaimView, readiness_of, rebooting, say, several
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.facts import NodeClassNotServed
-from tenure.core.marks.ownership import claims_touched, class_label, is_ours
+from tenure.core.marks.fieldsact import fields_told
+from tenure.core.marks.ownership import claim_status, claims_touched, class_label, is_ours
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch, with_finalizer
 from tenure.model.api import names
@@ -76,10 +79,15 @@ def _decide(view: ClaimView, settings: Settings, now: datetime) -> Verdict:
     claim = view.claim
     if not view.ours:
         ref = claim.spec.node_class_ref
-        return say(claim, Reason.NOT_OURS, NodeClassNotServed(ref.kind, ref.group))
+        # A pool tells its user; a claim that a user has made has none.
+        reason = Reason.NOT_OURS if claim.pool_name else Reason.NODE_CLASS_NOT_SERVED
+        return say(claim, reason, NodeClassNotServed(ref.kind, ref.group))
     adoption = _adopt(claim)
     if adoption is not None:
         return say(claim, Reason.ADOPTING, Adopting(), action=adoption)
+    if not claim.pool_name and (told := fields_told(claim)) is not None:
+        reason, facts, wanted = told
+        return say(claim, reason, *facts, action=claim_status(claim, wanted))
     if not claim.launched:
         return launch(view, settings, now)
     if not claim.registered:

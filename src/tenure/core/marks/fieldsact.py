@@ -1,6 +1,7 @@
-"""Decide what a pool is told of its fields: those that nothing acts on, and those that act otherwise than in Karpenter.
+"""Decide what a pool, or a claim without one, is told of its fields: those that nothing acts on, and those that act
+otherwise than in Karpenter.
 
-The condition ``FieldsAct`` holds it, so that the event is recorded once: a restart finds the condition. A pool that
+The condition ``FieldsAct`` holds it, so that the event is recorded once: a restart finds the condition. An object that
 never used such a field has no such condition.
 """
 
@@ -10,8 +11,9 @@ from typing import Final
 
 from tenure.core.conditions import MESSAGE_MAX, Wanted
 from tenure.core.facts import Fact, sentence
-from tenure.core.pool.facts import FieldDiffers, FieldIgnored, FieldsAct
+from tenure.core.marks.facts import FieldDiffers, FieldIgnored, FieldsAct
 from tenure.core.reasons import Reason
+from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.snapshot.governed import as_written
 from tenure.schema.fieldmarks import Mark
@@ -20,10 +22,10 @@ from tenure.schema.fields import UsedField, used_by
 FIELDS_ACT: Final = "FieldsAct"
 
 
-def fields_told(pool: NodePool) -> tuple[Reason, tuple[Fact, ...], Wanted] | None:
-    """None where the pool's status says it already, or there is nothing to say. Of a pool without problems."""
-    facts = tuple(_fact(one) for one in used_by(as_written(pool)))
-    known = pool.condition(FIELDS_ACT)
+def fields_told(obj: NodePool | NodeClaim) -> tuple[Reason, tuple[Fact, ...], Wanted] | None:
+    """None where the status says it already, or there is nothing to say. Of an object without problems."""
+    facts = tuple(_fact(one) for one in used_by(as_written(obj)))
+    known = obj.condition(FIELDS_ACT)
     if not facts and known is None:
         return None
     ignored = any(isinstance(fact, FieldIgnored) for fact in facts)

@@ -115,29 +115,6 @@ class NodesOfNoUseRecorded(Fact, frozen=True):
         return f"recording {nodes} that {were} not Ready in time or {were} repaired soon"
 
 
-class FieldIgnored(Fact, frozen=True):
-    field: str
-    how: str
-
-    def __str__(self) -> str:
-        return f"{self.field} does nothing: {self.how}"
-
-
-class FieldDiffers(Fact, frozen=True):
-    """A field that acts otherwise than in Karpenter."""
-
-    field: str
-    how: str
-
-    def __str__(self) -> str:
-        return f"{self.field} differs from Karpenter: {self.how}"
-
-
-class FieldsAct(Fact, frozen=True):
-    def __str__(self) -> str:
-        return "every field that the NodePool sets acts as in Karpenter"
-
-
 _TEN: Final = Problem("spec.disruption.budgets[0].nodes", "'ten'", "a count or a percentage")
 _1D: Final = Problem("spec.disruption.maxPodProtection", "'1d'", "a duration such as 24h")
 _MANY: Final = Problem("spec.repair.maxUnhealthy", "'many'", "a count or a percentage")
@@ -161,10 +138,4 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NodesOfNoUse(20, "15m", "general-4nv74", AT, at_least=True),
     NodesComeUp(),
     NodesOfNoUseRecorded(1),
-    FieldIgnored("spec.replicas", "such a pool launches nothing"),
-    FieldDiffers(
-        "spec.template.spec.expireAfter",
-        "an expired node waits for windows, budgets and its replacement; Karpenter deletes it at once",
-    ),
-    FieldsAct(),
 )

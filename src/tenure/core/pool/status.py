@@ -22,6 +22,7 @@ from tenure.core.launchbreaker.facts import BreakerClosed
 from tenure.core.launchbreaker.ledger import ledger_of
 from tenure.core.launchbreaker.poolrecord import open_breaker, open_owners
 from tenure.core.marks.facts import ConsolidationUndone
+from tenure.core.marks.fieldsact import fields_told
 from tenure.core.marks.ownership import is_our_pool
 from tenure.core.marks.starts import departures_in, kept, kept_until, written
 from tenure.core.marks.templatehash import HASH_VERSION, template_hash
@@ -37,7 +38,6 @@ from tenure.core.pool.facts import (
     RepairUnusable,
     TemplateHashMissing,
 )
-from tenure.core.pool.fields import fields_told
 from tenure.core.pool.lookup import node_class_of, node_class_problem, usage_of
 from tenure.core.pool.registrations import (
     Registrations,
