@@ -7,8 +7,9 @@ from typing import Any
 
 from tenure.cli.cluster.embedded import scene_of
 from tenure.cli.cluster.question import Question
+from tenure.cli.explain.asjson import to_json
 from tenure.cli.explain.explanation import Explanation, explanation
-from tenure.cli.explain.text import as_text, to_json
+from tenure.cli.explain.text import as_text
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, PODS
 from tenure.sim.scenario.dsl import Story
 from tests.builders import (

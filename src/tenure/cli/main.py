@@ -169,8 +169,10 @@ def _close_stdout() -> None:
 
 
 def _complain(*sentences: str, code: int = BAD_INPUT) -> int:
+    from tenure.cli.view.columns import wrapped_text  # loaded only when something is wrong
+
     for sentence in sentences:
-        click.echo(sentence, err=True)
+        click.echo(wrapped_text(sentence, sys.stderr), err=True)
     return code
 
 

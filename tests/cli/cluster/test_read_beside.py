@@ -8,10 +8,10 @@ from datetime import timedelta
 
 from tenure.cli.cluster.question import Question
 from tenure.cli.cluster.read import ClusterReading, read
+from tenure.cli.explain.asjson import to_json
 from tenure.cli.explain.explanation import explanation
 from tenure.cli.explain.repairtext import repair_json, repair_outlook
 from tenure.cli.explain.text import as_text as explained_text
-from tenure.cli.explain.text import to_json
 from tenure.cli.forecast.forecasting import forecast_of
 from tenure.cli.lint.cluster import remarks_on_cluster
 from tenure.cli.plan.planning import plan_of

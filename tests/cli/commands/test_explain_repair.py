@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tenure.cli.cluster.question import Question
+from tenure.cli.explain.asjson import to_json
 from tenure.cli.explain.explanation import explanation
-from tenure.cli.explain.text import as_text, to_json
+from tenure.cli.explain.text import as_text
 from tenure.model.api.names import DO_NOT_REPAIR, REPLACEMENT_FAILED
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.model.settings import Settings
@@ -103,7 +104,7 @@ def test_a_condition_that_no_policy_names_is_said_not_to_be_repaired() -> None:
         name = story.the(NODES)["metadata"]["name"]
         story.kubelets.set_condition(name, "GpuBroken", "True", "Xid79")
         story.run(SECOND)
-        said = "no policy GpuBroken=True: no policy names this condition, so it is never repaired"
+        said = "no rule GpuBroken=True: no policy names this condition, so it is never repaired"
         assert said in section(explained(story))
 
 

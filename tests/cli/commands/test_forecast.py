@@ -80,8 +80,10 @@ def forecast(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Told:
 
 def test_the_text_begins_with_what_is_not_in_time_and_goes_on_day_by_day(forecast: Told) -> None:
     lines = forecast("--days", "2").splitlines()
-    assert lines[0].startswith("Forecast from 2026-01-05T08:10:00Z, 10m after the start, until ")
-    assert lines[0].endswith("; nothing was changed")
+    assert lines[0].startswith("Forecast: NodePool")
+    assert lines[0].endswith(" cannot replace all nodes in time")
+    assert lines[1].startswith("  from      2026-01-05T08:10:00Z, 10m after the start, until ")
+    assert lines[1].endswith("; nothing was changed")
     assert "Not in time: 1" in lines
     # Both are replaced for drift before; their replacements expire, and never may.
     assert any("Expired" in line and "for ever" in line for line in lines)

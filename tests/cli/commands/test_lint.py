@@ -441,13 +441,13 @@ def test_a_line_says_where_how_bad_which_what_and_what_to_do(
     path.write_text(TEXT)
     assert run(["lint", str(path)]) == 1
     assert capsys.readouterr().out.splitlines() == [
+        "1 object: 1 error, 0 warnings, 0 info",
         (
             f"{path}:10: error InvalidDoNotDisrupt: Pod/team-a/report: "
             'metadata.annotations.karpenter.sh/do-not-disrupt: "4 hours" protects like "true", because it is '
             'neither "true", "false" nor a duration; write "4h". '
             'Write "true", "false" or a duration such as "4h".'
         ),
-        "1 object: 1 error, 0 warnings, 0 info",
     ]
 
 
@@ -456,7 +456,39 @@ def test_the_standard_input_is_a_dash(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(TEXT))
     assert run(["lint", "-"]) == 1
-    assert capsys.readouterr().out.startswith("stdin:10: error InvalidDoNotDisrupt: ")
+    summary, found = capsys.readouterr().out.splitlines()
+    assert summary == "1 object: 1 error, 0 warnings, 0 info", "the verdict first"
+    assert found.startswith("stdin:10: error InvalidDoNotDisrupt: ")
+
+
+def test_what_is_said_of_many_objects_alike_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(40):
+        text = TEXT.replace("name: report", f"name: report-{number:02d}")
+        (tmp_path / f"{number:02d}.yaml").write_text(text)
+    assert run(["lint", str(tmp_path)]) == 1
+    summary, found = capsys.readouterr().out.splitlines()
+    assert summary == "40 objects: 40 errors, 0 warnings, 0 info"
+    assert found.startswith(
+        f"{tmp_path}/00.yaml:10: error InvalidDoNotDisrupt: Pod/team-a/report-00, "
+    )
+    assert f"and the same of 39 more: Pod/team-a/report-01 ({tmp_path}/01.yaml:10), " in found
+    run(["lint", str(tmp_path), "--verbose"])
+    assert len(capsys.readouterr().out.splitlines()) == 41
+    run(["lint", str(tmp_path), "--json"])
+    assert len(json.loads(capsys.readouterr().out)["findings"]) == 40, "JSON is whole"
+
+
+def test_a_template_of_a_chart_is_called_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pod.yaml").write_text("{{ if .Values.on }}\nkind: Pod\n{{ end }}\n")
+    assert run(["lint", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        f"{tmp_path}/pod.yaml: got 'a Helm template', expected a manifest. "
+        "Render it first: helm template my-app CHART | tenure lint -.\n"
+    )
 
 
 def test_a_folder_is_read_with_all_that_is_in_it(
@@ -469,7 +501,7 @@ def test_a_folder_is_read_with_all_that_is_in_it(
     (tmp_path / ".git.yaml").write_text("{")
     assert run(["lint", str(tmp_path)]) == 1
     out, err = capsys.readouterr()
-    assert out.endswith("2 objects: 1 error, 0 warnings, 1 info\n")
+    assert out.startswith("2 objects: 1 error, 0 warnings, 1 info\n")
     assert "values.yaml:1: no Kubernetes object, left out" in err
 
 
@@ -647,7 +679,7 @@ def test_what_the_decoder_refuses_is_told_with_its_whole_path_and_line(
     )
     line = 1 + written.read_text().splitlines().index("      terminationGracePeriodSeconds: soon")
     assert run(["lint", str(written)]) == 1
-    assert capsys.readouterr().out.splitlines()[0] == (
+    assert capsys.readouterr().out.splitlines()[1] == (
         f"{written}:{line}: error Invalid: Deployment/web: "
         "spec.template.spec.terminationGracePeriodSeconds: got text, expected a whole number or "
         "nothing."

@@ -134,10 +134,10 @@ def test_info_alone_fails_only_where_that_is_asked_for(lint: Any) -> None:
     assert lint(a_pool(), *ignored, "--fail-on", "info")["exit"] == 1
 
 
-def test_the_last_line_counts_what_is_ignored(
+def test_the_first_line_counts_what_is_ignored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "all.yaml").write_text(a_pool(above=f"# tenure: ignore RepairByForce {BECAUSE}"))
     run(["lint", str(tmp_path / "all.yaml")])
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "1 object: 0 errors, 0 warnings, 1 info; 1 ignored by comments"
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == "1 object: 0 errors, 0 warnings, 1 info; 1 ignored by comments"

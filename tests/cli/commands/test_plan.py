@@ -53,9 +53,11 @@ def plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Told:
 
 def test_what_waits_is_told_with_its_reason(plan: Told) -> None:
     lines = plan("2m").splitlines()
-    assert lines[0].startswith("Plan at 2026-01-05T08:02:00Z, 2m after the start for ")
-    assert lines[0].endswith("; nothing was changed")
-    assert "To do now: nothing" in lines
+    assert lines[0].startswith(
+        "Plan: nothing to do now; 1 DrainNotGraceful, 1 FailedScheduling not now; "
+    )
+    assert lines[1].startswith("  at        2026-01-05T08:02:00Z, 2m after the start, for ")
+    assert lines[1].endswith("; nothing was changed")
     assert "Not now: 2" in lines
     assert (
         "  FailedScheduling: The pod fits no existing node, and no node that a pool may launch."
@@ -65,14 +67,18 @@ def test_what_waits_is_told_with_its_reason(plan: Told) -> None:
     assert any(
         line.startswith("  DrainNotGraceful: If the claim's node were drained") for line in lines
     )
-    assert lines[-2].startswith("Settled: ")
-    assert "InService" in lines[-2]
+    assert lines[-1] == "Settled: 1 Node, 1 NodePool", "the claim is told of above"
+
+
+def test_what_is_settled_has_its_reasons_on_demand(plan: Told) -> None:
+    *_, settled = plan("2m", "--verbose").splitlines()
+    assert "1 Node InService" in settled
 
 
 def test_what_is_held_is_told_with_who_holds_it_and_until_when(plan: Told) -> None:
     out = plan("4m3s")
     assert "  FailedDraining: " in out
-    assert "      blocked by PodDisruptionBudget/default/web: PDB default/web can never" in out
+    assert "      blocked by PodDisruptionBudget/default/web, Pod/default/web-" in out
 
 
 def test_json_has_every_verdict_once(plan: Told) -> None:
@@ -163,6 +169,7 @@ def test_nothing_is_promised_that_an_event_may_change() -> None:
         not_now=(waits,),
         settled={},
         settled_by_kind={},
+        settled_objects={},
         claims={},
         next_at=waits.recheck_at,
     )
@@ -171,9 +178,7 @@ def test_nothing_is_promised_that_an_event_may_change() -> None:
         f"    NodeClaim/a: {waits.message}; evaluated again at 2026-01-05T20:30:18Z, in 10m"
         in lines
     )
-    assert lines[-1] == (
-        "Changes: at 2026-01-05T20:30:18Z, in 10m, or as soon as something in the cluster changes"
-    )
+    assert lines[0].endswith("; changes at 2026-01-05T20:30:18Z, in 10m, or when the cluster does")
 
 
 @pytest.mark.parametrize(
@@ -221,6 +226,7 @@ def a_plan(*not_now: Verdict) -> Plan:
         not_now=not_now,
         settled={},
         settled_by_kind={},
+        settled_objects={},
         claims={},
         next_at=None,
     )

@@ -28,7 +28,7 @@ def test_the_history_the_expectations_and_the_sum(
         "5m of cluster time, seed 0: 1 instance launched, 0 terminated; 1 node, 3 pods running"
         in out
     )
-    assert out.endswith("1 of 1 expectations met, 0 failed; 0 promises broken\n")
+    assert "\nPassed: 1 of 1 expectations met, 0 failed; 0 promises broken\n" in out
 
 
 def test_what_did_not_hold_is_said_and_gives_exit_code_one(
@@ -146,4 +146,6 @@ def test_a_step_about_a_node_that_has_gone_is_said_and_changes_no_exit_code(
     out = capsys.readouterr().out
     assert "  not done     at 4m: cordon\n" in out
     assert "found the oldest Node of pool general is gone" in out
-    assert out.endswith("1 of 1 expectations met, 0 failed; 1 step not done; 0 promises broken\n")
+    assert (
+        "\nPassed: 1 of 1 expectations met, 0 failed; 1 step not done; 0 promises broken\n" in out
+    )

@@ -449,7 +449,7 @@ def test_the_standard_input_is_read(
     assert run(["convert", "-", "-o", "yaml"]) == 0
     printed = capsys.readouterr()
     assert yaml.safe_load(printed.out)["metadata"] == {"name": "default"}
-    assert printed.err.startswith("stdin:1: info WrittenOut: Provisioner/default: ")
+    assert printed.err.splitlines()[1].startswith("stdin:1: info WrittenOut: Provisioner/default: ")
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text(), max_size=4))

@@ -10,44 +10,16 @@ from pathlib import Path
 import pytest
 
 from tenure.cli.main import run
-from tenure.cli.view import columns
-from tenure.cli.view.colour import coloured
-from tenure.cli.view.columns import hanging, rows, terminal_width
-from tenure.cli.view.progress import PATIENCE, Progress
-from tests.folders import ROOT
+from tenure.cli.view.colour import coloured, text_in_colour
+from tenure.cli.view.columns import hanging, rows, table, terminal_width
+from tenure.cli.view.folded import folded
+from tenure.cli.view.progress import PATIENCE, Progress, Wait
 from tests.scenarios.files import a_story, written
-
-GOLDEN = Path(__file__).parent / "golden"
-SCENARIO = "examples/scenarios/fifty-pods.yaml"
-ASKED = {
-    "simulate": ["simulate", SCENARIO, "--until", "3m"],
-    "list": ["simulate", SCENARIO, "--list", "--at", "1m"],
-    "explain": ["explain", "pool/general", "--in", SCENARIO, "--at", "1m"],
-    "plan": ["plan", "--in", SCENARIO, "--at", "1m"],
-}
 
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-@pytest.mark.parametrize("width", [80, 200])
-@pytest.mark.parametrize("command", ASKED)
-def test_what_a_command_prints_at_a_width(
-    command: str,
-    width: int,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(columns, "terminal_width", lambda _=None: width)
-    run(ASKED[command])
-    out = capsys.readouterr().out
-    # A name or a command is longer than what is left of the line only where it has no space.
-    assert [line for line in out.splitlines() if len(line) > width and " " in line.strip()] == []
-    golden = GOLDEN / f"{command}-{width}.txt"
-    assert out == golden.read_text(encoding="utf-8"), f"look at it, then write it to {golden}"
 
 
 def test_nothing_is_cut_or_wrapped_where_the_output_is_no_terminal(
@@ -85,11 +57,103 @@ def test_a_terminal_has_a_width_and_a_file_has_none(monkeypatch: pytest.MonkeyPa
 
 def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    assert coloured("met", "green", Terminal()) == "\x1b[32mmet\x1b[0m"
-    assert coloured("met", "green", io.StringIO()) == "met"
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    shown = "\x1b[36mmet\x1b[0m"
+    assert coloured("met", "good", Terminal()) == shown
+    assert coloured("met", "good", io.StringIO()) == "met"
+    monkeypatch.setenv("TERM", "dumb")
+    assert coloured("met", "good", Terminal()) == "met"
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert coloured("met", "good", io.StringIO()) == shown
     monkeypatch.setenv("NO_COLOR", "1")
-    assert coloured("met", "green", Terminal()) == "met"
+    assert coloured("met", "good", Terminal()) == "met"
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("Plan: nothing to do now", {"Plan": "title"}),
+        ("  verdict   NodeUnhealthy: Ready=Unknown", {"NodeUnhealthy": "waits"}),
+        ("  verdict   InService: all is well", {"InService": "good"}),
+        ("  advice    Nothing to do.", {"advice": "aside"}),
+        ("  blocked   by PDB default/web", {"blocked": "waits"}),
+        ("a.yaml:3: error Invalid: Pod/a: no", {"error": "bad"}),
+        ("a.yaml:3: warning NoSchedule: Pod/a: no", {"warning": "waits"}),
+        ("08:00:01  general-1  Launched: launched", {"Launched": "good"}),
+        ("no word of ours: InService", {}),
+    ],
+)
+def test_colour_repeats_what_a_word_says(
+    line: str, meant: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    painted = text_in_colour(line)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == line
+    codes = {"title": "1", "waits": "33", "good": "36", "aside": "2", "bad": "1;31"}
+    found = dict(reversed(one) for one in re.findall(r"\x1b\[([0-9;]+)m(\w+)", painted))
+    assert found == {word: codes[meaning] for word, meaning in meant.items()}
+
+
+def test_a_table_that_does_not_fit_gives_way_and_then_becomes_blocks() -> None:
+    heads = ("POD", "BLOCKED BY")
+    cells = [("default/web-1", "PDB default/web allows no disruption"), ("default/b", "-")]
+    assert list(table(heads, cells, None)) == [
+        "  POD            BLOCKED BY",
+        "  default/web-1  PDB default/web allows no disruption",
+        "  default/b      -",
+    ]
+    assert list(table(heads, cells, 40)) == [
+        "  POD            BLOCKED BY",
+        "  default/web-1  PDB default/web allows",
+        "                 no disruption",
+        "  default/b      -",
+    ]
+    assert list(table(heads, cells, 30)) == [
+        "  default/web-1",
+        "    blocked by",
+        "        PDB default/web allows",
+        "        no disruption",
+        "  default/b",
+        "    blocked by  -",
+    ]
+
+
+def test_a_wait_is_told_after_two_seconds_and_leaves_no_trace() -> None:
+    times, stream = [0.0], Terminal()
+    wait = Wait("reading https://one", stream=stream, clock=lambda: times[0])
+    wait.show()
+    assert stream.getvalue() == ""
+    times[0] = PATIENCE + 1
+    wait.show()
+    wait.now("reading https://one, 3 objects")
+    times[0] += 60
+    wait.show()
+    wait.end()
+    wait.show()
+    assert re.findall(r"[^\r]+", stream.getvalue()) == [
+        "\x1b[Kreading https://one: 3s",
+        "\x1b[Kreading https://one, 3 objects: 1m3s",
+        "\x1b[K",
+    ]
+
+
+def test_a_wait_that_was_short_prints_nothing() -> None:
+    stream = Terminal()
+    wait = Wait("reading", stream=stream, clock=lambda: 0.0)
+    wait.end()
+    assert stream.getvalue() == ""
+
+
+def test_a_place_that_is_like_many_others_is_counted() -> None:
+    notes = [f"deploy/{n}.yaml:1: no Kubernetes object" for n in range(7)]
+    assert list(folded([*notes, "a.yaml:3: odd", "plain"])) == [
+        "deploy/0.yaml:1, deploy/1.yaml:1, deploy/2.yaml:1 and 4 more: no Kubernetes object",
+        "a.yaml:3: odd",
+        "plain",
+    ]
+    assert list(folded(notes, verbose=True)) == notes
 
 
 def test_progress_is_shown_after_two_seconds_and_leaves_no_trace() -> None:

@@ -66,6 +66,14 @@ def cluster_options(command: C) -> C:
     return command
 
 
+class Form(NamedTuple):
+    """In which form to answer."""
+
+    as_json: bool
+    #: Nothing is folded.
+    verbose: bool
+
+
 class Played(NamedTuple):
     """Which moment of which scenario is looked at instead of a cluster."""
 
@@ -138,6 +146,7 @@ def reached_and_seen(given: Given, about: Question | None = None) -> tuple[Reach
     from tenure.cli.cluster.access import find_access  # loaded only when called
     from tenure.cli.cluster.read import read_cluster
     from tenure.cli.settings.config import configured, provider_of
+    from tenure.cli.view.progress import waiting
 
     flags = {setting.flag: given[parameter_name(setting)] for setting in _SETTINGS}
     found = configured(flags, os.environ, given["config_file"])
@@ -146,6 +155,7 @@ def reached_and_seen(given: Given, about: Question | None = None) -> tuple[Reach
     reached = find_access(settings.kubeconfig, settings.context, os.environ)
     if about is not None:
         about = about.in_namespace(reached.access.namespace)
-    reading = read_cluster(settings, reached, provider, about)
+    with waiting(f"reading {reached.access.server}"):
+        reading = read_cluster(settings, reached, provider, about)
     notes = (*found.notes, *reading.notes)
     return reached, msgspec.structs.replace(reading, notes=notes)

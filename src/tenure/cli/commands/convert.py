@@ -45,24 +45,24 @@ def convert(files: tuple[str, ...], output: str, node_class: str | None) -> int:
     from tenure.cli.convert.report import lines
     from tenure.cli.convert.written import as_json, as_yaml
     from tenure.cli.lint.source import read_sources
+    from tenure.cli.view.folded import folded
+    from tenure.cli.view.said import say
 
     chosen = None if node_class is None else node_class_in(node_class)
     sources = read_sources(files)
-    for problem in sources.problems:
-        click.echo(str(problem), err=True)
-    for note in sources.notes:
-        click.echo(f"note: {note}", err=True)
+    for problem in folded(map(str, sources.problems)):
+        say(problem, err=True)
+    for note in folded(sources.notes):
+        say(f"note: {note}", err=True)
     if not sources.found:
         return UNREADABLE
     converted = convert_all(sources, chosen)
     click.echo((as_json if output == "json" else as_yaml)(converted.pools), nl=False)
     for line in lines(converted.report, converted.provisioners, len(converted.pools)):
-        click.echo(line, err=True)
+        say(line, err=True)
     if not converted.provisioners:
         wanted = "a Provisioner of karpenter.sh/v1alpha5 or karpenter.sh/v1beta1"
-        click.echo(
-            f"FILE: got {' '.join(files)!r}, expected {wanted}. See docs/convert.md.", err=True
-        )
+        say(f"FILE: got {' '.join(files)!r}, expected {wanted}. See docs/convert.md.", err=True)
     if sources.problems or converted.invalid or not converted.pools:
         return UNREADABLE
     return 0 if converted.complete and not sources.notes else 1

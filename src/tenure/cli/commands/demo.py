@@ -19,7 +19,9 @@ from rich.live import Live
 
 from tenure.cli.view import labels as words
 from tenure.cli.view.board import look
+from tenure.cli.view.columns import terminal_width
 from tenure.cli.view.playback import FASTEST, SLOWEST, Playback, keyboard
+from tenure.cli.view.said import say, say_line
 from tenure.cli.view.screen import Heading, screen
 from tenure.cli.view.story import Story
 from tenure.cli.view.summary import Chronicle, Summary, sentences
@@ -114,20 +116,17 @@ def _tell_json(world: World, playback: Playback) -> Summary:
 
 
 def _tell_lines(world: World, playback: Playback) -> Summary:
-    def say(lines: list[Line]) -> None:
+    def tell(lines: list[Line]) -> None:
         for line in lines:
-            click.echo(plain_line(line))
+            say_line(line)
 
-    summary = _tell(world, playback, say)
-    click.echo("\n" + "\n".join(sentences(summary)))
+    summary = _tell(world, playback, tell)
+    say("\n" + "\n".join(sentences(summary, _width())))
     return summary
 
 
-def plain_line(line: Line) -> str:
-    """``08:00:01  general-x7k2p NeededForPods: needed for 4 pods; …``."""
-    if line.source != "tenure":
-        return f"{words.clock(line.at)}  *** {line.message}"
-    return f"{words.clock(line.at)}  {line.who} {line.reason}: {line.message}"
+def _width() -> int:
+    return terminal_width() or 80
 
 
 def _show(world: World, console: Console, speed: float) -> Summary:
@@ -142,7 +141,7 @@ def _show(world: World, console: Console, speed: float) -> Summary:
                 playback.wait(STEP)
             live.update(frame(demo_run, playback, console), refresh=True)
     summary = demo_run.chronicle.sum_up()
-    click.echo("\n".join(sentences(summary)))
+    say("\n".join(sentences(summary, _width())))
     return summary
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tenure.cli.cluster.options import (
+    Form,
     Given,
     Played,
     cluster_options,
@@ -45,6 +46,9 @@ Exit codes: 0 answered, 1 no such object, or the cluster cannot be read, 2 bad i
     "--namespace", "-n", default="", help="Of a pod. [default: the context's, else default]"
 )
 @click.option(
+    "--verbose", "-v", is_flag=True, help="Every verdict on its own, with every line of it."
+)
+@click.option(
     "--json", "as_json", is_flag=True, help="The governing verdict as JSON; the others under also."
 )
 def explain(
@@ -53,6 +57,7 @@ def explain(
     moment: str | None,
     namespace: str,
     seed: int | None,
+    verbose: bool,
     as_json: bool,
     **cluster: Any,
 ) -> int:
@@ -67,41 +72,49 @@ def explain(
     """
     from tenure.cli.cluster.question import Question
 
+    form = Form(as_json, verbose)
     question = Question.parse(what, namespace)
     scene = played_instead(scenario, moment, seed, cluster)
     if scene is None:
-        return _on_cluster(question, cluster, as_json)
-    return _in_scenario(question, scene, as_json)
+        return _on_cluster(question, cluster, form)
+    return _in_scenario(question, scene, form)
 
 
-def _on_cluster(question: Question, cluster: Given, as_json: bool) -> int:
+def _on_cluster(question: Question, cluster: Given, form: Form) -> int:
     reached, reading = reached_and_seen(cluster, question)
     question = question.in_namespace(reached.access.namespace)
+    from tenure.cli.view.said import say
+
     for note in reading.notes:
-        click.echo(f"note: {note}", err=True)
-    return _answer(question, reading.evaluated, as_json, reading.last_word)
+        say(f"note: {note}", err=True)
+    return _answer(question, reading.evaluated, form, reading.last_word)
 
 
-def _in_scenario(question: Question, scene: Played, as_json: bool) -> int:
+def _in_scenario(question: Question, scene: Played, form: Form) -> int:
     from tenure.cli.cluster.embedded import last_word, played
 
     question = question.in_namespace()
     with played(*scene) as (world, evaluated):
-        return _answer(question, evaluated, as_json, last_word(world, str(question)))
+        return _answer(question, evaluated, form, last_word(world, str(question)))
 
 
 def _answer(
-    question: Question, evaluated: EvaluatedCluster, as_json: bool, last_word: str = ""
+    question: Question, evaluated: EvaluatedCluster, form: Form, last_word: str = ""
 ) -> int:
+    from tenure.cli.explain.asjson import to_json
     from tenure.cli.explain.explanation import explanation
-    from tenure.cli.explain.text import as_text, to_json
-    from tenure.cli.view.columns import wrapped_text
+    from tenure.cli.explain.text import as_text
+    from tenure.cli.view.columns import terminal_width
     from tenure.cli.view.instants import with_relative
+    from tenure.cli.view.said import say
 
     answer = explanation(question, evaluated)
     if answer is None:
         said = question.not_found(evaluated, last_word)
-        click.echo("".join(with_relative([said], evaluated.at)), err=True)
+        say("".join(with_relative([said], evaluated.at)), err=True)
         return 1
-    click.echo(to_json(answer) if as_json else wrapped_text(as_text(answer)))
+    if form.as_json:
+        click.echo(to_json(answer))
+    else:
+        say(as_text(answer, terminal_width(), verbose=form.verbose))
     return 0

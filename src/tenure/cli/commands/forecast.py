@@ -154,14 +154,14 @@ def _tell(
     from tenure.cli.forecast.forecasting import forecast_of
     from tenure.cli.forecast.page import as_page
     from tenure.cli.forecast.text import as_text
-    from tenure.cli.view.columns import wrapped_text
+    from tenure.cli.view.said import say
 
     setting = msgspec.structs.replace(setting, zone=output.zone)
     found = forecast_of(evaluated, question.span, question.drains_for)
     if output.as_json:
         click.echo(to_json(found, setting))
     elif output.page is None:
-        click.echo(wrapped_text(as_text(found, setting)))
+        say(as_text(found, setting))
     elif str(output.page) == "-":
         click.echo(as_page(found, setting), nl=False)
     else:

@@ -48,6 +48,7 @@ class Wishes(NamedTuple):
     form: str
     ignored: tuple[str, ...]
     fail_on: str
+    verbose: bool
 
 
 @click.command(cls=CommandWithArguments, epilog=EPILOG)
@@ -74,12 +75,14 @@ class Wishes(NamedTuple):
     default="warning",
     help="Exit with 1 from this severity on. Without it: warning.",
 )
+@click.option("--verbose", "-v", is_flag=True, help="Each finding in a line of its own.")
 def lint(
     files: tuple[str, ...],
     form: str,
     as_json: bool,
     ignored: tuple[str, ...],
     fail_on: str,
+    verbose: bool,
     **cluster: Any,
 ) -> int:
     """Find what will surprise you when a node has to leave, and what is simply wrong.
@@ -90,7 +93,7 @@ def lint(
     a stable code, the numbers, and what to do.
     """
     _check_codes(ignored)
-    wishes = Wishes("json" if as_json else form, ignored, fail_on)
+    wishes = Wishes("json" if as_json else form, ignored, fail_on, verbose)
     return _on_files(files, cluster, wishes) if files else _on_cluster(cluster, wishes)
 
 
@@ -108,16 +111,22 @@ def _check_codes(given: tuple[str, ...]) -> None:
 def _on_files(files: tuple[str, ...], cluster: Given, wishes: Wishes) -> int:
     from tenure.cli.lint.rules import report_on
     from tenure.cli.lint.source import read_sources
+    from tenure.cli.view.folded import folded
+    from tenure.cli.view.progress import waiting
+    from tenure.cli.view.said import say
     from tenure.runtime.clock.system import SystemClock
 
     beside = switched_on("beside-karpenter", cluster)
     no_cluster({**cluster, "beside_karpenter": None}, "files")
-    sources = read_sources(files)
-    for problem in sources.problems:
-        click.echo(str(problem), err=True)
+    with waiting("reading manifests"):
+        sources = read_sources(files)
+    for problem in folded(map(str, sources.problems), verbose=wishes.verbose):
+        say(problem, err=True)
     if not sources.found and wishes.form == "text":
         return UNREADABLE
-    code = _tell(report_on(sources, SystemClock().now(), beside=beside), wishes)
+    with waiting(f"checking {len(sources.found)} objects"):
+        report = report_on(sources, SystemClock().now(), beside=beside)
+    code = _tell(report, wishes)
     return UNREADABLE if sources.problems else code
 
 
@@ -125,12 +134,13 @@ def _on_cluster(cluster: Given, wishes: Wishes) -> int:
     from tenure.cli.cluster.listing import CannotRead
     from tenure.cli.lint.cluster import remarks_on_cluster
     from tenure.cli.lint.remarks import Report
+    from tenure.cli.view.said import say
 
     try:
         _, reading = reached_and_seen(cluster)
     except CannotRead as error:
         for problem in error.problems:
-            click.echo(problem, err=True)
+            say(problem, err=True)
         if wishes.form != "text":
             _tell(Report(remarks=(), objects=0, problems=error.problems), wishes)
         return UNREADABLE
@@ -144,19 +154,22 @@ def _tell(report: Report, wishes: Wishes, now: datetime | None = None) -> int:
     from tenure.cli.lint.formats.github import workflow_commands
     from tenure.cli.lint.formats.plain import lines, to_json
     from tenure.cli.lint.formats.sarif import to_sarif
+    from tenure.cli.view.folded import folded
     from tenure.cli.view.instants import with_relative
+    from tenure.cli.view.said import say
     from tenure.schema.findings import Severity
 
     report = report.without(wishes.ignored)
     if wishes.form in ("text", "github"):
-        for note in report.notes:
-            click.echo(f"note: {note}", err=True)
+        for note in folded(report.notes, verbose=wishes.verbose):
+            say(f"note: {note}", err=True)
     if wishes.form == "json":
         click.echo(to_json(report))
     elif wishes.form == "sarif":
         click.echo(to_sarif(report, version("tenure")))
     else:
-        said = lines(report) if wishes.form == "text" else workflow_commands(report)
+        text = wishes.form == "text"
+        said = lines(report, verbose=wishes.verbose) if text else workflow_commands(report)
         for line in with_relative(said, now) if now is not None else said:
-            click.echo(line)
+            (say if text else click.echo)(line)
     return 1 if report.fails(Severity(wishes.fail_on)) else 0

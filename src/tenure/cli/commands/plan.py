@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tenure.cli.cluster.options import (
+    Form,
     Given,
     Played,
     cluster_options,
@@ -37,9 +38,15 @@ Exit codes: 0 planned, whatever there is to do, 1 the cluster cannot be read, 2 
 @click.command(epilog=EPILOG)
 @cluster_options
 @scenario_options
+@click.option("--verbose", "-v", is_flag=True, help="Each object in a line of its own.")
 @click.option("--json", "as_json", is_flag=True, help="Every verdict, as one JSON object.")
 def plan(
-    scenario: Path | None, moment: str | None, seed: int | None, as_json: bool, **cluster: Any
+    scenario: Path | None,
+    moment: str | None,
+    seed: int | None,
+    verbose: bool,
+    as_json: bool,
+    **cluster: Any,
 ) -> int:
     """Say what Tenure would do now, and why not the rest. Nothing is changed.
 
@@ -47,13 +54,14 @@ def plan(
     launch, evict, end or write next; then what it would leave alone, for which reason,
     held by what, and until when.
     """
+    form = Form(as_json, verbose)
     scene = played_instead(scenario, moment, seed, cluster)
     if scene is None:
-        return _on_cluster(cluster, as_json)
-    return _in_scenario(scene, as_json)
+        return _on_cluster(cluster, form)
+    return _in_scenario(scene, form)
 
 
-def _on_cluster(cluster: Given, as_json: bool) -> int:
+def _on_cluster(cluster: Given, form: Form) -> int:
     from tenure.cli.plan.text import Setting
 
     reached, reading = reached_and_seen(cluster)
@@ -63,22 +71,25 @@ def _on_cluster(cluster: Given, as_json: bool) -> int:
         clock=reading.evaluated.clock,
         notes=reading.notes,
     )
-    return _tell(reading.evaluated, setting, as_json)
+    return _tell(reading.evaluated, setting, form)
 
 
-def _in_scenario(scene: Played, as_json: bool) -> int:
+def _in_scenario(scene: Played, form: Form) -> int:
     from tenure.cli.cluster.embedded import played
     from tenure.cli.plan.text import Setting
 
     with played(*scene) as (_, evaluated):
-        return _tell(evaluated, Setting(where=str(scene.scenario)), as_json)
+        return _tell(evaluated, Setting(where=str(scene.scenario)), form)
 
 
-def _tell(evaluated: EvaluatedCluster, setting: Setting, as_json: bool) -> int:
+def _tell(evaluated: EvaluatedCluster, setting: Setting, form: Form) -> int:
     from tenure.cli.plan.planning import plan_of
     from tenure.cli.plan.text import as_text, to_json
-    from tenure.cli.view.columns import wrapped_text
+    from tenure.cli.view.said import say
 
     made = plan_of(evaluated)
-    click.echo(to_json(made, setting) if as_json else wrapped_text(as_text(made, setting)))
+    if form.as_json:
+        click.echo(to_json(made, setting))
+    else:
+        say(as_text(made, setting, verbose=form.verbose))
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -38,7 +39,10 @@ Exit codes: 0 no lever is left, 1 some are, or a replica runs, 2 bad input.
     help="The only mode that sets levers; as in the other commands.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be taken back, and change nothing.")
-def release(kubeconfig: str, context: str, beside_karpenter: str, dry_run: bool) -> int:
+@click.option("--verbose", "-v", is_flag=True, help="Each object in a line of its own.")
+def release(
+    kubeconfig: str, context: str, beside_karpenter: str, dry_run: bool, verbose: bool
+) -> int:
     """Take back every lever that tenure run --beside-karpenter has set.
 
     From Nodes: karpenter.sh/do-not-disrupt and karpenter.sh/do-not-repair where Tenure's mark is beside
@@ -50,28 +54,44 @@ def release(kubeconfig: str, context: str, beside_karpenter: str, dry_run: bool)
     """
     from tenure.cli.cluster.access import find_access  # loaded only when called
     from tenure.cli.replica.released import released
+    from tenure.cli.view.progress import waiting
 
     if beside_karpenter.lower() != "true":
         expected = "true: levers are set in that mode alone"
         raise SpecError("--beside-karpenter", beside_karpenter, expected)
-    outcome = released(find_access(kubeconfig, context, os.environ), dry_run=dry_run)
-    return _tell(outcome, dry_run=dry_run)
+    with waiting("looking for levers" if dry_run else "taking levers back"):
+        outcome = released(find_access(kubeconfig, context, os.environ), dry_run=dry_run)
+    return _tell(outcome, dry_run=dry_run, verbose=verbose)
 
 
-def _tell(outcome: Outcome, *, dry_run: bool) -> int:
+def _tell(outcome: Outcome, *, dry_run: bool, verbose: bool) -> int:
+    from tenure.cli.view.said import say
+
     for note in outcome.notes:
-        click.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     if outcome.runs:
-        click.echo(f"nothing is released: {outcome.runs}; stop it first", err=True)
+        say(f"nothing is released: {outcome.runs}; stop it first", err=True)
         return 1
+    failed = [one for one in outcome.taken if one.problem]
+    done = [one for one in outcome.taken if not one.problem]
+    say(f"{len(done)} {'to take back' if dry_run else 'taken back'}, {len(failed)} failed")
     verb = "would take back from" if dry_run else "taken back from"
-    failed = 0
-    for one in outcome.taken:
-        if one.problem:
-            failed += 1
-            click.echo(f"not taken back from {one.kind} {one.name}: {one.problem}", err=True)
-        else:
-            click.echo(f"{verb} {one.kind} {one.name}: {one.said}")
-    done = len(outcome.taken) - failed
-    click.echo(f"{done} {'to take back' if dry_run else 'taken back'}, {failed} failed")
+    for who, said in _alike(((one.kind, one.name, one.said) for one in done), verbose):
+        say(f"{verb} {who}: {said}")
+    for who, problem in _alike(((one.kind, one.name, one.problem) for one in failed), verbose):
+        say(f"not taken back from {who}: {problem}", err=True)
     return 1 if failed else 0
+
+
+def _alike(said: Iterable[tuple[str, str, str]], verbose: bool) -> Iterator[tuple[str, str]]:
+    """Objects with the same sentence together: an upgrade takes levers back from a whole fleet."""
+    from tenure.cli.view.folded import APART, some
+
+    groups: dict[tuple[str, str], list[str]] = {}
+    for kind, name, sentence in said:
+        groups.setdefault((kind, sentence), []).append(name)
+    for (kind, sentence), names in groups.items():
+        if verbose or len(names) <= APART:
+            yield from ((f"{kind} {name}", sentence) for name in names)
+        else:
+            yield f"{len(names)} {kind}s ({some(names)})", sentence

@@ -74,6 +74,7 @@ def simulate(
     With --from or --from-cluster it is played in a copy of that cluster, and FILE may be
     plain manifests, applied as it begins. The difference is told at the end.
     """
+    from tenure.cli.view.said import say
     from tenure.cli.view.timespans import parse_moment
     from tenure.sim.collector import rest_collector
     from tenure.sim.scenario.load import load_scenario
@@ -92,21 +93,23 @@ def simulate(
     if notes := scenario.notes:
         # Many lines of one file have the same form.
         more = f" (and {len(notes) - 1} more like it)" if len(notes) > 1 else ""
-        click.echo(f"note: {notes[0]}{more}", err=True)
+        say(f"note: {notes[0]}{more}", err=True)
     if moment is not None:
         end = parse_moment(moment, scenario.options.epoch, "--at")
     simulation = Simulation(scenario, seed=seed, until=end)
     rest_collector()
     try:
         if listing:
-            return _list(simulation, file, seed, as_json)
+            return _list(simulation, file, seed, as_json=as_json, verbose=verbose)
         result = _as_json(simulation) if as_json else _as_text(simulation, verbose)
     finally:
         simulation.close()
     return 0 if result.fine else 1
 
 
-def _list(simulation: Simulation, file: Path, seed: int | None, as_json: bool) -> int:
+def _list(
+    simulation: Simulation, file: Path, seed: int | None, *, as_json: bool, verbose: bool
+) -> int:
     """What is there at that moment, by names that ``explain`` takes."""
     import msgspec
 
@@ -114,6 +117,7 @@ def _list(simulation: Simulation, file: Path, seed: int | None, as_json: bool) -
     from tenure.cli.explain.listed import Played, listed, named_objects
     from tenure.cli.view.columns import terminal_width
     from tenure.cli.view.progress import Progress
+    from tenure.cli.view.said import say
     from tenure.sim.scenario.context import span
 
     progress = Progress(f"playing {file.name}", simulation.until)
@@ -126,8 +130,7 @@ def _list(simulation: Simulation, file: Path, seed: int | None, as_json: bool) -
         for one in objects:
             click.echo(msgspec.json.encode({"type": "object", **msgspec.structs.asdict(one)}))
     else:
-        for line in listed(objects, evaluated, terminal_width()):
-            click.echo(line)
+        say("\n".join(listed(objects, evaluated, terminal_width(), verbose=verbose)))
     return 0
 
 
@@ -145,11 +148,14 @@ def _in_copy(
     from tenure.cli.copying.differencetext import difference_json, difference_lines
     from tenure.cli.copying.played import prepared
     from tenure.cli.copying.source import copy_of
+    from tenure.cli.view.progress import waiting
+    from tenure.cli.view.said import say
 
-    copy = copy_of(source)
+    with waiting("copying the cluster"):
+        copy = copy_of(source)
     simulation, observed, notes = prepared(copy, file, seed, end)
     for sentence in notes:
-        click.echo(f"note: {sentence}", err=True)
+        say(f"note: {sentence}", err=True)
     try:
         result = _as_json(simulation) if as_json else _as_text(simulation, verbose)
         found = observed.difference()
@@ -158,8 +164,7 @@ def _in_copy(
     if as_json:
         click.echo(msgspec.json.encode(difference_json(found)))
     else:
-        for line in difference_lines(found):
-            click.echo(line)
+        say("\n".join(difference_lines(found)))
     return 0 if result.fine else 1
 
 
@@ -167,8 +172,10 @@ class _Shown:
     """Lines that wait until time stands still: a reader that goes away must not disturb it."""
 
     def __init__(self, simulation: Simulation) -> None:
+        from tenure.cli.view.colour import wanted
         from tenure.cli.view.progress import Progress
 
+        self._colour = wanted()
         self._waiting: list[str] = []
         self.add = self._waiting.append
         self._world = simulation.world
@@ -182,11 +189,12 @@ class _Shown:
     def show(self) -> None:
         self._progress.clear()
         for line in self._waiting:
-            click.echo(line)
+            click.echo(line, color=self._colour)
         self._waiting.clear()
 
 
 def _as_text(simulation: Simulation, verbose: bool) -> Result:
+    from tenure.cli.view.colour import text_in_colour, wanted
     from tenure.cli.view.columns import terminal_width
     from tenure.cli.view.lines import Lines
     from tenure.cli.view.verdictline import result_lines
@@ -200,13 +208,18 @@ def _as_text(simulation: Simulation, verbose: bool) -> Result:
         click.echo(f"\n{click.wrap_text(scenario.description, width=widest)}")
     click.echo()
     shown = _Shown(simulation)
-    lines = Lines(world.options.epoch, shown.add, all_=verbose, width=terminal_width())
+    lines = Lines(
+        world.options.epoch,
+        lambda line: shown.add(text_in_colour(line)),
+        all_=verbose,
+        width=terminal_width(),
+    )
     world.history.listen(lines.add)
     result = simulation.run(shown.pause)
     lines.flush()
     shown.show()
     for line in result_lines(result, simulation.world.elapsed, terminal_width()):
-        click.echo(line)
+        click.echo(line, color=wanted())
     return result
 
 

@@ -34,6 +34,7 @@ def snapshot(kubeconfig: str, context: str) -> int:
     import msgspec
 
     from tenure.cli.copying.listing import snapshot_lines  # loaded only when called
+    from tenure.cli.view.progress import waiting
 
     out = sys.stdout.buffer
 
@@ -42,6 +43,7 @@ def snapshot(kubeconfig: str, context: str) -> int:
         for sentence in obj.get("missing") or ():
             click.echo(f"note: {sentence}", err=True)
 
-    snapshot_lines(reached(kubeconfig, context), write)
+    with waiting("copying the cluster"):
+        snapshot_lines(reached(kubeconfig, context), write)
     out.flush()
     return 0

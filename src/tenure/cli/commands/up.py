@@ -117,12 +117,14 @@ def _copied(source: Source, speed: float, port: int, chosen: Mapping[str, Any]) 
     """Serve a copy of a cluster, and say at the end what became of it."""
     from tenure.cli.copying.differencetext import difference_lines
     from tenure.cli.copying.source import copy_of
+    from tenure.cli.view.progress import waiting
     from tenure.sim.collector import rest_collector
     from tenure.sim.copied.difference import Observed
     from tenure.sim.copied.load import load, options_for
     from tenure.sim.serve.cluster import ServedCluster
 
-    copy = copy_of(source)
+    with waiting("copying the cluster"):
+        copy = copy_of(source)
 
     def fill(world: World) -> None:
         for sentence in load(copy, world):
@@ -264,7 +266,7 @@ def _stopped_by_signals() -> Iterator[asyncio.Event]:
 
 
 async def _tell_until(stop: asyncio.Event, cluster: ServedCluster) -> None:
-    from tenure.cli.commands.demo import plain_line
+    from tenure.cli.view.said import say_line
     from tenure.cli.view.tail import Tail
 
     tail = Tail()
@@ -275,5 +277,5 @@ async def _tell_until(stop: asyncio.Event, cluster: ServedCluster) -> None:
             async with asyncio.timeout(_LOOK_EVERY * cluster.loop.speed):
                 await stop.wait()
         for line in tail.take(cluster.world.now):
-            click.echo(plain_line(line))
+            say_line(line)
         del history.entries[:-_KEPT]

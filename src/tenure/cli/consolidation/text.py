@@ -16,7 +16,8 @@ from tenure.model.snapshot.consolidation import PlannedMove
 SHOWN: Final = 10
 
 
-def consolidation_lines(outlook: ConsolidationOutlook) -> Iterator[str]:
+def consolidation_lines(outlook: ConsolidationOutlook, shown: int | None = SHOWN) -> Iterator[str]:
+    """``shown``: lines about nodes that stay; None: all of them."""
     if outlook.waits is not None:
         yield f"Consolidation: not now, because {outlook.waits}"
         return
@@ -31,7 +32,7 @@ def consolidation_lines(outlook: ConsolidationOutlook) -> Iterator[str]:
         need = "needs" if len(outlook.empty) == 1 else "need"
         who = counted(len(outlook.empty), "empty node")
         yield f"  {who} {need} no move: {some(outlook.empty)}"
-    yield from _staying(outlook.stays)
+    yield from _staying(outlook.stays, shown)
 
 
 def _total(outlook: ConsolidationOutlook) -> str:
@@ -93,21 +94,21 @@ def _launches(move: PlannedMove) -> str:
     return ", ".join(f"{count} × {kind}" if count > 1 else kind for kind, count in kinds.items())
 
 
-def _staying(stays: Mapping[str, tuple[Fact, ...]]) -> Iterator[str]:
+def _staying(stays: Mapping[str, tuple[Fact, ...]], shown: int | None) -> Iterator[str]:
     """By what keeps them, the most frequent first."""
     if not stays:
         return
-    groups: dict[tuple[type[Fact], ...], list[str]] = {}
+    groups: dict[object, list[str]] = {}
     for name, why in stays.items():
-        groups.setdefault(tuple(map(type, why)), []).append(name)
+        groups.setdefault(name if shown is None else tuple(map(type, why)), []).append(name)
     yield f"  {counted(len(stays), 'node')} {'stays' if len(stays) == 1 else 'stay'}:"
     found = sorted(groups.values(), key=lambda names: (-len(names), names))
-    for names in found[:SHOWN]:
+    for names in found[:shown]:
         example = ", for example" if len({stays[name] for name in names}) > 1 else ""
         who = f"Node{'' if len(names) == 1 else 's'} {some(names)}{example}"
         yield f"    {who}: {sentence(stays[names[0]])}"
-    if more := sum(map(len, found[SHOWN:])):
-        yield f"    … and {more} more; --json has all of them"
+    if more := sum(map(len, found[len(found) if shown is None else shown :])):
+        yield f"    … and {more} more; --verbose shows each, and --json has all of them"
 
 
 def as_json(outlook: ConsolidationOutlook) -> dict[str, Any]:

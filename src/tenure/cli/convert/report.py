@@ -71,10 +71,11 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lines(report: Sequence[Line], provisioners: int, pools: int) -> Iterator[str]:
-    yield from map(str, report)
+    """The verdict first."""
     counts = Counter(one.note.severity for one in report)
     told = ", ".join(_count(counts[severity], severity) for severity in Severity)
     yield f"{_count(provisioners, 'Provisioner')}, {_count(pools, 'NodePool')}: {told}"
+    yield from map(str, report)
 
 
 def _count(number: int, word: str) -> str:

@@ -7,7 +7,7 @@ twelve messages, and one cause. What differs only in that is printed once, for e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -26,6 +26,28 @@ _CANDIDATE: Final[Mapping[Reason, type[Fact]]] = {
     Reason.NODE_EMPTY: NodeIsEmpty,
 }
 
+#: Things are as they should be, or none of our business: counted, not told.
+SETTLED: Final = frozenset(
+    {
+        Reason.IN_SERVICE,
+        Reason.NOT_EXPIRED,
+        Reason.NODE_NOT_EMPTY,
+        Reason.UNCONSOLIDATABLE,
+        Reason.CONSOLIDATES_LATER,
+        Reason.CONSOLIDATION_CANDIDATE,
+        Reason.NOT_OURS,
+        Reason.NODE_CLASS_NOT_SERVED,
+        Reason.INSTANCE_KNOWN,
+        Reason.POOL_CURRENT,
+        Reason.WINDOW_CURRENT,
+        Reason.POOL_POLICY_CURRENT,
+        Reason.LEFT_ALONE,
+    }
+)
+#: So many that differ in instants alone are told one by one.
+APART: Final = 3
+_END: Final = datetime.max.replace(tzinfo=UTC)
+
 
 def claims_by_node(snapshot: Snapshot) -> dict[str, str]:
     """The claim of each Node, by name."""
@@ -40,16 +62,31 @@ def alike(
     verdicts: Iterable[Verdict],
     claims: Mapping[str, str],
     now: datetime,
+    *,
     key: Callable[[Verdict], object],
+    due: Callable[[Verdict], datetime | None],
 ) -> list[list[Verdict]]:
-    """By ``key`` and by what is said, without the object's own names and what is past."""
+    """By ``key``, by when they are ``due``, and by what is said without the object's own names and what is past.
+
+    Where many differ in instants alone, as after an outage, instants to come do not tell them apart: the one
+    that is due first stands for all.
+    """
     nodes = {claim: node for node, claim in claims.items()}
-    groups: dict[object, list[Verdict]] = {}
+    alike_but_for_instants: dict[object, dict[object, list[Verdict]]] = {}
     for one in verdicts:
         own = _names_of(one.subject, claims, nodes)
-        said = _general((one.facts, one.blockers), own, now)
-        groups.setdefault((one.subject.kind, said, key(one)), []).append(one)
-    return list(groups.values())
+        said = (one.facts, one.blockers)
+        loose = (one.subject.kind, _general(said, own, _END), key(one))
+        exact = (_general(said, own, now), due(one))
+        alike_but_for_instants.setdefault(loose, {}).setdefault(exact, []).append(one)
+    found: list[list[Verdict]] = []
+    for groups in alike_but_for_instants.values():
+        if len(groups) > APART:
+            every = (one for group in groups.values() for one in group)
+            found.append(sorted(every, key=lambda one: due(one) or _END))
+        else:
+            found += groups.values()
+    return found
 
 
 def is_example(verdicts: Iterable[Verdict]) -> bool:

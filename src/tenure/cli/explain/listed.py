@@ -12,8 +12,10 @@ import msgspec
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.cluster.question import EXPLAINED
+from tenure.cli.explain.alike import SETTLED
 from tenure.cli.view.columns import hanging, rows
 from tenure.cli.view.instants import with_relative
+from tenure.core.reasons import Reason
 from tenure.model.api import resource as r
 from tenure.model.api.meta import ApiObject, format_time
 from tenure.model.api.resource import Resource
@@ -39,6 +41,10 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     #: Asks why.
     explain: str
+
+    @property
+    def news(self) -> bool:
+        return not self.reason or Reason(self.reason) not in SETTLED
 
 
 class Played(msgspec.Struct, frozen=True):
@@ -76,8 +82,17 @@ def _named(
     )
 
 
-def listed(objects: list[Named], evaluated: EvaluatedCluster, width: int | None) -> Iterator[str]:
-    """How many there are, the objects, and how to ask about one of them."""
+def listed(
+    objects: list[Named],
+    evaluated: EvaluatedCluster,
+    width: int | None,
+    *,
+    verbose: bool = False,
+) -> Iterator[str]:
+    """How many there are, the objects, and how to ask about one of them.
+
+    What is as it should be has no sentence: of a hundred nodes in service all say the same. ``verbose``: it has.
+    """
     counts = Counter(one.what.partition("/")[0] for one in objects)
     said = ", ".join(_many(counts[word], word) for word in WORDS.values() if counts[word])
     instant = format_time(evaluated.at)
@@ -86,7 +101,11 @@ def listed(objects: list[Named], evaluated: EvaluatedCluster, width: int | None)
         return
     yield ""
     cells = [
-        (one.what, one.reason or "–", "".join(with_relative([one.message], evaluated.at)))
+        (
+            one.what,
+            one.reason or "–",
+            "".join(with_relative([one.message if verbose or one.news else ""], evaluated.at)),
+        )
         for one in objects
     ]
     yield from rows(cells, width)

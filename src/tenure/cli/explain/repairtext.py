@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.cli.explain.scheduletext import columns
+from tenure.cli.view.columns import table
 from tenure.cli.view.instants import at_clock
 from tenure.core.beside.facts.karpenter import KarpenterRepairs
 from tenure.core.beside.karpenter import repair_left
@@ -173,10 +173,16 @@ def _left_out(pool: NodePool | None, rules: Rules) -> Remarks:
 def _without_policy(node: Node, rows: Iterable[Prospect]) -> Remarks:
     """Conditions that a user may take for a reason to repair the node."""
     named = {row.condition_type for row in rows}
-    for one in node.status.conditions:
-        if one.type not in named and one.type != "Ready" and one.status != "False":
-            why = "no policy names this condition, so it is never repaired"
-            yield "no policy", f"{one.type}={one.status}: {why}"
+    found = [
+        f"{one.type}={one.status}"
+        for one in node.status.conditions
+        if one.type not in named and one.type != "Ready" and one.status != "False"
+    ]
+    if found:
+        which, it = (
+            ("this condition", "it is") if len(found) == 1 else ("these conditions", "they are")
+        )
+        yield "no rule", f"{', '.join(found)}: no policy names {which}, so {it} never repaired"
 
 
 def _first_boot(claim: NodeClaim, node: Node, rules: Rules) -> Remarks:
@@ -251,14 +257,14 @@ def _breaker(pool: NodePool, snapshot: Snapshot, now: datetime) -> str:
     )
 
 
-def repair_lines(outlook: RepairOutlook) -> Iterator[str]:
+def repair_lines(outlook: RepairOutlook, width: int | None = None) -> Iterator[str]:
     yield f"Repair of Node/{outlook.node}"
     yield from (f"  {word:<9} {sentence}" for word, sentence in outlook.remarks)
     if not outlook.rows:
         yield "  rules     none: no condition of the Node is evaluated"
         return
     yield ""
-    yield from columns([_HEADINGS, *(_row(row, gate, outlook.at) for row, gate in outlook.rows)])
+    yield from table(_HEADINGS, [_row(row, gate, outlook.at) for row, gate in outlook.rows], width)
     yield f"  For each condition the first row that matches applies. Times are of {outlook.at:%Y-%m-%d}, in UTC."
 
 

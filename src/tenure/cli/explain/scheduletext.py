@@ -9,8 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
+from tenure.cli.view import columns
 from tenure.cli.view.instants import at_clock
-from tenure.core.facts import Fact, counted, sentence
+from tenure.core.facts import Fact, counted, sentence, some
 from tenure.core.repair.foresight import Foresight, foresee
 from tenure.core.terminate.facts.pods import PdbAllowsNoMore
 from tenure.core.terminate.facts.termination import PodsBlocked, VolumeAttached
@@ -37,7 +38,9 @@ def drain_outlook(node: Node, evaluated: EvaluatedCluster) -> DrainOutlook:
     return DrainOutlook(table, repair, settings.beside_karpenter)
 
 
-def timetable_lines(outlook: DrainOutlook, now: datetime, *, held: str = "") -> Iterator[str]:
+def timetable_lines(
+    outlook: DrainOutlook, now: datetime, *, held: str = "", width: int | None = None
+) -> Iterator[str]:
     """``held``: whose wrong clock holds the drain; empty: no replica's does."""
     table = outlook.table
     began = format_time(table.began_at)
@@ -53,12 +56,22 @@ def timetable_lines(outlook: DrainOutlook, now: datetime, *, held: str = "") -> 
     yield from (f"  repair    {said}" for said in _repair(outlook, now))
     yield f"  gone      {_gone(table, now)}"
     yield from (f"  volume    {one.attachment} ({one.volume})" for one in table.volumes)
-    yield from (f"  ignored   {one.pod}: {one.why}" for one in table.bystanders)
+    yield from (f"  ignored   {said}" for said in _ignored(table))
     if table.pods:
         yield ""
         zone = f"Times are of {now:%Y-%m-%d}, in UTC; eviction tried at the earliest, stopped at the latest."
-        yield from columns([_HEADINGS, *_rows(table.pods, now)])
+        yield from columns.table(_HEADINGS, list(_rows(table.pods, now)), width)
         yield f"  {zone}"
+
+
+def _ignored(table: Timetable) -> Iterator[str]:
+    """What is true of several pods is said once."""
+    pods: dict[str, list[str]] = {}
+    for one in table.bystanders:
+        pods.setdefault(str(one.why), []).append(one.pod)
+    for why, names in pods.items():
+        many = f"{len(names)} pods ({some(names)})" if len(names) > 1 else names[0]
+        yield f"{many}: {why}"
 
 
 def _repair(outlook: DrainOutlook, now: datetime) -> Iterator[str]:
@@ -144,14 +157,6 @@ def _row(row: PodTimes, asked: datetime | None, now: datetime) -> tuple[str, ...
         at(row.stopped_by, "unknown"),
         "; ".join(blocker.message for blocker in row.blocked_by) or "-",
     )
-
-
-def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A table, as wide as it has to be."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        yield f"  {'  '.join(cells)}".rstrip()
 
 
 def timetable_json(outlook: DrainOutlook) -> dict[str, Any]:

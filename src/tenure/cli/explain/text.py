@@ -1,20 +1,22 @@
-"""An explanation in words, and as JSON."""
+"""An explanation in words: the verdict that governs first, then what is known, then the other verdicts.
+
+Of the others only what is news: no line that says what a line above has said, and none about what is not done.
+``--verbose`` has every line.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from tenure.cli.consolidation.text import saving
 from tenure.cli.explain.alike import alike
-from tenure.cli.explain.budgettext import budget_json, budget_lines
+from tenure.cli.explain.budgettext import budget_lines
 from tenure.cli.explain.explanation import Explanation, needs_attention
-from tenure.cli.explain.policytext import policy_json, policy_lines
-from tenure.cli.explain.repairtext import repair_json, repair_lines
-from tenure.cli.explain.scheduletext import timetable_json, timetable_lines
+from tenure.cli.explain.policytext import policy_lines
+from tenure.cli.explain.repairtext import repair_lines
+from tenure.cli.explain.scheduletext import timetable_lines
 from tenure.cli.view.instants import dated, with_relative
 from tenure.core.decision import (
     Action,
@@ -31,12 +33,11 @@ from tenure.core.decision import (
     Terminate,
     Verdict,
 )
-from tenure.core.facts import Fact, instants_of, told
+from tenure.core.facts import Fact, instants_of, some, told
 from tenure.core.gates.explained import info_of
 from tenure.core.reasons import NO_ADVICE, Reason
 from tenure.model.api.meta import format_time
-from tenure.model.api.resource import NODE_CLAIMS, NODES
-from tenure.model.cloud.offering import MICRO_DOLLARS
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 
 #: Verdicts on what an object stands on; a pool may have a thousand unhealthy Nodes.
 SHOWN: Final = 20
@@ -48,19 +49,47 @@ _WORDS: Final = {
 }
 
 
-def as_text(answer: Explanation) -> str:
-    return "\n".join(with_relative(_lines(answer), answer.at))
+def as_text(answer: Explanation, width: int | None = None, *, verbose: bool = False) -> str:
+    """``width``: of the terminal; None where the output is none."""
+    return "\n".join(with_relative(_lines(answer, width, verbose), answer.at))
 
 
-def _lines(answer: Explanation) -> Iterator[str]:
+def _lines(answer: Explanation, width: int | None, verbose: bool) -> Iterator[str]:
     also_at = f", {answer.also_at} after the start" if answer.also_at else ""
     yield f"{answer.subject} at {format_time(answer.at)}{also_at}"
+    told = _Told(
+        advised=answer.launches_nothing is not None
+        or any(map(needs_attention, (*answer.verdicts, *answer.around))),
+        verbose=verbose,
+    )
+    if answer.held:
+        yield f"  blocked   {answer.held}"
+    own = list(answer.verdicts if verbose else _own(answer.verdicts))
+    if not own:
+        yield f"  verdict   {nothing_to_decide(answer)}"
+    for verdict in own[:1]:
+        yield from told.first(verdict)
+        yield from _change_lines(answer.changes)
+    yield from _known(answer)
+    for verdict in own[1:]:
+        yield ""
+        yield f"also ({_concern(verdict)})"
+        yield from told.further(verdict)
+    yield from _around(answer, told)
+    for outlook in answer.repairs:
+        yield ""
+        yield from repair_lines(outlook, width)
+    for table in answer.timetables:
+        yield ""
+        yield from timetable_lines(table, answer.at, held=answer.held, width=width)
+
+
+def _known(answer: Explanation) -> Iterator[str]:
+    """What is known of the object, beside what was concluded."""
     if answer.clock:
         yield f"  clock     {answer.clock}"
     if answer.leader:
         yield f"  acts      {answer.leader}"
-    if answer.held:
-        yield f"  blocked   {answer.held}"
     yield f"  state     {answer.state}"
     if answer.drifted is not None:
         yield f"  drifted   {answer.drifted}"
@@ -72,32 +101,23 @@ def _lines(answer: Explanation) -> Iterator[str]:
         yield from budget_lines(answer.budgets)
     if answer.moves:
         yield f"  saves     consolidation: {saving(answer.moves)} (tenure plan)"
-    advised = answer.launches_nothing is not None or any(
-        map(needs_attention, (*answer.verdicts, *answer.around))
-    )
-    if not answer.verdicts:
-        yield f"  verdict   {_nothing_to_decide(answer)}"
-    for position, verdict in enumerate(_own(answer.verdicts)):
-        if position:
-            yield ""
-            yield f"also ({_concern(verdict)})"
-        yield from _verdict_lines(verdict, advised=advised)
-        if not position:
-            yield from _change_lines(answer.changes)
-    groups = alike(_not_repeated(answer), answer.claims, answer.at, _apart)
-    for first, *others in groups[:SHOWN]:
+
+
+def _around(answer: Explanation, told: _Told) -> Iterator[str]:
+    if told.verbose:
+        groups = [[one] for one in answer.around]
+        shown = len(groups)
+    else:
+        around = _not_repeated(answer)
+        groups = alike(around, answer.claims, answer.at, key=_apart, due=told_recheck)
+        shown = SHOWN
+    for first, *others in groups[:shown]:
         yield ""
         yield f"{first.subject} ({_concern(first)}){_and_others(others)}"
-        yield from _verdict_lines(first, advised=advised)
-    if unshown := sum(map(len, groups[SHOWN:])):
+        yield from told.further(first)
+    if unshown := sum(map(len, groups[shown:])):
         yield ""
-        yield f"… and {unshown} more; --json has all of them"
-    for outlook in answer.repairs:
-        yield ""
-        yield from repair_lines(outlook)
-    for table in answer.timetables:
-        yield ""
-        yield from timetable_lines(table, answer.at, held=answer.held)
+        yield f"… and {unshown} more; --verbose shows each, and --json has all of them"
 
 
 def _concern(verdict: Verdict) -> str:
@@ -144,7 +164,7 @@ def _content(verdict: Verdict) -> object:
 
 def _apart(verdict: Verdict) -> object:
     action = action_words(verdict.action)
-    return verdict.concern, verdict.reason, told_recheck(verdict), action
+    return verdict.concern, verdict.reason, action
 
 
 def _and_others(others: Sequence[Verdict]) -> str:
@@ -155,7 +175,7 @@ def _and_others(others: Sequence[Verdict]) -> str:
     return f"; the same of {len(others)} more: {named}{rest}"
 
 
-def _nothing_to_decide(answer: Explanation) -> str:
+def nothing_to_decide(answer: Explanation) -> str:
     said = "Tenure has nothing to decide about it"
     return f"{said}: {answer.silence}" if answer.silence else said
 
@@ -166,17 +186,65 @@ def _advice(verdict: Verdict) -> str:
     return "" if advice == NO_ADVICE else advice
 
 
-def _verdict_lines(verdict: Verdict, *, advised: bool) -> Iterator[str]:
-    """``advised``: one of the verdicts asks for something, so that none may say "nothing to do"."""
-    info = info_of(verdict)
-    yield f"  verdict   {verdict.reason}: {verdict.message}"
-    yield f"  meaning   {info.meaning}"
-    for blocker in untold(verdict):
-        yield f"  blocked   by {blocker.subject}: {dated((blocker.fact,), 'until', blocker.until)}"
-    yield f"  action    {action_words(verdict.action)}"
-    yield f"  changes   {_change(verdict)}"
-    if _advice(verdict) or not advised:
-        yield f"  advice    {info.advice}"
+class _Told:
+    """The lines of verdicts, one after the other.
+
+    ``advised``: one of them asks for something, so that none may say "nothing to do".
+    """
+
+    def __init__(self, *, advised: bool, verbose: bool) -> None:
+        self.verbose = verbose
+        self._advised = advised
+        self._said: set[str] = set()
+
+    def first(self, verdict: Verdict) -> Iterator[str]:
+        info = info_of(verdict)
+        yield f"  verdict   {verdict.reason}: {verdict.message}"
+        yield from self._once(f"  meaning   {info.meaning}")
+        yield from _blocked(verdict)
+        yield f"  action    {action_words(verdict.action)}"
+        yield f"  changes   {_change(verdict)}"
+        if _advice(verdict) or not self._advised:
+            yield from self._once(f"  advice    {info.advice}")
+
+    def further(self, verdict: Verdict) -> Iterator[str]:
+        """What is not done, and what only the cluster can change, is the usual case: no line says it."""
+        if self.verbose:
+            self._said.clear()
+            yield from self.first(verdict)
+            return
+        yield f"  verdict   {verdict.reason}: {verdict.message}"
+        yield from self._once(f"  meaning   {info_of(verdict).meaning}")
+        yield from _blocked(verdict)
+        if verdict.action is not None:
+            yield f"  action    {action_words(verdict.action)}"
+        elif (at := told_recheck(verdict)) is not None and not _names(verdict, at):
+            yield f"  changes   {_change(verdict)}"
+        if advice := _advice(verdict):
+            yield from self._once(f"  advice    {advice}")
+
+    def _once(self, line: str) -> Iterator[str]:
+        if line not in self._said:
+            self._said.add(line)
+            yield line
+
+
+def _blocked(verdict: Verdict) -> Iterator[str]:
+    yield from (f"  blocked   by {said}" for said in blocker_texts(verdict))
+
+
+def blocker_texts(verdict: Verdict) -> list[str]:
+    """Who blocks it, and why; several with the same sentence together, what can be changed before the pods."""
+    who: dict[str, list[str]] = {}
+    for blocker in sorted(untold(verdict), key=lambda one: one.subject.kind == PODS.kind):
+        said = dated((blocker.fact,), "until", blocker.until)
+        who.setdefault(said, []).append(str(blocker.subject))
+    return [f"{some(names)}: {said}" for said, names in who.items()]
+
+
+def _names(verdict: Verdict, at: datetime) -> bool:
+    """Whether its message names the instant already."""
+    return format_time(at) in map(format_time, instants_of(verdict.facts))
 
 
 def untold(verdict: Verdict) -> list[Blocker]:
@@ -231,71 +299,3 @@ def _change(verdict: Verdict) -> str:
     if verdict.action is not None:
         return "as soon as the action is carried out"
     return "when something in the cluster changes"
-
-
-def to_json(answer: Explanation) -> str:
-    """The governing verdict, with the others under ``also`` and ``around``, how unhealthy nodes are
-    repaired under ``repairs``, drains under ``timetables``, and what would place a pod that fits
-    nowhere under ``smallestChanges``."""
-    shown = verdict_json(answer.verdicts[0]) if answer.verdicts else _nothing(answer)
-    shown |= {
-        "at": answer.at,
-        "leader": answer.leader or None,
-        "held": answer.held or None,
-        "state": answer.state,
-        "drifted": None if answer.drifted is None else msgspec.to_builtins(answer.drifted),
-        "launchesNothing": str(answer.launches_nothing or "") or None,
-        "policy": policy_json(answer.policy),
-        "disruptionsAllowed": budget_json(answer.budgets),
-        "savesPerHour": sum(move.saves for move in answer.moves) / MICRO_DOLLARS,
-        "also": [verdict_json(verdict) for verdict in answer.verdicts[1:]],
-        "around": [verdict_json(verdict) for verdict in answer.around],
-    }
-    if answer.changes:
-        shown["smallestChanges"] = [
-            {"message": str(one), "fact": msgspec.to_builtins(one)} for one in answer.changes
-        ]
-    if answer.repairs:
-        shown["repairs"] = [repair_json(outlook) for outlook in answer.repairs]
-    if answer.timetables:
-        shown["timetables"] = [timetable_json(table) for table in answer.timetables]
-    return msgspec.json.encode(shown).decode()
-
-
-def verdict_json(verdict: Verdict) -> dict[str, Any]:
-    return {
-        "subject": str(verdict.subject),
-        "concern": verdict.concern,
-        "reason": verdict.reason,
-        "message": verdict.message,
-        "facts": [msgspec.to_builtins(fact) for fact in verdict.facts],
-        "blockers": [_blocker_json(one) for one in verdict.blockers],
-        "action": None if verdict.action is None else action_words(verdict.action),
-        "recheckAt": to_the_second(verdict.recheck_at),
-    }
-
-
-def to_the_second(at: datetime | None) -> datetime | None:
-    """As every other instant: one that is exclusive has a microsecond more."""
-    return None if at is None else at.replace(microsecond=0)
-
-
-def _blocker_json(blocker: Blocker) -> dict[str, Any]:
-    return {
-        "subject": str(blocker.subject),
-        "message": blocker.message,
-        "fact": msgspec.to_builtins(blocker.fact),
-        "until": blocker.until,
-    }
-
-
-def _nothing(answer: Explanation) -> dict[str, Any]:
-    return {
-        "subject": answer.subject,
-        "concern": None,
-        "reason": None,
-        "message": _nothing_to_decide(answer),
-        "blockers": [],
-        "action": None,
-        "recheckAt": None,
-    }

@@ -10,7 +10,7 @@ import msgspec
 from tenure.cli.forecast.forecasting import Setting
 from tenure.cli.forecast.timeline import Entry, by_day, timeline
 from tenure.cli.view.instants import in_zone, span, with_relative
-from tenure.core.facts import counted
+from tenure.core.facts import counted, some
 from tenure.core.forecast.result import Forecast, PoolForecast, Rotation
 from tenure.model.api.meta import format_time
 
@@ -20,15 +20,28 @@ def as_text(forecast: Forecast, setting: Setting) -> str:
 
 
 def heading(forecast: Forecast, setting: Setting) -> str:
+    return f"Forecast from {span_text(forecast, setting)}"
+
+
+def span_text(forecast: Forecast, setting: Setting) -> str:
     also_at = f", {setting.also_at} after the start," if setting.also_at else ""
     return (
-        f"Forecast from {format_time(forecast.at)}{also_at} until {format_time(forecast.until)} "
+        f"{format_time(forecast.at)}{also_at} until {format_time(forecast.until)} "
         f"for {setting.where}; nothing was changed"
     )
 
 
+def verdict_text(forecast: Forecast) -> str:
+    pools = {pool.name for pool, _ in troubled(forecast)}
+    if not pools:
+        return "all in time: no candidate waits for days or for ever, and none becomes too old"
+    named = f"NodePool{'' if len(pools) == 1 else 's'} {some(sorted(pools))}"
+    return f"{named} cannot replace all nodes in time"
+
+
 def _lines(forecast: Forecast, setting: Setting) -> Iterator[str]:
-    yield heading(forecast, setting)
+    yield f"Forecast: {verdict_text(forecast)}"
+    yield f"  from      {span_text(forecast, setting)}"
     if setting.clock:
         yield f"  clock     {setting.clock}"
     if setting.leader:
@@ -36,8 +49,9 @@ def _lines(forecast: Forecast, setting: Setting) -> Iterator[str]:
     for note in (*forecast.notes, *setting.notes, *not_listed(forecast)):
         yield f"  note      {note}"
     yield ""
-    yield from with_relative(_not_in_time(forecast), forecast.at)
-    yield ""
+    if late := list(with_relative(_not_in_time(forecast), forecast.at)):
+        yield from late
+        yield ""
     yield from with_relative(_pools(forecast), forecast.at)
     yield from _days(forecast, setting.zone)
 
@@ -96,11 +110,6 @@ def _otherwise(rotation: Rotation) -> str:
 def _not_in_time(forecast: Forecast) -> Iterator[str]:
     found = list(troubled(forecast))
     if not found:
-        end = format_time(forecast.until)
-        yield (
-            f"Not in time: nothing; at {end} no candidate waits for days or for ever, "
-            "and none becomes too old"
-        )
         return
     yield f"Not in time: {len(found)}"
     for pool, rotation in found:

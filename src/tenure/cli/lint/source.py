@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,7 +89,20 @@ def _file(path: Path) -> list[Document]:
     if path.is_fifo() and path.parts[:2] != ("/", "dev"):  # The shell's <(…) is below /dev.
         hint = "Give its text to the standard input: - < FILE."
         raise SpecError("FILE", f"{path}, which is a FIFO", "a regular file", hint)
-    return read_documents(path)
+    try:
+        return read_documents(path)
+    except SpecError as error:
+        if _is_template(path):
+            hint = "Render it first: helm template my-app CHART | tenure lint -."
+            raise SpecError(f"{path}", "a Helm template", "a manifest", hint) from None
+        raise error
+
+
+def _is_template(path: Path) -> bool:
+    """Whether it is one of a Helm chart: it has actions in braces, which no YAML has."""
+    with suppress(OSError, UnicodeDecodeError):
+        return "{{" in path.read_text(encoding="utf-8")
+    return False
 
 
 def _add(sources: Sources, document: Document, value: Any, at: str) -> None:

@@ -11,31 +11,13 @@ import msgspec
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.consolidation.outlook import ConsolidationOutlook, consolidation_outlook
-from tenure.cli.explain.alike import claims_by_node
+from tenure.cli.explain.alike import SETTLED, claims_by_node
 from tenure.core.decision import Concern, Subject, Terminate, Verdict
 from tenure.core.disrupt.facts.planning import CandidatesWait
 from tenure.core.reasons import Reason
 from tenure.model.api.resource import NODE_CLAIMS, NODES
 from tenure.model.snapshot.snapshot import Snapshot
 
-#: Things are as they should be, or none of our business: counted, not told.
-SETTLED: Final = frozenset(
-    {
-        Reason.IN_SERVICE,
-        Reason.NOT_EXPIRED,
-        Reason.NODE_NOT_EMPTY,
-        Reason.UNCONSOLIDATABLE,
-        Reason.CONSOLIDATES_LATER,
-        Reason.CONSOLIDATION_CANDIDATE,
-        Reason.NOT_OURS,
-        Reason.NODE_CLASS_NOT_SERVED,
-        Reason.INSTANCE_KNOWN,
-        Reason.POOL_CURRENT,
-        Reason.WINDOW_CURRENT,
-        Reason.POOL_POLICY_CURRENT,
-        Reason.LEFT_ALONE,
-    }
-)
 _ORDER: Final = {concern: position for position, concern in enumerate(Concern)}
 
 
@@ -49,6 +31,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     not_now: tuple[Verdict, ...]
     settled: Mapping[Reason, int]
     settled_by_kind: Mapping[tuple[Reason, str], int]
+    #: Objects about which nothing else is said.
+    settled_objects: Mapping[str, int]
     #: The claim of each Node, by name.
     claims: Mapping[str, str]
     #: When the earliest verdict can change by itself.
@@ -81,6 +65,7 @@ def plan_of(evaluated: EvaluatedCluster) -> Plan:
         not_now=tuple(not_now),
         settled=Counter(v.reason for v in settled),
         settled_by_kind=Counter((v.reason, v.subject.kind) for v in settled),
+        settled_objects=Counter(subject.kind for subject in {v.subject for v in settled}),
         claims=claims_by_node(evaluated.snapshot),
         next_at=_earliest(verdicts),
         held=str(evaluated.clock_blocker or ""),

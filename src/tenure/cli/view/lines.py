@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Final
 
 from tenure.cli.view.columns import hanging
+from tenure.cli.view.tail import SPEAKER
 from tenure.core.facts import Fact
 from tenure.core.reasons import Reason
 from tenure.ports.outcome import Ended
@@ -37,6 +38,8 @@ _ALIKE: Final = {"Pod": 1}
 _ALIKE_OTHERS: Final = 3
 _SUBJECT_WIDTH: Final = 34
 _REASON_WIDTH: Final = 22
+#: On a narrower terminal there are no columns.
+_NARROW: Final = 75
 
 
 class Lines:
@@ -109,6 +112,8 @@ class Lines:
         if entry.ended is not None:
             return entry.ended in (Ended.FAILED, Ended.VETOED)
         # A claim is first planned, then lives: the two concerns share a subject.
+        if _kind(entry) != SPEAKER.get(entry.reason, _kind(entry)):
+            return False  # A Node and its claim have the same news.
         known = self._last.get(entry.subject)
         self._last[entry.subject] = entry.reason
         return entry.reason not in QUIET and entry.reason != known and not self._is_old(entry)
@@ -125,7 +130,10 @@ class Lines:
         if entry.at.date() != self._start.date():
             at = f"{entry.at:%m-%d} {at}"
         reason = entry.reason
-        lead = f"{at}  {subject:<{_SUBJECT_WIDTH}} {reason:<{_REASON_WIDTH}} "
+        subject_width, reason_width = _SUBJECT_WIDTH, _REASON_WIDTH
+        if self._width is not None and self._width < _NARROW:
+            subject_width = reason_width = 0  # The message stands beneath both.
+        lead = f"{at}  {subject:<{subject_width}} {reason:<{reason_width}} "
         return "\n".join(hanging(lead, message, self._width))
 
 

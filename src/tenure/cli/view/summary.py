@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
@@ -11,6 +12,7 @@ from typing import Final
 import msgspec
 
 from tenure.cli.view import labels as words
+from tenure.core.facts import some
 from tenure.core.marks.command import command_of
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import find_condition
@@ -29,6 +31,8 @@ class Departure(msgspec.Struct, kw_only=True, rename="camel"):
     why: str
     since: datetime
     gone_at: datetime | None = None
+    #: The claims that were initialized before; None: it was not to be replaced.
+    replacements: list[str] | None = None
     #: Reasons that blocked its drain, with how many pods each concerned.
     blocked_by: dict[str, int] = {}
 
@@ -100,24 +104,29 @@ class Chronicle:
         if entry.source != "tenure" or entry.ended is not None:
             return
         if kind == "NodeClaim" and (why := self._why(name, entry)):
-            self._departures.setdefault(name, Departure(name=name, why=why, since=entry.at))
+            self._departures.setdefault(name, why)
         elif kind == "NodeClaim" and entry.reason == Reason.RELEASING:
             if (departure := self._departures.get(name)) is not None:
                 departure.gone_at = entry.at
         elif kind == "Pod" and entry.reason in _BLOCKED:
             self._count_blocked(entry)
 
-    def _why(self, name: str, entry: Entry) -> str:
+    def _why(self, name: str, entry: Entry) -> Departure | None:
         """Why the claim terminates; the first reason that is said of it counts."""
         if entry.reason != Reason.REPLACED:
-            return _WHY.get(entry.reason, "")
+            why = _WHY.get(entry.reason, "")
+            return Departure(name=name, why=why, since=entry.at) if why else None
         snapshot = self._world.controller.snapshot()
         claim = snapshot.claims.get(name)
         if claim is None:
-            return ""
+            return None
         command = command_of(claim, snapshot)
-        replaced = f"after {_replacements(command.names)}" if command.names else "and not replaced"
-        return f"disrupted for the reason {command.reason}, {replaced}"
+        return Departure(
+            name=name,
+            why=f"disrupted for the reason {command.reason}",
+            since=entry.at,
+            replacements=list(command.names),
+        )
 
     def _count_blocked(self, entry: Entry) -> None:
         """Count a pod that blocks the drain of its node."""
@@ -143,7 +152,7 @@ _WHY: Final[dict[str, str]] = {
 _BLOCKED: Final[dict[str, str]] = {
     Reason.EVICTION_WAITS: "had to wait for a PDB",
     Reason.EVICTION_REFUSED: "could not be evicted because of a PDB",
-    Reason.PROTECTED: "was protected by karpenter.sh/do-not-disrupt",
+    Reason.PROTECTED: "protected by karpenter.sh/do-not-disrupt",
 }
 
 _MARGIN: Final = 14
@@ -155,11 +164,11 @@ def sentences(summary: Summary, width: int = 80) -> list[str]:
     launched = ", ".join(f"{count} × {what}" for what, count in summary.launched.items())
     instances = words.count(sum(summary.launched.values()), "instance")
     paragraphs = [
+        ("Leaks", _leaks(summary)),
         ("Launched", f"{instances}: {launched}"),
         ("Pods", _pods(summary)),
-        *(("Terminated", _departed(departure)) for departure in summary.departures),
+        *(("Terminated", said) for said in _departed(summary.departures)),
         ("Cost", _cost(summary, elapsed)),
-        ("Leaks", _leaks(summary)),
     ]
     lines = [f"What Tenure did in {elapsed} of the cluster's time"]
     for title, text in paragraphs:
@@ -182,21 +191,45 @@ def _pods(summary: Summary) -> str:
     )
 
 
-def _departed(departure: Departure) -> str:
-    blocked = ", ".join(
-        f"{words.count(pods, 'pod')} {_BLOCKED[reason]}"
-        for reason, pods in departure.blocked_by.items()
-    )
-    took = "still terminating"
-    if departure.gone_at is not None:
-        took = f"gone after {words.span(departure.gone_at - departure.since)}"
-    blocked = blocked or "no pod blocked the drain"
-    return f"{departure.name}: {departure.why}; {took}; {blocked}"
+def _departed(departures: Sequence[Departure]) -> Iterator[str]:
+    """Those for the same reason together."""
+    groups: dict[object, list[Departure]] = {}
+    for one in departures:
+        groups.setdefault((one.why, one.replacements is None, not one.replacements), []).append(one)
+    for same in groups.values():
+        names = some(one.name for one in same)
+        who = f"{len(same)} nodes ({names})" if len(same) > 1 else names
+        yield f"{who}: {same[0].why}{_replaced(same)}; {_gone(same)}; {_blocked(same)}"
 
 
-def _replacements(claims: list[str]) -> str:
+def _replaced(same: Sequence[Departure]) -> str:
+    if same[0].replacements is None:
+        return ""
+    claims = [name for one in same for name in one.replacements or ()]
+    if not claims:
+        return ", and not replaced"
+    each = "each " if len(same) > 1 else ""
     verb = "was" if len(claims) == 1 else "were"
-    return f"{words.count(len(claims), 'replacement')} ({', '.join(claims)}) {verb} initialized"
+    return f", {each}after {words.count(len(claims), 'replacement')} ({some(claims)}) {verb} initialized"
+
+
+def _gone(same: Sequence[Departure]) -> str:
+    took = sorted(one.gone_at - one.since for one in same if one.gone_at is not None)
+    said = []
+    if took:
+        shortest, longest = words.span(took[0]), words.span(took[-1])
+        said.append(f"gone after {shortest if shortest == longest else f'{shortest} to {longest}'}")
+    if still := len(same) - len(took):
+        said.append("still terminating" if len(same) == 1 else f"{still} still terminating")
+    return ", ".join(said)
+
+
+def _blocked(same: Sequence[Departure]) -> str:
+    counts = Counter[str]()
+    for one in same:
+        counts.update(one.blocked_by)
+    blocked = (f"{words.count(pods, 'pod')} {_BLOCKED[reason]}" for reason, pods in counts.items())
+    return ", ".join(blocked) or "no pod blocked the drain"
 
 
 def _cost(summary: Summary, elapsed: str) -> str:

@@ -9,6 +9,7 @@ tells it. Steps that only write something down are left out; ``--json`` has them
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -46,7 +47,7 @@ _SAID_ELSEWHERE: Final = frozenset({Reason.NOMINATED})
 TOLD: Final = _ALSO_TOLD | {r for r, info in REASONS.items() if info.event} - _SAID_ELSEWHERE
 
 #: Whose verdict is told where a Node and its claim, or its pods, have the same reason.
-_SPEAKER: Final = {
+SPEAKER: Final[Mapping[str, str]] = {
     Reason.DRAINING: "Node",
     Reason.SETTLING: "Node",
     Reason.INSTANCE_TERMINATING: "Node",
@@ -56,6 +57,7 @@ _SPEAKER: Final = {
     Reason.UNHEALTHY: "Node",
     Reason.DISRUPTION_BLOCKED: "NodeClaim",
     Reason.REPAIR_DUE: "Node",
+    Reason.UNCONSOLIDATABLE: "Node",
     Reason.REPLACING: "Node",
     Reason.REPLACED: "Node",
 }
@@ -113,7 +115,7 @@ class Tail:
         if entry.ended is not None or entry.reason not in TOLD:
             return False
         kind = entry.subject.partition("/")[0]
-        if kind != _SPEAKER.get(Reason(entry.reason), kind):
+        if kind != SPEAKER.get(entry.reason, kind):
             return False
         key, news = (entry.subject, entry.reason), _gist(entry)
         known = self._told.get(key)

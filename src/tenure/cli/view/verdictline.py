@@ -12,12 +12,12 @@ from tenure.sim.scenario.context import clock, span
 from tenure.sim.scenario.findings import ExpectationState, Finding
 from tenure.sim.scenario.run import Result, Summary
 
-#: With its colour.
+#: With what its colour stands for.
 _WORDS: Final = {
-    ExpectationState.MET: ("met", "green"),
-    ExpectationState.FAILED: ("FAILED", "red"),
-    ExpectationState.UNREACHED: ("not reached", "yellow"),
-    ExpectationState.GONE: ("not done", "yellow"),
+    ExpectationState.MET: ("met", "good"),
+    ExpectationState.FAILED: ("FAILED", "bad"),
+    ExpectationState.UNREACHED: ("not reached", "waits"),
+    ExpectationState.GONE: ("not done", "waits"),
 }
 _WIDTH: Final = 12
 
@@ -25,20 +25,24 @@ _WIDTH: Final = 12
 def result_lines(result: Result, elapsed: timedelta, width: int | None = None) -> Iterator[str]:
     """``width``: of the terminal; None where the output is none."""
     yield ""
-    yield "What was expected"
+    word, meaning = _verdict(result)
+    first, *rest = hanging("", f"{word}: {_counts(result)}", width)
+    yield first.replace(word, coloured(word, meaning), 1)
+    yield from rest
+    for line in _summary(result, elapsed):
+        yield from hanging("", line, width)
+    yield ""
+    yield coloured("What was expected", "title")
     if not result.findings:
         yield "  nothing: add expect: to the scenario"
     for finding in result.findings:
         yield from _finding(finding, width)
     if result.violations:
         yield ""
-        yield "Promises that were broken"
+        yield coloured("Promises that were broken", "bad")
         for violation in result.violations:
             lead = f"  {clock(violation.at)}  "
             yield from hanging(lead, f"{violation.rule}: {violation.message}", width)
-    yield ""
-    for line in _summary(result, elapsed):
-        yield from hanging("", line, width)
 
 
 def _finding(finding: Finding, width: int | None) -> Iterator[str]:
@@ -52,22 +56,31 @@ def _finding(finding: Finding, width: int | None) -> Iterator[str]:
         yield from hanging(" " * len(lead), found, width)
 
 
-def _summary(result: Result, elapsed: timedelta) -> Iterator[str]:
-    summary = result.summary
+def _verdict(result: Result) -> tuple[str, str]:
+    if not result.fine:
+        return "FAILED", "bad"
+    return ("Passed", "good") if result.findings else ("Played", "title")
+
+
+def _counts(result: Result) -> str:
     expected = [finding.held for finding in result.findings if not finding.step]
     failed = expected.count(ExpectationState.FAILED)
     met = expected.count(ExpectationState.MET)
     steps = len(result.findings) - len(expected)
     undone = f"{_many(steps, 'step')} not done; " if steps else ""
+    return (
+        f"{met} of {len(expected)} expectations met, {failed} failed; {undone}"
+        f"{_many(len(result.violations), 'promise')} broken"
+    )
+
+
+def _summary(result: Result, elapsed: timedelta) -> Iterator[str]:
+    summary = result.summary
     yield (
         f"{span(elapsed)} of cluster time, seed {result.seed}: "
         f"{_many(summary.instances_launched, 'instance')} launched, {summary.instances_ended} terminated; "
         f"{_many(summary.nodes, 'node')}, {_many(summary.pods_running, 'pod')} running, "
         f"{summary.pods_pending} pending; {_price(summary)}"
-    )
-    yield (
-        f"{met} of {len(expected)} expectations met, {failed} failed; {undone}"
-        f"{_many(len(result.violations), 'promise')} broken"
     )
 
 

@@ -3,23 +3,51 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from tenure.cli.lint.remarks import Ignored, Remark, Report
+from tenure.cli.view.folded import APART, some
 from tenure.schema.findings import Severity
 
 
-def lines(report: Report) -> Iterator[str]:
-    yield from map(str, report.remarks)
+def lines(report: Report, *, verbose: bool = False) -> Iterator[str]:
+    """The verdict first. What is said of many objects alike is one line, unless ``verbose``."""
     yield summary(report)
+    for same in _alike(report.remarks):
+        if verbose or len(same) <= APART:
+            yield from map(str, same)
+        else:
+            yield _together(same)
+
+
+def _alike(remarks: Iterable[Remark]) -> list[list[Remark]]:
+    groups: dict[object, list[Remark]] = {}
+    for one in remarks:
+        name = one.about.rpartition("/")[2]
+        said = one.message.replace(name, "") if name else one.message
+        groups.setdefault((one.finding.code, one.finding.severity, said), []).append(one)
+    return list(groups.values())
+
+
+def _together(same: Sequence[Remark]) -> str:
+    first, *others = same
+    place = f"{first.file}:{first.line}: " if first.file else ""
+    where = some(
+        f"{one.about} ({one.file}:{one.line})" if one.file else one.about for one in others
+    )
+    return (
+        f"{place}{first.finding.severity} {first.finding.code}: {first.about}, "
+        f"and the same of {len(others)} more: {where}: {first.message}"
+    )
 
 
 def summary(report: Report) -> str:
     counts = Counter(remark.finding.severity for remark in report.remarks)
     told = ", ".join(_count(counts[severity], severity) for severity in Severity)
+    told = told if report.remarks else "nothing found"
     ignored = f"; {len(report.ignored)} ignored by comments" if report.ignored else ""
     return f"{_count(report.objects, 'object')}: {told}{ignored}"
 
