@@ -148,7 +148,7 @@ class PodEvents:
 
 
 def _runs(pod: Obj | None) -> bool:
-    return dig(pod, "status", "phase") == "Running"
+    return bool(dig(pod, "status", "phase") == "Running")
 
 
 def _leaves(pod: Obj | None) -> bool:
