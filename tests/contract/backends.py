@@ -159,6 +159,11 @@ class Backend:
         )
         return Answer(response.status, msgspec.json.decode(response.body))
 
+    async def raw_status(self, method: str, path: str) -> Answer:
+        """For answers that may be plain text: the status alone."""
+        response = await self.transport.request(Request(method=method, path=path))
+        return Answer(response.status, {})
+
     def path(self, resource: Resource, name: str = "", subresource: str = "") -> str:
         return resource.path(self.namespace, name, subresource)
 

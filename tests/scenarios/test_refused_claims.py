@@ -9,9 +9,10 @@ import pytest
 
 from tenure.errors import Cause
 from tenure.model.api.names import NOMINATED_PODS, ZONE
-from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODES, PODS, Resource
+from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.sim.apiserver.admission.admission import Schemas
+from tenure.sim.apiserver.objects.kinds import Kind
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import WorldOptions
@@ -109,11 +110,11 @@ def policy(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     refused: list[str] = []
     known = Schemas.validate
 
-    def validate(self: Schemas, resource: Resource, obj: Obj, old: Obj | None) -> Sequence[Cause]:
+    def validate(self: Schemas, kind: Kind, obj: Obj, old: Obj | None) -> Sequence[Cause]:
         said = obj["metadata"].get("annotations", {}).get(NOMINATED_PODS, "")
-        if resource == NODE_CLAIMS and old is None and any(uid in said for uid in refused):
+        if kind.resource == NODE_CLAIMS and old is None and any(uid in said for uid in refused):
             return [Cause("FieldValueInvalid", "must please the policy", "metadata.annotations")]
-        return known(self, resource, obj, old)
+        return known(self, kind, obj, old)
 
     monkeypatch.setattr(Schemas, "validate", validate)
     return refused

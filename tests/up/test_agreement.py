@@ -25,7 +25,7 @@ from tests.real.cluster import install_crds
 from tests.up.running import BIN, PATIENCE
 
 HERE: Final = Path(__file__).parent
-FILES: Final = ("objects.yaml", "nodes.yaml")
+FILES: Final = ("objects.yaml", "nodes.yaml", "kinds.yaml")
 _MASKS: Final = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "INSTANT"),
     (re.compile(r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} \+0000"), "INSTANT"),

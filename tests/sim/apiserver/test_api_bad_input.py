@@ -210,7 +210,9 @@ def test_a_spoilt_status_leaves_the_table_whole(resource: Resource, data: st.Dat
         patch = Request(method="PATCH", path=path, body=raw, content_type=MERGE_PATCH)
         assert api.handle(patch).status in (200, 400, 422)
         list_ = Request(method="GET", path=resource.path("default"))
-        presenter = Presenter(list_, Form(JSON, TABLE, "v1"))
+        target = api.routes.route(list_.path)
+        assert target is not None
+        presenter = Presenter(list_, Form(JSON, TABLE, "v1"), target, api.kind_of(resource))
         table = presenter.answer(api.handle(list_), datetime(2031, 5, 2, 9, tzinfo=UTC))
         rows = msgspec.json.decode(table.body)["rows"]
         assert [row["cells"][0] for row in rows] == [name]

@@ -100,7 +100,7 @@ def _object_errors(
     before = old if isinstance(old, dict) else {}
     for key in schema.get("required", ()):
         if key not in value:
-            meaning = schema["properties"][key].get("description", "")
+            meaning = schema.get("properties", {}).get(key, {}).get("description", "")
             yield fielderror.required(f"{at}.{key}" if at else key, meaning)
     if "maxProperties" in schema and len(value) > schema["maxProperties"]:
         yield fielderror.too_many(at, value, schema["maxProperties"])

@@ -21,13 +21,12 @@ from tenure.schema.structure.structural import Schema
 Json = dict[str, Any]
 
 
-class CustomResourceSchema:
+class ResourceSchema:
     """What is valid for one kind. Objects are plain JSON and are never changed."""
 
-    def __init__(self, kind: CustomKind) -> None:
-        self.kind = kind
-        self.resource: Resource = kind.resource
-        self.schema: Schema = shape.with_metadata(schema_of(kind))
+    def __init__(self, resource: Resource, schema: Schema) -> None:
+        self.resource = resource
+        self.schema: Schema = shape.with_metadata(schema)
         self._rules = cel.compile_rules(self.schema)
 
     def prune(self, obj: Json, old: Json | None = None) -> Json:
@@ -52,11 +51,19 @@ class CustomResourceSchema:
         """Everything that is wrong; with ``old``, only what the change has made wrong."""
         before = ABSENT if old is None else old
         errors = list(structural_errors(obj, self.schema, "", before))
+        if self._rules is None:
+            return errors
         if any(error.reason in fielderror.BLOCKING for error in errors):
             return [*errors, fielderror.UNCHECKED]
-        if self._rules is not None:
-            errors += self._rules.errors(obj, "", before)
-        return errors
+        return [*errors, *self._rules.errors(obj, "", before)]
+
+
+class CustomResourceSchema(ResourceSchema):
+    """The schema of a kind of ours or of a provider."""
+
+    def __init__(self, kind: CustomKind) -> None:
+        super().__init__(kind.resource, schema_of(kind))
+        self.kind = kind
 
 
 #: Built once per process: compiling the rules takes a while.

@@ -18,6 +18,8 @@ from tenure.model.api.resource import NAMESPACES, PODS, Resource
 from tenure.ports.transport import APPLY_PATCH, JSON, Request, Response
 from tenure.sim.apiserver import listing
 from tenure.sim.apiserver.kubeletonly import kubelet_answer
+from tenure.sim.apiserver.objects.definition import DEFINITIONS
+from tenure.sim.apiserver.objects.kinds import Kind
 from tenure.sim.apiserver.objects.numbers import is_number
 from tenure.sim.apiserver.objects.refusals import (
     Unexplained,
@@ -40,9 +42,10 @@ from tenure.sim.apiserver.requests import (
     only_tried,
     writer_of,
 )
-from tenure.sim.apiserver.routes import Route, known_prefix, route
+from tenure.sim.apiserver.routes import Route, Routes
 from tenure.sim.apiserver.scaling import SCALED, rescale, scale_of
 from tenure.sim.apiserver.store import eviction
+from tenure.sim.apiserver.store.definitions import notes_on
 from tenure.sim.apiserver.store.selection import selected
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.watch import Watch
@@ -62,12 +65,26 @@ class Api:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.clock = store.clock
+        self.routes = Routes(store)
+
+    @property
+    def served_version(self) -> int:
+        """Counts the changes of what is served."""
+        return self._store.served_version
+
+    @property
+    def defined(self) -> tuple[Kind, ...]:
+        """The kinds that clients have defined."""
+        return self._store.defined
+
+    def kind_of(self, resource: Resource) -> Kind:
+        return self._store.shelf(resource).kind
 
     def handle(self, request: Request) -> Response:
         """Answer one request; a watch is opened by ``watch``."""
-        target = route(request.path)
+        target = self.routes.route(request.path)
         if target is None:
-            return _nothing_there(request.path)
+            return self._nothing_there(request.path)
         try:
             handler = self._handler(request.method, target)
             if request.method != "GET" and only_tried(request):
@@ -79,9 +96,9 @@ class Api:
 
     def watch(self, request: Request) -> Watch | Response:
         """Open the watch that a ``GET`` with ``watch=true`` asks for."""
-        target = route(request.path)
+        target = self.routes.route(request.path)
         if target is None:
-            return _nothing_there(request.path)
+            return self._nothing_there(request.path)
         try:
             return self._open_watch(request, target)
         except ApiError as error:
@@ -123,7 +140,7 @@ class Api:
 
     def _create(self, request: Request, target: Route) -> Response:
         strictness = Strictness.wished(request.query)
-        obj = object_for(request, target)
+        obj = object_for(request, target, custom=self.kind_of(target.resource).custom)
         try:
             created = self._store.create(
                 target.resource, obj, strictness=strictness, writer=writer_of(request)
@@ -134,7 +151,7 @@ class Api:
 
     def _update(self, request: Request, target: Route) -> Response:
         strictness = Strictness.wished(request.query)
-        obj = object_for(request, target)
+        obj = object_for(request, target, custom=self.kind_of(target.resource).custom)
         updated = self._store.update(
             target.resource,
             obj,
@@ -291,12 +308,21 @@ class Api:
             timeout=timedelta(seconds=min(seconds, _WATCH_MAX)) if seconds > 0 else None,
         )
 
+    def _nothing_there(self, path: str) -> Response:
+        if self.routes.known_prefix(path):
+            error = ApiError(_NO_RESOURCE, status=404, reason="NotFound")
+            return Response(status=404, body=status_body(error), headers=_JSON_HEADERS)
+        headers = {"Content-Type": "text/plain; charset=utf-8"}
+        return Response(status=404, body=b"404 page not found\n", headers=headers)
+
     def _object(
         self, status: int, resource: Resource, obj: Obj, strictness: Strictness | None = None
     ) -> Response:
         shelf = self._store.shelf(resource)
         record = shelf.records.get(shelf.key_of(obj))
         raw = record.raw if record is not None and record.obj is obj else _encode(obj)
+        if resource == DEFINITIONS and strictness is not None:
+            strictness.warnings += notes_on(obj)
         if strictness is not None and strictness.warnings:
             quoted = (text.replace('"', '\\"') for text in strictness.warnings)
             warnings = ", ".join(f'299 - "{text}"' for text in quoted)
@@ -314,11 +340,3 @@ def _refusal(error: ApiError, target: Route) -> Response:
     if error.retry_after:
         headers["Retry-After"] = str(error.retry_after // timedelta(seconds=1))
     return Response(status=error.status, body=body, headers=headers)
-
-
-def _nothing_there(path: str) -> Response:
-    if known_prefix(path):
-        error = ApiError(_NO_RESOURCE, status=404, reason="NotFound")
-        return Response(status=404, body=status_body(error), headers=_JSON_HEADERS)
-    headers = {"Content-Type": "text/plain; charset=utf-8"}
-    return Response(status=404, body=b"404 page not found\n", headers=headers)

@@ -8,7 +8,6 @@ from typing import Any, Final
 from tenure.errors import Invalid, SpecError
 from tenure.parse import jsontext
 from tenure.ports.transport import APPLY_PATCH, JSON, Request
-from tenure.sim.apiserver.objects.kinds import KINDS
 from tenure.sim.apiserver.objects.numbers import is_number
 from tenure.sim.apiserver.objects.refusals import (
     bad_request,
@@ -48,12 +47,12 @@ def metadata_in(body: Any) -> Mapping[str, Any]:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def object_for(request: Request, target: Route) -> Obj:
+def object_for(request: Request, target: Route, *, custom: bool) -> Obj:
     """The object in the body, settled to be the one that the path names."""
     if request.content_type != JSON:
         raise unsupported_media_type(request.content_type, [JSON])
     obj = object_in(request)
-    resource, custom = target.resource, KINDS[target.resource].custom
+    resource = target.resource
     for field, expected in (("kind", resource.kind), ("apiVersion", resource.api_version)):
         # A built-in kind is known from the path; a custom object must say what it is.
         got = obj.get(field, "" if custom else expected)

@@ -20,11 +20,12 @@ from tenure.model.api.resource import Resource
 from tenure.parse import yamltext
 from tenure.parse.limits import BODY
 from tenure.ports.transport import APPLY_PATCH, JSON, Request, Response
+from tenure.sim.apiserver.objects.kinds import Kind
 from tenure.sim.apiserver.objects.refusals import bad_request, status_body
 from tenure.sim.apiserver.objects.tree import Obj
-from tenure.sim.apiserver.routes import route
+from tenure.sim.apiserver.routes import Route
 from tenure.sim.serve import messages, proto
-from tenure.sim.serve.table.table import API_VERSION, partial, table
+from tenure.sim.serve.table.table import API_VERSION, Columns, custom_columns, partial, table
 
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode
@@ -66,8 +67,8 @@ def refusal(error: ApiError) -> Response:
 
 def understood(request: Request) -> Request:
     """The request with its body as JSON. Raises 400 or 415."""
-    if not request.body or route(request.path) is None:
-        return request  # What is nowhere is not found, whatever was sent there.
+    if not request.body:
+        return request
     if request.content_type == proto.MEDIA_TYPE:
         return _with_body(request, _from_protobuf(request))
     if request.content_type == YAML:
@@ -103,10 +104,11 @@ def _with_body(request: Request, body: Any, content_type: str = JSON) -> Request
 class Presenter:
     """Turns answers about one resource into the form that a client asked for."""
 
-    def __init__(self, request: Request, form: Form) -> None:
-        target = route(request.path)
+    def __init__(self, request: Request, form: Form, target: Route, kind: Kind) -> None:
+        """``target``: what the request is about, and of which ``kind``."""
+        self._kind = kind
         self._resource: Resource | None = None
-        if target is not None and target.subresource in ("", "status"):
+        if target.subresource in ("", "status"):
             self._resource = target.resource
         self._include = request.query.get("includeObject", "")
         self._form = form
@@ -136,6 +138,7 @@ class Presenter:
                 metadata=_of_list(body["metadata"]),
                 include=self._include,
                 headings=self._headings,
+                columns=self._columns(),
             )
         if "items" not in body:
             return partial(body)
@@ -145,6 +148,10 @@ class Presenter:
             "metadata": body["metadata"],
             "items": [partial(item) for item in body["items"]],
         }
+
+    def _columns(self) -> Columns | None:
+        definition = self._kind.definition
+        return None if definition is None else custom_columns(definition.columns)
 
     def lines(self, lines: Iterable[bytes], now: datetime) -> Iterator[bytes]:
         """The lines of a watch in that form; only JSON goes over a watch."""

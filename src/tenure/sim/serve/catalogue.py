@@ -15,6 +15,7 @@ from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.sim.apiserver.objects import storedkinds as stored
 from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.objects.definition import DEFINITIONS, Definition
 from tenure.sim.apiserver.objects.kinds import ALL, KINDS
 from tenure.sim.apiserver.scaling import SCALED
 
@@ -38,10 +39,7 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = VERBS
     subresources: tuple[Subresource, ...] = ()
-
-    @property
-    def singular(self) -> str:
-        return self.resource.kind.lower()
+    singular: str = ""
 
 
 _SCALE: Final = Subresource("scale", "Scale", _CHANGE, group="autoscaling")
@@ -62,6 +60,7 @@ _SHORT: Final[dict[Resource, tuple[str, ...]]] = {
     r.POD_DISRUPTION_BUDGETS: ("pdb",),
     r.PRIORITY_CLASSES: ("pc",),
     r.STORAGE_CLASSES: ("sc",),
+    DEFINITIONS: ("crd", "crds"),
     stored.SERVICE_ACCOUNTS: ("sa",),
     stored.ENDPOINTS: ("ep",),
     stored.CRON_JOBS: ("cj",),
@@ -86,8 +85,10 @@ _OF_PODS: Final = (
 
 def _served(resource: Resource) -> Served:
     categories: tuple[str, ...] = ("all",) if resource in _ALL else ()
+    categories = ("api-extensions",) if resource == DEFINITIONS else categories
     return Served(
         resource=resource,
+        singular=resource.kind.lower(),
         short_names=_SHORT.get(resource, ()),
         categories=("karpenter",) if KINDS[resource].custom else categories,
         # A namespace is never deleted along with others.
@@ -105,4 +106,17 @@ def _subresources(resource: Resource) -> Iterator[Subresource]:
         yield Subresource("status", resource.kind, _CHANGE)
 
 
+def defined(definition: Definition) -> Served:
+    """A kind that a client has defined."""
+    status = Subresource("status", definition.resource.kind, _CHANGE)
+    return Served(
+        resource=definition.resource,
+        singular=definition.singular,
+        short_names=definition.short_names,
+        categories=definition.categories,
+        subresources=(status,) if definition.status else (),
+    )
+
+
+#: What is served from the start.
 SERVED: Final = tuple(_served(resource) for resource in ALL)

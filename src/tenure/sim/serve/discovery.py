@@ -6,23 +6,20 @@ or list by list (what ``kubectl drain`` reads to find out that evictions exist).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
 
-from tenure.sim.serve.catalogue import SERVED, Served, Subresource
+from tenure.sim.serve.catalogue import Served, Subresource
 
 Json = dict[str, Any]
 _encode = msgspec.json.encode
 
 #: What the embedded store is held to by the contract suite.
 VERSION: Final = "v1.36.3"
-_SERVED_BY_GROUP: Final[dict[str, dict[str, list[Served]]]] = {}
-for _one in SERVED:
-    _versions = _SERVED_BY_GROUP.setdefault(_one.resource.group, {})
-    _versions.setdefault(_one.resource.version, []).append(_one)
+#: Group → version → what is served in it.
+Groups = dict[str, dict[str, list[Served]]]
 
 
 def version() -> Json:
@@ -40,44 +37,52 @@ def version() -> Json:
     }
 
 
-def documents() -> dict[str, bytes]:
-    """Path → what lies there, list by list."""
-    found = {"/version": _encode(version())}
-    found["/api"] = _encode(
-        {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
-    )
-    groups = [_group(name) for name in _SERVED_BY_GROUP if name]
-    found["/apis"] = _encode({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
-    for name, versions in _SERVED_BY_GROUP.items():
-        if name:
-            group = {"kind": "APIGroup", "apiVersion": "v1", **_group(name)}
-            found[f"/apis/{name}"] = _encode(group)
-        for served in versions.values():
-            found[served[0].resource.prefix] = _encode(_resource_list(served))
-    paths = sorted([*found, "/healthz", "/livez", "/openapi/v3", "/readyz"])
-    found["/"] = _encode({"paths": paths})
-    return found
+class Discovery:
+    """What these kinds are told to be."""
+
+    def __init__(self, served: Iterable[Served]) -> None:
+        self._groups: Groups = {}
+        for one in served:
+            versions = self._groups.setdefault(one.resource.group, {})
+            versions.setdefault(one.resource.version, []).append(one)
+        #: Path → what lies there, list by list.
+        self.documents = self._documents()
+        self._aggregated: dict[tuple[str, str], bytes] = {}
+
+    def _documents(self) -> dict[str, bytes]:
+        found = {"/version": _encode(version())}
+        found["/api"] = _encode(
+            {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+        )
+        groups = [_group(name, versions) for name, versions in self._groups.items() if name]
+        found["/apis"] = _encode({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+        for name, versions in self._groups.items():
+            if name:
+                group = {"kind": "APIGroup", "apiVersion": "v1", **_group(name, versions)}
+                found[f"/apis/{name}"] = _encode(group)
+            for served in versions.values():
+                found[served[0].resource.prefix] = _encode(_resource_list(served))
+        paths = sorted([*found, "/healthz", "/livez", "/openapi/v3", "/readyz"])
+        found["/"] = _encode({"paths": paths})
+        return found
+
+    def aggregated(self, path: str, version: str) -> bytes:
+        """``/api`` or ``/apis`` with everything below it in one document."""
+        if (path, version) not in self._aggregated:
+            wanted = path == "/apis"
+            found = {name: of for name, of in self._groups.items() if bool(name) == wanted}
+            document = {
+                "kind": "APIGroupDiscoveryList",
+                "apiVersion": f"apidiscovery.k8s.io/{version}",
+                "metadata": {},
+                "items": [_group_discovery(name, versions) for name, versions in found.items()],
+            }
+            self._aggregated[path, version] = _encode(document)
+        return self._aggregated[path, version]
 
 
-@cache
-def aggregated(path: str, version: str) -> bytes:
-    """``/api`` or ``/apis`` with everything below it in one document."""
-    names = [name for name in _SERVED_BY_GROUP if bool(name) == (path == "/apis")]
-    return _encode(
-        {
-            "kind": "APIGroupDiscoveryList",
-            "apiVersion": f"apidiscovery.k8s.io/{version}",
-            "metadata": {},
-            "items": [_group_discovery(name) for name in names],
-        }
-    )
-
-
-def _group(name: str) -> Json:
-    versions = [
-        {"groupVersion": f"{name}/{version}", "version": version}
-        for version in _SERVED_BY_GROUP[name]
-    ]
+def _group(name: str, served: Iterable[str]) -> Json:
+    versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in served]
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
 
@@ -117,14 +122,14 @@ def _also_called(served: Served) -> Json:
     return {key: value for key, value in names.items() if value}
 
 
-def _group_discovery(name: str) -> Json:
+def _group_discovery(name: str, in_group: dict[str, list[Served]]) -> Json:
     versions = [
         {
             "version": version,
             "resources": [_resource_discovery(one) for one in served],
             "freshness": "Current",
         }
-        for version, served in _SERVED_BY_GROUP[name].items()
+        for version, served in in_group.items()
     ]
     return {"metadata": {"name": name} if name else {}, "versions": versions}
 

@@ -28,8 +28,9 @@ from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.httpdate import HttpDate
 from tenure.sim.apiserver.objects.numbers import is_number
 from tenure.sim.apiserver.store.watch import Watch
-from tenure.sim.serve import discovery, openapi
 from tenure.sim.serve.answers import AGGREGATED, Form, Presenter, refusal, understood, wanted
+from tenure.sim.serve.discovery import Discovery
+from tenure.sim.serve.offered import Offers
 
 HOST: Final = "127.0.0.1"
 #: Bodies as a real server's; a watch keeps a connection for as long as it wants. Times are real
@@ -42,6 +43,13 @@ SILENT_READER_MAX: Final = 60.0
 _TRUE: Final = ("true", "1", "True")
 _WRITES: Final = ("POST", "PUT", "PATCH")
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
+#: kubectl looks here, in protobuf, for a kind that is not in the newer documents. An empty document
+#: says that it is not here either; without one kubectl would complain of the document instead.
+_OLD_SCHEMAS: Final = "/openapi/v2"
+_NO_OLD_SCHEMAS: Final = Response(
+    status=200,
+    headers={"Content-Type": "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"},
+)
 #: Where ``kubectl auth can-i`` asks, and the answer: a client with the token may do everything.
 _MAY_I: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _YOU_MAY: Final = (
@@ -69,7 +77,7 @@ class ApiHandler:
         self._report = report
         self._expected = f"Bearer {token}".encode()
         self._speed = speed
-        self._documents = discovery.documents()
+        self._offers = Offers(api)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         answer = await self._handle(request)
@@ -98,7 +106,12 @@ class ApiHandler:
         if (request.method, path) == ("POST", _MAY_I):
             return _http(Response(status=201, body=_YOU_MAY, headers={"Content-Type": JSON}))
         asked = await self._read(request, path)
-        presenter = Presenter(asked, wanted(request.headers.get("Accept", "")))
+        target = self._api.routes.route(path)
+        if target is None:
+            # What is nowhere is not found, whatever was sent there or is wanted back.
+            return _http(self._api.handle(asked))
+        kind = self._api.kind_of(target.resource)
+        presenter = Presenter(asked, wanted(request.headers.get("Accept", "")), target, kind)
         if asked.method == "GET" and asked.query.get("watch") in _TRUE:
             watch = self._api.watch(self._in_its_own_seconds(asked))
             if isinstance(watch, Watch):
@@ -135,8 +148,10 @@ class ApiHandler:
         if path in ("/api", "/apis"):
             form = wanted(request.headers.get("Accept", ""), (AGGREGATED,))
             if form.as_:
-                return _aggregated(path, form)
-        body = self._documents.get(path) or openapi.document(path)
+                return _aggregated(self._offers.now().discovery, path, form)
+        if path == _OLD_SCHEMAS:
+            return _NO_OLD_SCHEMAS
+        body = self._offers.now().document(path)
         if body is None:
             return None
         return Response(status=200, body=body, headers={"Content-Type": JSON})
@@ -169,7 +184,7 @@ class ApiHandler:
         return answer
 
 
-def _aggregated(path: str, form: Form) -> Response:
+def _aggregated(discovery: Discovery, path: str, form: Form) -> Response:
     version = form.version or "v2"
     kind = f"{JSON};g=apidiscovery.k8s.io;v={version};as={AGGREGATED}"
     headers = {"Content-Type": kind, "Vary": "Accept"}

@@ -2,14 +2,13 @@
 
 ``/openapi/v3`` lists a document for each group and version. It holds the paths of its kinds
 (kubectl looks there for the kind behind a name, and whether the server checks fields by
-itself) and the schemas that they are made of. Of older clients' ``/openapi/v2`` there is none:
-kubectl does without.
+itself) and the schemas that they are made of. Older clients' ``/openapi/v2`` is empty: kubectl does without.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -19,15 +18,13 @@ from tenure.model.api.resource import Resource
 from tenure.schema.structure.crd import schema_of
 from tenure.schema.structure.structural import Schema
 from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
-from tenure.sim.apiserver.objects.kinds import ALL
 from tenure.sim.apiserver.shapes.definitions import definitions, name_of, with_type_and_metadata
-from tenure.sim.serve.catalogue import SERVED, Served
+from tenure.sim.serve.catalogue import Served
 
 INDEX: Final = "/openapi/v3"
 Json = dict[str, Any]
 
 _encode = msgspec.json.encode
-_PREFIXES: Final = tuple(dict.fromkeys(resource.prefix for resource in ALL))
 _ACTIONS: Final = {
     "list": ("get", "list"),
     "create": ("post", "post"),
@@ -42,36 +39,45 @@ _OF_ONE: Final = ("get", "update", "patch", "delete")
 _WRITES: Final = ("create", "update", "patch")
 
 
-def document(path: str) -> bytes | None:
-    """What lies at a path at or below the index; None if there is nothing."""
-    if path == INDEX:
-        return _index()
-    prefix = path.removeprefix(INDEX)
-    return _of_version(prefix) if path != prefix and prefix in _PREFIXES else None
+class OpenApi:
+    """The documents of these kinds; ``schemas``: those of the custom ones."""
 
+    def __init__(self, served: Sequence[Served], schemas: Mapping[Resource, Schema]) -> None:
+        self._served = served
+        self._schemas = schemas
+        self._prefixes = tuple(dict.fromkeys(one.resource.prefix for one in served))
+        self._made: dict[str, bytes] = {}
 
-@cache
-def _index() -> bytes:
-    return _encode({"paths": dict(_places())})
+    def document(self, path: str) -> bytes | None:
+        """What lies at a path at or below the index; None if there is nothing."""
+        prefix = path.removeprefix(INDEX)
+        if path != INDEX and (path == prefix or prefix not in self._prefixes):
+            return None
+        if path not in self._made:
+            made = self._index() if path == INDEX else self._of_version(prefix)
+            self._made[path] = made
+        return self._made[path]
 
+    def _index(self) -> bytes:
+        return _encode({"paths": dict(self._places())})
 
-def _places() -> Iterator[tuple[str, Json]]:
-    for prefix in _PREFIXES:
-        mark = hashlib.sha256(_of_version(prefix)).hexdigest()
-        yield prefix.removeprefix("/"), {"serverRelativeURL": f"{INDEX}{prefix}?hash={mark}"}
+    def _places(self) -> Iterator[tuple[str, Json]]:
+        for prefix in self._prefixes:
+            mark = hashlib.sha256(self.document(f"{INDEX}{prefix}") or b"").hexdigest()
+            yield prefix.removeprefix("/"), {"serverRelativeURL": f"{INDEX}{prefix}?hash={mark}"}
 
-
-@cache
-def _of_version(prefix: str) -> bytes:
-    served = [one for one in SERVED if one.resource.prefix == prefix]
-    return _encode(
-        {
-            "openapi": "3.0.0",
-            "info": {"title": "The embedded cluster of Tenure", "version": "unversioned"},
-            "paths": {path: item for one in served for path, item in _paths(one)},
-            "components": {"schemas": _schemas([one.resource for one in served])},
-        }
-    )
+    def _of_version(self, prefix: str) -> bytes:
+        served = [one for one in self._served if one.resource.prefix == prefix]
+        return _encode(
+            {
+                "openapi": "3.0.0",
+                "info": {"title": "The embedded cluster of Tenure", "version": "unversioned"},
+                "paths": {path: item for one in served for path, item in _paths(one)},
+                "components": {
+                    "schemas": _schemas([one.resource for one in served], self._schemas)
+                },
+            }
+        )
 
 
 def _paths(served: Served) -> Iterator[tuple[str, Json]]:
@@ -109,11 +115,11 @@ def _kind(resource: Resource) -> Json:
     return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
 
-def _schemas(resources: list[Resource]) -> dict[str, Schema]:
+def _schemas(resources: list[Resource], custom: Mapping[Resource, Schema]) -> dict[str, Schema]:
     """Those of the kinds, and everything that they refer to."""
     found = {}
     for resource in resources:
-        schema = _custom_schemas().get(resource) or definitions()[resource.kind]
+        schema = custom.get(resource) or definitions()[resource.kind]
         found[resource.kind] = {**schema, "x-kubernetes-group-version-kind": [_kind(resource)]}
     missing = set(_references(found)) - found.keys()
     while missing:
@@ -124,7 +130,7 @@ def _schemas(resources: list[Resource]) -> dict[str, Schema]:
 
 
 @cache
-def _custom_schemas() -> dict[Resource, Schema]:
+def own_schemas() -> dict[Resource, Schema]:
     return {kind.resource: with_type_and_metadata(schema_of(kind)) for kind in SERVED_KINDS}
 
 

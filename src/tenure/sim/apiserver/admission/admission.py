@@ -15,8 +15,8 @@ from typing import Any, Protocol
 import msgspec
 
 from tenure.errors import Cause
-from tenure.model.api.resource import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource
-from tenure.schema.structure.validate import CustomResourceSchema
+from tenure.model.api.resource import NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from tenure.schema.structure.validate import ResourceSchema
 from tenure.sim.apiserver.admission.amounts import with_text_amounts
 from tenure.sim.apiserver.admission.defaults import create_defaults, update_defaults, with_qos
 from tenure.sim.apiserver.admission.limitranges import limited
@@ -32,36 +32,39 @@ from tenure.sim.apiserver.objects.tree import Obj, without_nulls
 class Admission(Protocol):
     """The rules of the custom kinds. ``obj`` is never changed in place."""
 
-    def prune(self, resource: Resource, obj: Obj, old: Obj | None) -> Obj:
+    def prune(self, kind: Kind, obj: Obj, old: Obj | None) -> Obj:
         """The object without unknown fields; itself when it has none."""
         ...
 
-    def unknown_fields(self, resource: Resource, obj: Obj) -> Sequence[str]: ...
+    def unknown_fields(self, kind: Kind, obj: Obj) -> Sequence[str]: ...
 
-    def default(self, resource: Resource, obj: Obj, old: Obj | None) -> Obj: ...
+    def default(self, kind: Kind, obj: Obj, old: Obj | None) -> Obj: ...
 
-    def validate(self, resource: Resource, obj: Obj, old: Obj | None) -> Sequence[Cause]: ...
+    def validate(self, kind: Kind, obj: Obj, old: Obj | None) -> Sequence[Cause]: ...
 
 
 class Schemas:
     """The rules of the custom kinds, as their CRDs say them."""
 
-    def prune(self, resource: Resource, obj: Obj, old: Obj | None) -> Obj:
-        return _schema(resource).prune(obj, old)
+    def prune(self, kind: Kind, obj: Obj, old: Obj | None) -> Obj:
+        return rules_of(kind).prune(obj, old)
 
-    def unknown_fields(self, resource: Resource, obj: Obj) -> Sequence[str]:
-        return _schema(resource).unknown_fields(obj)
+    def unknown_fields(self, kind: Kind, obj: Obj) -> Sequence[str]:
+        return rules_of(kind).unknown_fields(obj)
 
-    def default(self, resource: Resource, obj: Obj, old: Obj | None) -> Obj:
-        return _schema(resource).default(obj, old)
+    def default(self, kind: Kind, obj: Obj, old: Obj | None) -> Obj:
+        return rules_of(kind).default(obj, old)
 
-    def validate(self, resource: Resource, obj: Obj, old: Obj | None) -> Sequence[Cause]:
-        return [error.cause() for error in _schema(resource).validate(obj, old)]
+    def validate(self, kind: Kind, obj: Obj, old: Obj | None) -> Sequence[Cause]:
+        return [error.cause() for error in rules_of(kind).validate(obj, old)]
 
 
-def _schema(resource: Resource) -> CustomResourceSchema:
-    schema = schema_for(resource.group, resource.kind)
-    assert schema is not None, f"{resource} is a custom kind without a schema"
+def rules_of(kind: Kind) -> ResourceSchema:
+    """The schema of a custom kind."""
+    if kind.definition is not None:
+        return kind.definition.schema
+    schema = schema_for(kind.resource.group, kind.resource.kind)
+    assert schema is not None, f"{kind.resource} is a custom kind without a schema"
     return schema
 
 
@@ -89,9 +92,9 @@ class Gate:
         obj = read_object(kind, obj, old, strictness)
         if not kind.custom:
             return obj
-        known = self._custom.prune(kind.resource, obj, old)
+        known = self._custom.prune(kind, obj, old)
         if known is not obj:
-            unknown = self._custom.unknown_fields(kind.resource, obj)
+            unknown = self._custom.unknown_fields(kind, obj)
             strictness.meet_unknown(kind.resource, unknown)
         return known
 
@@ -140,11 +143,10 @@ class Gate:
         return obj
 
     def _admit_custom(self, kind: Kind, obj: Obj, old: Obj | None) -> Obj:
-        resource = kind.resource
-        obj = self._custom.prune(resource, obj, old)
-        obj = self._custom.default(resource, obj, old)
-        if causes := self._custom.validate(resource, obj, old):
-            raise invalid(resource, obj["metadata"]["name"], causes)
+        obj = self._custom.prune(kind, obj, old)
+        obj = self._custom.default(kind, obj, old)
+        if causes := self._custom.validate(kind, obj, old):
+            raise invalid(kind.resource, obj["metadata"]["name"], causes)
         return obj
 
 

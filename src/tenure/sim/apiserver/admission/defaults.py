@@ -14,8 +14,10 @@ from typing import Any, Final
 from tenure.model.api import resource as r
 from tenure.model.api.names import NOT_READY_TAINT, UNREACHABLE_TAINT
 from tenure.model.api.resource import Resource
+from tenure.sim.apiserver.admission.definitionrules import with_defaults
 from tenure.sim.apiserver.admission.limitranges import completed
 from tenure.sim.apiserver.objects import storedkinds as stored
+from tenure.sim.apiserver.objects.definition import DEFINITIONS
 from tenure.sim.apiserver.objects.kinds import KINDS
 from tenure.sim.apiserver.objects.tree import Obj, put
 
@@ -121,6 +123,8 @@ def create_defaults(resource: Resource, obj: Obj, priority: Priority) -> Obj:
         obj = completed(obj)
     elif resource == stored.SECRETS:
         obj = _secret(obj)
+    elif resource == DEFINITIONS:
+        obj = with_defaults(obj)
     elif resource in _PROTECTED:
         obj = _protected(obj, _PROTECTED[resource])
     if KINDS[resource].status:
@@ -134,6 +138,8 @@ def update_defaults(resource: Resource, obj: Obj, old: Obj) -> Obj:
         return _secret(obj)
     if obj.get("spec") is old.get("spec"):
         return obj
+    if resource == DEFINITIONS:
+        return with_defaults(obj)
     if resource == r.PODS:
         spec = _with_pod_spec(obj.get("spec") or {})
         for field in ("priority", "preemptionPolicy", "nodeName"):

@@ -38,7 +38,10 @@ _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _GENERATED_BASE_MAX = 58
 
 _EMPTY: tuple[object, ...] = (None, "", {}, [])
-_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+_STANDARD_FINALIZERS = (
+    *("kubernetes", "orphan", "foregroundDeletion"),
+    "customresourcecleanup.apiextensions.k8s.io",
+)
 #: What is kept of metadata: links are not played here.
 _KNOWN = frozenset(METADATA_FIELDS) - {"selfLink"}
 _SET_BY_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation")

@@ -14,12 +14,14 @@ from typing import Any, Final
 from tenure.errors import Cause
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
+from tenure.sim.apiserver.admission.definitionrules import change_causes, definition_causes
 from tenure.sim.apiserver.admission.podrules import (
     affinity_causes,
     resource_causes,
     selector_causes,
     spread_causes,
 )
+from tenure.sim.apiserver.objects.definition import DEFINITIONS
 from tenure.sim.apiserver.objects.refusals import malformed, required, unsupported, untouchable
 from tenure.sim.apiserver.objects.tree import Obj, dig, same
 
@@ -50,6 +52,8 @@ def creation_causes(resource: Resource, obj: Obj) -> Iterator[Cause]:
         yield from _lease(spec)
     elif resource == r.EVENTS:
         yield from _event(obj)
+    elif resource == DEFINITIONS:
+        yield from definition_causes(obj)
 
 
 def update_causes(resource: Resource, obj: Obj, old: Obj) -> Iterator[Cause]:
@@ -73,6 +77,9 @@ def update_causes(resource: Resource, obj: Obj, old: Obj) -> Iterator[Cause]:
         yield from _budget(spec)
     elif resource == r.LEASES:
         yield from _lease(spec)
+    elif resource == DEFINITIONS:
+        yield from change_causes(obj, old)
+        yield from definition_causes(obj)
     elif resource == r.VOLUME_ATTACHMENTS and not same(spec, before):
         yield malformed("spec", "field is immutable")
 

@@ -18,6 +18,7 @@ from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.sim.apiserver.objects import storedkinds as stored
+from tenure.sim.apiserver.objects.definition import DEFINITIONS, Definition
 from tenure.sim.apiserver.objects.foreignclasses import FOREIGN_NODE_CLASSES
 
 
@@ -34,6 +35,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     #: The name must do as a DNS label, not only as a DNS subdomain.
     label_name: bool = False
     fields: frozenset[str] = frozenset()
+    #: Of a kind that a client has defined.
+    definition: Definition | None = None
 
 
 _POD_FIELDS: Final = frozenset(
@@ -109,6 +112,7 @@ ROWS: Final = (
     Kind(resource=stored.ROLE_BINDINGS, status=False, generation=False),
     Kind(resource=stored.CLUSTER_ROLES, status=False, generation=False),
     Kind(resource=stored.CLUSTER_ROLE_BINDINGS, status=False, generation=False),
+    Kind(resource=DEFINITIONS),
     Kind(resource=r.NODE_POOLS, custom=True, overwrite=False),
     Kind(resource=r.NODE_CLAIMS, custom=True, overwrite=False),
     Kind(resource=r.MAINTENANCE_WINDOWS, custom=True, overwrite=False),

@@ -14,6 +14,7 @@ from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.ownership import fieldsets
 from tenure.sim.apiserver.ownership.conflicts import check_conflicts
 from tenure.sim.apiserver.ownership.fieldsets import Comparison, FieldSet, compared
+from tenure.sim.apiserver.ownership.lastapplied import KUBECTL, noted, own_fields
 from tenure.sim.apiserver.ownership.managers import (
     BEFORE_FIRST_APPLY,
     UPDATE,
@@ -73,12 +74,18 @@ def after_apply(
     change = compared(live, new, schema)
     change = Comparison(*(frozenset(p for p in part if p[:1] not in excluded) for part in change))
     if not force:
-        check_conflicts({one: claim.fields & change.written for one, claim in others.items()})
+        taken = {one: claim.fields & change.written for one, claim in others.items()}
+        allowed = (
+            own_fields(live, schema) if manager.name == KUBECTL and any(taken.values()) else ()
+        )
+        check_conflicts({one: fields - set(allowed) for one, fields in taken.items()})
     kept = _without(others, change)
     if wanted:
         unchanged = last is not None and not any(change)
         at = last.at if last is not None and unchanged else now
         kept[manager] = Claim(wanted, version, at)
+    if manager.name == KUBECTL:
+        new = noted(live, new, config)
     return new, kept
 
 

@@ -135,13 +135,19 @@ class GarbageCollector:
         Of an owner of a kind that is not served nothing can be known: as on a real cluster, it keeps
         its dependents.
         """
-        if (reference["apiVersion"], reference["kind"]) not in BY_KIND:
+        if not self._is_served(reference["apiVersion"], reference["kind"]):
             return _UNKNOWN
         owner = self._places.get(reference["uid"])
         if owner is None or owner.namespace not in ("", place.namespace):
             return None
         metadata: Obj = self._store.get(*owner)["metadata"]
         return metadata
+
+    def _is_served(self, version: str, kind: str) -> bool:
+        return (version, kind) in BY_KIND or any(
+            (one.resource.api_version, one.resource.kind) == (version, kind)
+            for one in self._store.defined
+        )
 
     def _blocked(self, uid: str) -> bool:
         for dependent in self._dependents.get(uid, ()):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from tenure.errors import Cause
 from tenure.model.api.resource import NAMESPACES, Resource
-from tenure.sim.apiserver.objects.kinds import ALL
 from tenure.sim.apiserver.objects.refusals import bad_request, forbidden, not_found
 from tenure.sim.apiserver.objects.tree import Obj, drop, put, with_metadata
 from tenure.sim.apiserver.store.deletion import finished
@@ -79,7 +78,12 @@ class Sweeper:
     def _sweep(self, name: str) -> None:
         if name not in self._going:
             return
-        content = [(r, obj) for r in ALL if r.namespaced for obj in self._store.list(r, name)]
+        content = [
+            (kind.resource, obj)
+            for kind in self._store.kinds
+            if kind.resource.namespaced
+            for obj in self._store.list(kind.resource, name)
+        ]
         for resource, obj in content:
             if "deletionTimestamp" not in obj["metadata"]:
                 self._store.delete(

@@ -38,6 +38,7 @@ from tenure.ports.transport import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEG
 from tenure.sim.apiserver.admission import metadata as meta
 from tenure.sim.apiserver.admission.admission import Admission, Gate, Schemas
 from tenure.sim.apiserver.admission.separation import spec_changed, what_may_be_written
+from tenure.sim.apiserver.objects.definition import DEFINITIONS
 from tenure.sim.apiserver.objects.kinds import ALL, KINDS, Kind
 from tenure.sim.apiserver.objects.refusals import (
     already_exists,
@@ -55,6 +56,7 @@ from tenure.sim.apiserver.patch.merge import json_patch, merge_patch_object
 from tenure.sim.apiserver.patch.strategic import strategic_merge_patch
 from tenure.sim.apiserver.store import (
     binding,
+    definitions,
     eviction,
     namespaces,
     priority,
@@ -103,12 +105,16 @@ class Store:
             limit_ranges=lambda n: self.list(LIMIT_RANGES, n),
             default_class=lambda: storageclasses.default_class(self),
         )
+        self._history = history
         self._shelves = {r: Shelf(KINDS[r], history=history) for r in ALL}
         #: Told of every write, inside it.
         self._taps: tuple[Callable[[Resource, Obj | None, Obj | None], None], ...] = (
             GarbageCollector(self, collect_after).wrote,
             namespaces.Sweeper(self, collect_after).wrote,
         )
+        #: Counts the changes of what is served.
+        self.served_version = 0
+        self._definitions = definitions.Definitions(self)
         self._seed()
 
     def _seed(self) -> None:
@@ -117,6 +123,49 @@ class Store:
             self.create(NAMESPACES, {"metadata": {"name": name}})
         for name, value in priority.SYSTEM_CLASSES.items():
             self.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
+
+    # What is served.
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Everything that is served, in the order in which it came."""
+        return tuple(shelf.kind for shelf in self._shelves.values())
+
+    @property
+    def defined(self) -> tuple[Kind, ...]:
+        """Of these, what clients have defined."""
+        return tuple(kind for kind in self.kinds if kind.definition is not None)
+
+    def serve(self, kind: Kind) -> bool:
+        """Serve a kind that a client has defined, or has defined anew; whether it is new."""
+        self.served_version += 1
+        shelf = self._shelves.get(kind.resource)
+        if shelf is not None:
+            shelf.kind = kind
+            return False
+        self._shelves[kind.resource] = Shelf(kind, history=self._history)
+        return True
+
+    def withdraw(self, resource: Resource, *, into: Resource | None = None) -> None:
+        """Serve it no longer; ``into``: the version of the kind in which its objects live on."""
+        self.served_version += 1
+        shelf = self._shelves.pop(resource)
+        for watch in [*shelf.watches]:
+            watch.end()
+        if into is not None:
+            moved = self._shelves[into] = Shelf(shelf.kind, history=self._history)
+            moved.records = {
+                key: Record({**record.obj, "apiVersion": into.api_version})
+                for key, record in shelf.records.items()
+            }
+            moved.subscribers = shelf.subscribers
+            moved.history.forget(self.version)
+            for (
+                record
+            ) in moved.records.values():  # Its owners and dependents are found by its place.
+                for tap in self._taps:
+                    tap(resource, None, record.obj)
+                    tap(into, record.obj, None)
 
     # Reading.
 
@@ -322,6 +371,8 @@ class Store:
         _check_preconditions(resource, record.obj["metadata"], options)
         if resource == NAMESPACES:
             return self.rewrite(NAMESPACES, namespaces.closed(record.obj, self.stamp()))
+        if resource == DEFINITIONS:
+            return self.rewrite(DEFINITIONS, definitions.closed(record.obj, self.stamp()))
         if shelf.kind.orphans and not options.propagation_policy:
             options = msgspec.structs.replace(options, propagation_policy="Orphan")
         graceful = shelf.kind.graceful

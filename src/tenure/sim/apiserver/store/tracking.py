@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from tenure.schema.structure.structural import Schema
-from tenure.sim.apiserver.objects.customkinds import schema_for
+from tenure.sim.apiserver.admission.admission import rules_of
 from tenure.sim.apiserver.objects.kinds import Kind
 from tenure.sim.apiserver.objects.refusals import bad_request
 from tenure.sim.apiserver.objects.tree import Obj, with_metadata
@@ -35,9 +35,7 @@ class Applied(NamedTuple):
 def merge_schema(kind: Kind) -> Schema:
     if not kind.custom:
         return definition(kind.resource)
-    custom = schema_for(kind.resource.group, kind.resource.kind)
-    assert custom is not None
-    return with_type_and_metadata(custom.schema)
+    return with_type_and_metadata(rules_of(kind).schema)
 
 
 def created(kind: Kind, obj: Obj, writer: Writer, now: str) -> Obj:

@@ -14,14 +14,15 @@ import msgspec
 
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
-from tenure.schema.structure.crd import Column, CustomKind
+from tenure.schema.structure.crd import Column
 from tenure.sim.apiserver.objects import storedkinds as stored
 from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
+from tenure.sim.apiserver.objects.definition import DEFINITIONS
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.serve.table import cells as c
 from tenure.sim.serve.table import storedcells as s
 from tenure.sim.serve.table.ages import age
-from tenure.sim.serve.table.jsonpath import find
+from tenure.sim.serve.table.jsonpath import NotUnderstood, find
 from tenure.sim.serve.table.nodecells import event_cells, node_cells
 from tenure.sim.serve.table.podcells import pod_cells
 
@@ -133,6 +134,7 @@ _BUILT_IN: Final[dict[Resource, Columns]] = {
         s.autoscaler_cells,
         *("Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"),
     ),
+    DEFINITIONS: _columns(c.limit_range_cells, "Name", "Created At"),
     stored.ROLES: _columns(c.limit_range_cells, "Name", "Created At"),
     stored.CLUSTER_ROLES: _columns(c.limit_range_cells, "Name", "Created At"),
     stored.ROLE_BINDINGS: _columns(s.binding_cells, *_BINDING),
@@ -140,18 +142,22 @@ _BUILT_IN: Final[dict[Resource, Columns]] = {
 }
 
 
-def _custom(kind: CustomKind) -> Columns:
+def custom_columns(columns: tuple[Column, ...]) -> Columns:
+    """Those of a custom kind, as its definition says them."""
     headings = [Heading("Name", "string", "name")]
-    headings += [Heading(col.name, col.type, "", "", int(col.wide)) for col in kind.columns]
+    headings += [Heading(col.name, col.type, "", "", int(col.wide)) for col in columns]
 
     def cells(obj: Obj, now: datetime) -> list[Any]:
-        return [c.name(obj), *(_cell(column, obj, now) for column in kind.columns)]
+        return [c.name(obj), *(_cell(column, obj, now) for column in columns)]
 
     return Columns(tuple(headings), cells)
 
 
 def _cell(column: Column, obj: Obj, now: datetime) -> Any:
-    value = find(column.path, obj)
+    try:
+        value = find(column.path, obj)
+    except NotUnderstood:
+        return None  # One column that stays empty must not hide the others.
     if value is None:
         return None
     if column.type == "date":
@@ -161,7 +167,10 @@ def _cell(column: Column, obj: Obj, now: datetime) -> Any:
     return value
 
 
-COLUMNS: Final = {**_BUILT_IN, **{kind.resource: _custom(kind) for kind in SERVED_KINDS}}
+COLUMNS: Final = {
+    **_BUILT_IN,
+    **{kind.resource: custom_columns(kind.columns) for kind in SERVED_KINDS},
+}
 
 
 def table(
@@ -172,9 +181,13 @@ def table(
     metadata: Obj,
     include: str = "",
     headings: bool = True,
+    columns: Columns | None = None,
 ) -> Obj:
-    """``include``: what each row carries beside its cells: ``Metadata``, ``Object`` or ``None``."""
-    columns = COLUMNS[resource]
+    """``include``: what each row carries beside its cells: ``Metadata``, ``Object`` or ``None``.
+
+    ``columns``: of a kind that is not built in.
+    """
+    columns = columns or COLUMNS[resource]
     return {
         "kind": "Table",
         "apiVersion": API_VERSION,
