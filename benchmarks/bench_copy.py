@@ -2,7 +2,7 @@
 
 5,000 nodes with 100,000 pods of 500 workloads, half of them on demand and half spot, on types of the price list.
 The figures: seconds of one core to read and to load, and the memory of the process at its largest.
-The limits are those of the issue that asked for copies: 60 s and 1 GiB until the copy can be served.
+The limits: 60 s until the copy can be served, and 1 GiB until Tenure has looked at everything.
 """
 
 from __future__ import annotations
@@ -190,13 +190,15 @@ def measure(nodes: int = NODES, pods: int = PODS) -> Figures:
     return Figures(
         title=f"a copy of {nodes} nodes and {pods} pods",
         relative=(
-            Figure(what="memory until it can be served", value=served, unit="MiB", limit=1024),
-            Figure(what="memory after Tenure's first look", value=_memory(), unit="MiB"),
+            Figure(what="memory until it can be served", value=served, unit="MiB"),
+            Figure(
+                what="memory after Tenure's first look", value=_memory(), unit="MiB", limit=1024
+            ),
         ),
         absolute=(
             Figure(what="reading the file", value=read - began, unit="s"),
             Figure(what="until it can be served", value=loaded - began, unit="s", limit=60),
-            Figure(what="Tenure's first look at all of it", value=seen - loaded, unit="s"),
+            Figure(what="until Tenure has looked at it", value=seen - began, unit="s"),
         ),
     )
 

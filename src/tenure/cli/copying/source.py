@@ -37,6 +37,7 @@ def kubeconfig_options(command: C) -> C:
         "--kubeconfig",
         default="",
         envvar="KUBECONFIG",
+        type=click.Path(),
         metavar="FILE",
         help="Which cluster; else the pod's account, or ~/.kube/config.",
     )(command)
@@ -76,13 +77,13 @@ def reached(kubeconfig: str, context: str) -> Reached:
 
 def copy_of(source: Source) -> ClusterCopy:
     """Raises ``CannotRead`` for a cluster, ``SpecError`` for a file."""
-    from tenure.sim.copied.copy import copied, read_copy
+    from tenure.sim.copied.copy import Copying, read_copy
 
     if source.file is not None:
         return read_copy(source.file)
     from tenure.cli.copying.listing import snapshot_lines
 
-    objects: list[tuple[str, dict[str, Any]]] = []
+    copying = Copying()
     whom = reached(source.kubeconfig, source.context)
-    snapshot_lines(whom, lambda obj: objects.append((whom.source, obj)))
-    return copied(objects)
+    snapshot_lines(whom, lambda obj: copying.take(whom.source, obj))
+    return copying.copy()

@@ -32,6 +32,7 @@ from tenure.model.api.workload import (
     StorageClass,
     VolumeAttachment,
 )
+from tenure.model.snapshot.alike import Alike
 from tenure.model.snapshot.unreadable import (
     Unreadable,
     placed,
@@ -159,7 +160,12 @@ def decode_list(resource: r.Resource, items: Iterable[bytes | msgspec.Raw]) -> l
     was_at_work = gc.isenabled()
     gc.disable()
     try:
-        return [decode(resource, item) for item in items]
+        found = [decode(resource, item) for item in items]
+        alike = Alike()
+        for one in found:
+            if type(one) is Pod:
+                alike.share(one)
+        return found
     finally:
         if was_at_work:
             gc.enable()

@@ -84,10 +84,15 @@ def read_copy(path: Path) -> ClusterCopy:
 
 
 def copied(found: Iterable[Found]) -> ClusterCopy:
-    return _Copying().read(found)
+    copying = Copying()
+    for place, obj in found:
+        copying.take(place, obj)
+    return copying.copy()
 
 
-class _Copying:
+class Copying:
+    """Takes the objects of a cluster one by one, so that none is held as it came."""
+
     def __init__(self) -> None:
         self._objects: dict[Resource, list[Obj]] = {}
         self._seen: set[tuple[Resource, str, str]] = set()
@@ -97,15 +102,16 @@ class _Copying:
         self._said_at = ""
         self._sharing = Sharing()
 
-    def read(self, found: Iterable[Found]) -> ClusterCopy:
-        for place, obj in found:
-            if isinstance(obj, SpecError):
-                self._notes.append(f"{obj}; the line is left out")
-            elif (obj.get("apiVersion"), obj.get("kind")) == SNAPSHOT:
-                self._said_at = str(dig(obj, "metadata", "creationTimestamp") or "")
-                self._notes += [str(one) for one in obj.get("missing") or ()]
-            else:
-                self._take(place, obj)
+    def take(self, place: str, obj: Obj | SpecError) -> None:
+        if isinstance(obj, SpecError):
+            self._notes.append(f"{obj}; the line is left out")
+        elif (obj.get("apiVersion"), obj.get("kind")) == SNAPSHOT:
+            self._said_at = str(dig(obj, "metadata", "creationTimestamp") or "")
+            self._notes += [str(one) for one in obj.get("missing") or ()]
+        else:
+            self._take(place, obj)
+
+    def copy(self) -> ClusterCopy:
         return ClusterCopy(
             at=self._at(), objects=self._objects, notes=(*self._notes, *self._rest())
         )

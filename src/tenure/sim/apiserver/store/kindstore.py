@@ -71,5 +71,8 @@ class Shelf:
         else:
             self.records[key] = event.record
         self.history.append(event)
-        for watch in self.watches:
-            watch.offer(event)
+        if not self.watches:
+            return
+        with event.record.encoded_once():
+            for watch in self.watches:
+                watch.offer(event)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from itertools import takewhile
 
 import msgspec
@@ -30,7 +31,10 @@ _OPENING = {
 
 
 class Record:
-    """One version of one object, with its JSON once it was requested."""
+    """One version of one object. Its JSON is kept only while a write of it is told to those who watch.
+
+    A list encodes it anew: kept for good, the JSON of 100,000 pods would take 220 MiB.
+    """
 
     __slots__ = ("_raw", "obj")
 
@@ -40,9 +44,16 @@ class Record:
 
     @property
     def raw(self) -> bytes:
-        if not self._raw:
-            self._raw = _encode(self.obj)
-        return self._raw
+        return self._raw or _encode(self.obj)
+
+    @contextmanager
+    def encoded_once(self) -> Iterator[None]:
+        """However many watches ask for it inside."""
+        self._raw = _encode(self.obj)
+        try:
+            yield
+        finally:
+            self._raw = b""
 
 
 class Event:
