@@ -115,6 +115,29 @@ def unreadable(kind: str, name: str, field: str = "spec") -> UnreadableObject:
     return UnreadableObject(kind, name, field, expected="object", got="str")
 
 
+class FieldIgnored(Fact, frozen=True):
+    field: str
+    how: str
+
+    def __str__(self) -> str:
+        return f"{self.field} does nothing: {self.how}"
+
+
+class FieldDiffers(Fact, frozen=True):
+    """A field that acts otherwise than in Karpenter."""
+
+    field: str
+    how: str
+
+    def __str__(self) -> str:
+        return f"{self.field} differs from Karpenter: {self.how}"
+
+
+class FieldsAct(Fact, frozen=True):
+    def __str__(self) -> str:
+        return "every field that is set acts as in Karpenter"
+
+
 EXAMPLES: Final[tuple[Fact, ...]] = (
     Quoted("Cannot evict pod as it would violate the pod's disruption budget"),
     RetriedAt(AT),
@@ -124,4 +147,10 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     UnreadableObject("Pod", "default/web-1", "spec.priority", expected="int", got="str"),
     UnreadableObject("Node", "node-1", error="Invalid RFC3339 encoded datetime"),
     UnreadableObject("NodePool", "general", error="KeyError: 'zone'", decoded=True),
+    FieldIgnored("spec.replicas", "such a pool launches nothing"),
+    FieldDiffers(
+        "spec.template.spec.expireAfter",
+        "an expired node waits for windows, budgets and its replacement; Karpenter deletes it at once",
+    ),
+    FieldsAct(),
 )

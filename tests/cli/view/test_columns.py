@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tenure.cli.main import run
+from tenure.cli.output.folded import folded
 from tenure.cli.view.colour import coloured, text_in_colour
 from tenure.cli.view.columns import hanging, rows, table, terminal_width
-from tenure.cli.view.folded import folded
 from tenure.cli.view.progress import PATIENCE, Progress, Wait
 from tests.scenarios.files import a_story, written
 

@@ -12,8 +12,9 @@ import pytest
 
 from tenure.cli.commands import release
 from tenure.cli.main import run
+from tenure.cli.output import said
 from tenure.cli.replica.released import Outcome
-from tenure.cli.view import columns, said
+from tenure.cli.view import columns
 from tenure.runtime.release import Release
 from tests.folders import ROOT
 

@@ -10,8 +10,8 @@ import pytest
 from tenure.core.claim.decider import LifecycleDecider
 from tenure.core.claim.facts import MarksLost
 from tenure.core.decision import Patch, Subject, Verdict
-from tenure.core.marks.facts import FieldDiffers, FieldIgnored
-from tenure.core.marks.fieldsact import FIELDS_ACT
+from tenure.core.facts import FieldDiffers, FieldIgnored
+from tenure.core.fieldsact import FIELDS_ACT
 from tenure.core.reasons import REASONS, Reason
 from tenure.model.api import names
 from tenure.model.api.node import Taint

@@ -45,8 +45,8 @@ def convert(files: tuple[str, ...], output: str, node_class: str | None) -> int:
     from tenure.cli.convert.report import lines
     from tenure.cli.convert.written import as_json, as_yaml
     from tenure.cli.lint.source import read_sources
-    from tenure.cli.view.folded import folded
-    from tenure.cli.view.said import say
+    from tenure.cli.output.folded import folded
+    from tenure.cli.output.said import say
 
     chosen = None if node_class is None else node_class_in(node_class)
     sources = read_sources(files)

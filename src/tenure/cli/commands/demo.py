@@ -17,11 +17,11 @@ import msgspec
 from rich.console import Console
 from rich.live import Live
 
+from tenure.cli.output.said import say, say_line
 from tenure.cli.view import labels as words
 from tenure.cli.view.board import look
 from tenure.cli.view.columns import terminal_width
 from tenure.cli.view.playback import FASTEST, SLOWEST, Playback, keyboard
-from tenure.cli.view.said import say, say_line
 from tenure.cli.view.screen import Heading, screen
 from tenure.cli.view.story import Story
 from tenure.cli.view.summary import Chronicle, Summary, sentences

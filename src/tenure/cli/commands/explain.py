@@ -83,7 +83,7 @@ def explain(
 def _on_cluster(question: Question, cluster: Given, form: Form) -> int:
     reached, reading = reached_and_seen(cluster, question)
     question = question.in_namespace(reached.access.namespace)
-    from tenure.cli.view.said import say
+    from tenure.cli.output.said import say
 
     for note in reading.notes:
         say(f"note: {note}", err=True)
@@ -104,9 +104,9 @@ def _answer(
     from tenure.cli.explain.asjson import to_json
     from tenure.cli.explain.explanation import explanation
     from tenure.cli.explain.text import as_text
+    from tenure.cli.output.said import say
     from tenure.cli.view.columns import terminal_width
     from tenure.cli.view.instants import with_relative
-    from tenure.cli.view.said import say
 
     answer = explanation(question, evaluated)
     if answer is None:

@@ -154,7 +154,7 @@ def _tell(
     from tenure.cli.forecast.forecasting import forecast_of
     from tenure.cli.forecast.page import as_page
     from tenure.cli.forecast.text import as_text
-    from tenure.cli.view.said import say
+    from tenure.cli.output.said import say
 
     setting = msgspec.structs.replace(setting, zone=output.zone)
     found = forecast_of(evaluated, question.span, question.drains_for)

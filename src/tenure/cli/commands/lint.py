@@ -111,9 +111,9 @@ def _check_codes(given: tuple[str, ...]) -> None:
 def _on_files(files: tuple[str, ...], cluster: Given, wishes: Wishes) -> int:
     from tenure.cli.lint.rules import report_on
     from tenure.cli.lint.source import read_sources
-    from tenure.cli.view.folded import folded
+    from tenure.cli.output.folded import folded
+    from tenure.cli.output.said import say
     from tenure.cli.view.progress import waiting
-    from tenure.cli.view.said import say
     from tenure.runtime.clock.system import SystemClock
 
     beside = switched_on("beside-karpenter", cluster)
@@ -134,7 +134,7 @@ def _on_cluster(cluster: Given, wishes: Wishes) -> int:
     from tenure.cli.cluster.listing import CannotRead
     from tenure.cli.lint.cluster import remarks_on_cluster
     from tenure.cli.lint.remarks import Report
-    from tenure.cli.view.said import say
+    from tenure.cli.output.said import say
 
     try:
         _, reading = reached_and_seen(cluster)
@@ -154,9 +154,9 @@ def _tell(report: Report, wishes: Wishes, now: datetime | None = None) -> int:
     from tenure.cli.lint.formats.github import workflow_commands
     from tenure.cli.lint.formats.plain import lines, to_json
     from tenure.cli.lint.formats.sarif import to_sarif
-    from tenure.cli.view.folded import folded
+    from tenure.cli.output.folded import folded
+    from tenure.cli.output.said import say
     from tenure.cli.view.instants import with_relative
-    from tenure.cli.view.said import say
     from tenure.schema.findings import Severity
 
     report = report.without(wishes.ignored)

@@ -83,9 +83,9 @@ def _in_scenario(scene: Played, form: Form) -> int:
 
 
 def _tell(evaluated: EvaluatedCluster, setting: Setting, form: Form) -> int:
+    from tenure.cli.output.said import say
     from tenure.cli.plan.planning import plan_of
     from tenure.cli.plan.text import as_text, to_json
-    from tenure.cli.view.said import say
 
     made = plan_of(evaluated)
     if form.as_json:

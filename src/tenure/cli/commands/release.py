@@ -65,7 +65,7 @@ def release(
 
 
 def _tell(outcome: Outcome, *, dry_run: bool, verbose: bool) -> int:
-    from tenure.cli.view.said import say
+    from tenure.cli.output.said import say
 
     for note in outcome.notes:
         say(f"note: {note}", err=True)
@@ -85,7 +85,7 @@ def _tell(outcome: Outcome, *, dry_run: bool, verbose: bool) -> int:
 
 def _alike(said: Iterable[tuple[str, str, str]], verbose: bool) -> Iterator[tuple[str, str]]:
     """Objects with the same sentence together: an upgrade takes levers back from a whole fleet."""
-    from tenure.cli.view.folded import APART, some
+    from tenure.cli.output.folded import APART, some
 
     groups: dict[tuple[str, str], list[str]] = {}
     for kind, name, sentence in said:

@@ -74,7 +74,7 @@ def simulate(
     With --from or --from-cluster it is played in a copy of that cluster, and FILE may be
     plain manifests, applied as it begins. The difference is told at the end.
     """
-    from tenure.cli.view.said import say
+    from tenure.cli.output.said import say
     from tenure.cli.view.timespans import parse_moment
     from tenure.sim.collector import rest_collector
     from tenure.sim.scenario.load import load_scenario
@@ -115,9 +115,9 @@ def _list(
 
     from tenure.cli.cluster.embedded import scene_of
     from tenure.cli.explain.listed import Played, listed, named_objects
+    from tenure.cli.output.said import say
     from tenure.cli.view.columns import terminal_width
     from tenure.cli.view.progress import Progress
-    from tenure.cli.view.said import say
     from tenure.sim.scenario.context import span
 
     progress = Progress(f"playing {file.name}", simulation.until)
@@ -148,8 +148,8 @@ def _in_copy(
     from tenure.cli.copying.differencetext import difference_json, difference_lines
     from tenure.cli.copying.played import prepared
     from tenure.cli.copying.source import copy_of
+    from tenure.cli.output.said import say
     from tenure.cli.view.progress import waiting
-    from tenure.cli.view.said import say
 
     with waiting("copying the cluster"):
         copy = copy_of(source)

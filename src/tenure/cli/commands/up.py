@@ -266,7 +266,7 @@ def _stopped_by_signals() -> Iterator[asyncio.Event]:
 
 
 async def _tell_until(stop: asyncio.Event, cluster: ServedCluster) -> None:
-    from tenure.cli.view.said import say_line
+    from tenure.cli.output.said import say_line
     from tenure.cli.view.tail import Tail
 
     tail = Tail()

@@ -33,7 +33,7 @@ from tenure.core.claim.register import register, restore
 from tenure.core.claim.view import ClaimView, readiness_of, rebooting, say, several
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.facts import NodeClassNotServed
-from tenure.core.marks.fieldsact import fields_told
+from tenure.core.fieldsact import fields_told
 from tenure.core.marks.ownership import claim_status, claims_touched, class_label, is_ours
 from tenure.core.reasons import Reason
 from tenure.core.writes import patch, with_finalizer

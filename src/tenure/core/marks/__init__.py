@@ -5,6 +5,6 @@ annotation, a condition, a taint, a label. Marks that several rooms ask for (com
 deadlines, taints) have one module here that reads and writes them. A mark of one room is written
 there. ``tests/core/marks/test_owners.py`` lists who writes which. Nothing here decides.
 
-May import: core, schema, model, errors.
+May import: core, model, errors.
 Start reading: ownership.py, then command.py.
 """

@@ -47,38 +47,9 @@ class ConsolidationUndone(Fact, frozen=True):
         return f"Wait until {format_time(self.until)}."
 
 
-class FieldIgnored(Fact, frozen=True):
-    field: str
-    how: str
-
-    def __str__(self) -> str:
-        return f"{self.field} does nothing: {self.how}"
-
-
-class FieldDiffers(Fact, frozen=True):
-    """A field that acts otherwise than in Karpenter."""
-
-    field: str
-    how: str
-
-    def __str__(self) -> str:
-        return f"{self.field} differs from Karpenter: {self.how}"
-
-
-class FieldsAct(Fact, frozen=True):
-    def __str__(self) -> str:
-        return "every field that is set acts as in Karpenter"
-
-
 EXAMPLES: Final[tuple[Fact, ...]] = (
     ConsolidationUndone("general", AT),
     TaintLeftOver("node-1"),
     ReasonLeftOver("general-4nv74"),
     RemovingStaleDeadline("general-4nv74", "2026-03-02T12:00:00Z"),
-    FieldIgnored("spec.replicas", "such a pool launches nothing"),
-    FieldDiffers(
-        "spec.template.spec.expireAfter",
-        "an expired node waits for windows, budgets and its replacement; Karpenter deletes it at once",
-    ),
-    FieldsAct(),
 )

@@ -17,12 +17,12 @@ import msgspec
 from tenure.core.conditions import Wanted, merge, root, status_patch
 from tenure.core.decision import Concern, Patch, Subject, Verdict
 from tenure.core.facts import Fact, NodeClassNotServed, sentence
+from tenure.core.fieldsact import fields_told
 from tenure.core.health.health import unusable
 from tenure.core.launchbreaker.facts import BreakerClosed
 from tenure.core.launchbreaker.ledger import ledger_of
 from tenure.core.launchbreaker.poolrecord import open_breaker, open_owners
 from tenure.core.marks.facts import ConsolidationUndone
-from tenure.core.marks.fieldsact import fields_told
 from tenure.core.marks.ownership import is_our_pool
 from tenure.core.marks.starts import departures_in, kept, kept_until, written
 from tenure.core.marks.templatehash import HASH_VERSION, template_hash

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from tenure.cli.lint.remarks import Ignored, Remark, Report
-from tenure.cli.view.folded import APART, some
+from tenure.cli.output.folded import APART, some
 from tenure.schema.findings import Severity
 
 

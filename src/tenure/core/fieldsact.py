@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from tenure.core.conditions import MESSAGE_MAX, Wanted
-from tenure.core.facts import Fact, sentence
-from tenure.core.marks.facts import FieldDiffers, FieldIgnored, FieldsAct
+from tenure.core.facts import Fact, FieldDiffers, FieldIgnored, FieldsAct, sentence
 from tenure.core.reasons import Reason
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Verdict
-from tenure.core.marks.fieldsact import FIELDS_ACT
+from tenure.core.fieldsact import FIELDS_ACT
 from tenure.core.reasons import REASONS, Reason
 from tenure.model.api.nodepool import NodePool, NodePoolStatus
 from tests.core.build import a_class, body_of
