@@ -227,10 +227,10 @@ def test_no_other_ground_deletes_a_claim(ground: Ground) -> None:
     assert "no NodeClaim is deleted for" in why or "is not deleted before it carries our" in why
 
 
-def marked(annotations: dict[str, Any], **fields: Any) -> str:
-    claim = old(**fields)
+def marked(written: dict[str, Any], there: dict[str, str] | None = None, **fields: Any) -> str:
+    claim = old(**fields) if there is None else old(annotations=there)
     world = (POOL, SOFT, claim, a_node(), a_pod(), new(stage=1))
-    return said(patch(claim, {"annotations": annotations}), *world)
+    return said(patch(claim, {"annotations": written}), *world)
 
 
 def test_marks_of_a_command_name_a_reason_of_ours_and_who_wrote_them() -> None:
@@ -243,6 +243,21 @@ def test_marks_of_a_command_name_a_reason_of_ours_and_who_wrote_them() -> None:
         {key: value for key, value in command.items() if key != names.DISRUPTED_BY}
     )
     assert "marks of its replacement" in marked({**command, "team": "web"})
+
+
+@pytest.mark.parametrize("by", [None, "a user"])
+def test_a_command_of_others_gets_no_mark_of_ours_and_is_rolled_back(by: str | None) -> None:
+    theirs = {**COMMAND, names.DISRUPTED_BY: by}
+    there = {key: value for key, value in theirs.items() if value is not None}
+    for more in (
+        {names.REPLACED_BY: "b,c"},
+        {names.DISRUPTION_REASON: "Unhealthy"},
+        {names.REPAIR_REASON: "Unhealthy"},
+    ):
+        assert "a command that says that it is ours" in marked(more, there)
+        assert marked(more, COMMAND) == ""
+    gone = dict.fromkeys(key for key in there if key != names.EXPIRED_AT)
+    assert marked(gone, there) == ""
 
 
 def test_a_deadline_is_set_for_a_command_alone_and_with_our_marks() -> None:

@@ -222,7 +222,9 @@ def _commands(claim: NodeClaim, written: Mapping[str, Any], what: str) -> str | 
     begins = names.REPLACED_BY in set_ and names.REPLACED_BY not in claim.annotations
     if begins and _has_deadline_of_others(claim):
         return f"beside Karpenter {_of_others(claim)}"
-    if begins and written.get(names.DISRUPTED_BY) != names.SET_BY_TENURE:
+    after = {**claim.annotations, **written}
+    unmarked = after.get(names.DISRUPTED_BY) != names.SET_BY_TENURE
+    if set_ and after.get(names.REPLACED_BY) is not None and unmarked:
         return f"{what} a command that says that it is ours"
     if names.TERMINATION_TIMESTAMP not in written:
         return None

@@ -34,6 +34,7 @@ LEVER = {
     names.DO_NOT_DISRUPT_BECAUSE: "replaces NodeClaim a",
     names.DO_NOT_DISRUPT_UNTIL: "unknown",
 }
+LABELS = {names.NODEPOOL: "web"}
 
 
 def stored(annotations: dict[str, Any], **meta: Any) -> dict[str, Any]:
@@ -56,6 +57,18 @@ def writes(
     metadata = {"annotations": written, "uid": "uid-a", "resourceVersion": "7"}
     target = Route(resource, name="a")
     return beyond_levers("PATCH", target, {"metadata": metadata}, stored(there, **meta), {})
+
+
+def creates(annotations: dict[str, Any], there: dict[str, Any], **meta: Any) -> str:
+    """A replacement with these annotations, of claim a that has those."""
+    owner = {"kind": "NodePool", "name": "web", "uid": "uid-web"}
+    group = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
+    metadata = {"labels": LABELS, "annotations": annotations, "ownerReferences": [owner], **meta}
+    template = {"spec": {"nodeClassRef": group}}
+    pool = {"metadata": {"name": "web", "uid": "uid-web"}, "spec": {"template": template}}
+    state = {r.NODE_POOLS: {"web": pool}, r.NODE_CLAIMS: {"a": stored(there, labels=LABELS)}}
+    body = {"metadata": metadata, "spec": {"nodeClassRef": group}}
+    return beyond_levers("POST", Route(r.NODE_CLAIMS, name=""), body, None, state)
 
 
 def without(there: dict[str, Any], *keys: str) -> dict[str, Any]:
@@ -158,3 +171,36 @@ def test_the_lever_of_a_node_goes_only_where_it_is_ours() -> None:
         {names.DO_NOT_DISRUPT: "true"},
     ):
         assert "is a user's" in writes(theirs, dict.fromkeys(LEVER), r.NODES)
+
+
+def test_a_replacement_is_created_for_a_claim_whose_deadline_is_not_another_programs() -> None:
+    assert creates({**MADE, **LEVER}, {}) == ""
+    assert creates({**MADE, **LEVER}, OURS) == ""
+    for deadline in (THEIRS, EDITED):
+        assert "deadline is another program's" in creates({**MADE, **LEVER}, deadline)
+
+
+@pytest.mark.parametrize(
+    "lever",
+    [
+        {**LEVER, names.DO_NOT_DISRUPT: "2h"},
+        {**LEVER, names.DO_NOT_DISRUPT_BY: "a user"},
+        {**LEVER, names.DO_NOT_DISRUPT_UNTIL: ""},
+        without(LEVER, names.DO_NOT_DISRUPT_BECAUSE),
+    ],
+)
+def test_a_replacement_has_a_whole_lever_of_ours(lever: dict[str, Any]) -> None:
+    assert "while it is empty" in creates({**MADE, **lever}, {})
+
+
+def test_a_replacement_belongs_to_its_pool() -> None:
+    assert "of no NodePool" in creates({**MADE, **LEVER}, {}, ownerReferences=[])
+
+
+def test_a_command_of_others_gets_no_mark_of_ours() -> None:
+    """It is rolled back, or left alone."""
+    for theirs in (without(COMMAND, names.DISRUPTED_BY), {**COMMAND, names.DISRUPTED_BY: "a user"}):
+        assert "without a mark of ours" in writes(theirs, {names.REPLACED_BY: "b,c"})
+        assert "without a mark of ours" in writes(theirs, {names.REPAIR_REASON: "Unhealthy"})
+        assert "without a mark of ours" in writes(theirs, {names.DISRUPTION_REASON: "Unhealthy"})
+        assert writes(theirs, dict.fromkeys(COMMAND)) == ""

@@ -38,8 +38,11 @@ _GIVEN_UP: Final = {*_LEVER, _REPLACES, "tenure.dev/created-by"}
 def created_beyond(body: Any, state: State) -> str:
     """How a new claim is more than a replacement that Karpenter launches."""
     pool = state[r.NODE_POOLS].get(dig(body, "metadata", "labels", _POOL) or "")
-    if pool is None:
+    owners = dig(body, "metadata", "ownerReferences") or []
+    if pool is None or pool["metadata"]["uid"] not in [one.get("uid") for one in owners]:
         return "a NodeClaim of no NodePool"
+    if dig(body, "spec", "nodeClassRef") != dig(pool, "spec", "template", "spec", "nodeClassRef"):
+        return "a NodeClaim of another node class than its NodePool's"
     if dig(body, "metadata", "finalizers") or "status" in body:
         return "a NodeClaim with a finalizer or a status"
     there = dig(body, "metadata", "annotations") or {}
@@ -50,8 +53,11 @@ def created_beyond(body: Any, state: State) -> str:
     ]
     if not replaced or read.labels(replaced[0]).get(_POOL) != pool["metadata"]["name"]:
         return "a NodeClaim that replaces none of its pool"
+    if is_another_programs(dig(replaced[0], "metadata", "annotations") or {}):
+        return "a NodeClaim for one whose deadline is another program's"
     theirs = dig(pool, "spec", "template", "metadata", "annotations") or {}
-    protected = there.keys() >= _LEVER or "karpenter.sh/do-not-disrupt" in theirs
+    whole = all(there.get(key) for key in _LEVER) and _is_our_lever(there)
+    protected = whole or "karpenter.sh/do-not-disrupt" in theirs
     if there.get("tenure.dev/created-by") != "tenure" or not protected:
         return "a NodeClaim without our marks, or that Karpenter may remove while it is empty"
     return ""
