@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.errors import Conflict, NotFound
+from tenure.errors import AlreadyExists, NotFound
 from tenure.model.api.names import (
     DO_NOT_DISRUPT,
     DO_NOT_DISRUPT_BECAUSE,
@@ -104,7 +104,7 @@ class Accompanied(Onlooker):
         for claim in await self.users.all(NODE_CLAIMS):
             launched = is_true("Launched")(claim) and not is_true("Registered")(claim)
             if launched and not is_leaving(claim) and claim["status"]["providerID"] not in there:
-                with suppress(Conflict):  # It was on its way.
+                with suppress(AlreadyExists):  # It was on its way.
                     await self.users.client.create(NODES, launched_node(claim))
 
     # -- what users do -----------------------------------------------------------------

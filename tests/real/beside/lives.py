@@ -94,13 +94,13 @@ async def living(seen: Accompanied, life: str) -> AsyncIterator[Lives]:
     told: Lives
     if life == KILLED:
         told = OfTenure()
-        async with _beside(_tenure_dies_and_lives(seen, told)):
+        async with meanwhile(_tenure_dies_and_lives(seen, told)):
             yield told
     elif life == KARPENTER:
         async with _through_a_doorway(seen) as doorway:
             told = of_karpenter = OfKarpenter(doorway)
             with seen.tenure("tenure"):
-                async with _beside(_karpenter_dies_and_lives(seen, doorway, of_karpenter)):
+                async with meanwhile(_karpenter_dies_and_lives(seen, doorway, of_karpenter)):
                     yield told
         assert told.ends, "Karpenter was never killed"
     else:
@@ -111,7 +111,8 @@ async def living(seen: Accompanied, life: str) -> AsyncIterator[Lives]:
 
 
 @asynccontextmanager
-async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """It goes on while the block lasts, and must not end by itself."""
     task = asyncio.create_task(work)
     try:
         yield

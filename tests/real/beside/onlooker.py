@@ -29,6 +29,7 @@ class Onlooker:
         self.karpenter = karpenter
         self.users = users
         self.chronicle = chronicle
+        self._clocks = 0
 
     # -- what users do -----------------------------------------------------------------
 
@@ -141,12 +142,14 @@ class Onlooker:
 
     async def seconds_pass(self, seconds: int) -> None:
         """By Karpenter's own clock: until it has expired a claim that was created just now."""
-        pool, deployment = a_small_pool("clock", template={"expireAfter": f"{seconds}s"})
+        self._clocks += 1
+        name = f"clock-{self._clocks}"
+        pool, deployment = a_small_pool(name, template={"expireAfter": f"{seconds}s"})
         await self.users.apply(pool, deployment)
         claims = await self.users.until(
-            NODE_CLAIMS, lambda now: "clock" in map(pool_of, now), "with a clock"
+            NODE_CLAIMS, lambda now: name in map(pool_of, now), "with a clock"
         )
-        clock, *_ = [claim for claim in claims if pool_of(claim) == "clock"]
+        clock, *_ = [claim for claim in claims if pool_of(claim) == name]
         await self.chronicle.first(clock, is_leaving, "expired")
 
 
