@@ -94,7 +94,7 @@ class Karpenter:
     def keep_running(self) -> None:
         """As its Deployment does: it is started again if it has ended by itself."""
         with self._one_at_a_time:
-            if self.plane.ended_by_itself(NAME):
+            if self.ended_by_itself:
                 self.restart(**self._last)
 
     @property
@@ -102,6 +102,10 @@ class Karpenter:
         """1.15.0 is (1, 15)."""
         major, minor, *_ = pin().version.removeprefix("v").split(".")
         return int(major), int(minor)
+
+    @property
+    def ended_by_itself(self) -> bool:
+        return self.plane.ended_by_itself(NAME)
 
     @property
     def ended(self) -> bool:

@@ -62,10 +62,13 @@ COMINGS: Final = tuple(
 )
 #: Beside Karpenter: windows, and levers that stay when Tenure or Karpenter is gone.
 HELD: Final = tuple(
-    f"{BESIDE}test_{about}.py::" for about in ("bed", "gone", "lever_crashes", "windows")
+    f"{BESIDE}test_{about}.py::"
+    for about in ("bed", "gone", "lever_crashes", "removals", "windows")
 )
 #: Beside Karpenter: how fast, how long, and what Karpenter honours.
-PACED: Final = tuple(f"{BESIDE}test_{about}.py::" for about in ("levers", "pacing", "timeouts"))
+PACED: Final = tuple(
+    f"{BESIDE}test_{about}.py::" for about in ("bad_day", "hostile", "levers", "pacing", "timeouts")
+)
 CONTRACT: Final = "on the real API server"
 #: The longest first: one that began last would be waited for alone.
 FIRST: Final = (BESIDE, "held", "paced", STORIES, "processes", CONTRACT, "deadlines", "comings")

@@ -24,7 +24,14 @@ from tenure.core.decision import (
 )
 from tenure.core.writes import patch, release, with_finalizer
 from tenure.model.api import names
-from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
+from tenure.model.api.resource import (
+    MAINTENANCE_WINDOWS,
+    NODE_CLAIMS,
+    NODE_POOL_POLICIES,
+    NODE_POOLS,
+    NODES,
+    PODS,
+)
 from tenure.model.snapshot.snapshot import EVERY_CLASS, Snapshot
 from tenure.model.snapshot.unreadable import stand_in
 from tenure.runtime.executor.guard import veto
@@ -171,10 +178,14 @@ def test_no_lever_is_removed_while_a_window_forbids_a_disruption_that_it_stops()
     assert said(written(node, GONE), node, CLAIM, window("one", "Repair")) is None
 
 
-def test_no_lever_is_removed_while_windows_cannot_be_listed_or_the_claim_protects() -> None:
+def test_no_lever_is_removed_while_windows_or_policies_cannot_be_listed_or_the_claim_protects() -> (
+    None
+):
     node = node_with(ON)
     unlisted = said(written(node, GONE), node, CLAIM, unlisted={MAINTENANCE_WINDOWS: "403"})
     assert "cannot be listed" in (unlisted or "")
+    policies = said(written(node, GONE), node, CLAIM, unlisted={NODE_POOL_POLICIES: "403"})
+    assert "although NodePoolPolicies cannot be listed" in (policies or "")
     for claim in (protected_claim("2h"), stand_in(a_claim(), "odd", field="spec")):
         assert "NodeClaim is protected" in (said(written(node, GONE), node, claim) or "")
     over = said(written(node, GONE), node, protected_claim("2h"), now=NOW + timedelta(hours=2))

@@ -223,6 +223,8 @@ def _removes(
         return f"a mark of ours would stay on Node {node.name} without the lever"
     if why := unlisted_windows(snapshot):
         return f"{although} {why}"
+    if lever == names.DO_NOT_DISRUPT and (why := snapshot.unlisted(NODE_POOL_POLICIES)):
+        return f"{although} NodePoolPolicies cannot be listed ({why})"
     for reason in reasons:
         if why := closed_window(node, reason, snapshot, now):
             return f"{although} {why}"

@@ -7,14 +7,20 @@ from datetime import datetime, timedelta
 import msgspec
 import pytest
 
-from tenure.core.beside.facts.levers import LeverBlocks, LeverNotNeeded, MarkDropped, ValueInTheWay
+from tenure.core.beside.facts.levers import (
+    LeverBlocks,
+    LeverNotNeeded,
+    MarkDropped,
+    PoliciesUnlisted,
+    ValueInTheWay,
+)
 from tenure.core.decision import Patch, takes_away
 from tenure.core.reasons import Reason
 from tenure.core.windows.facts import WindowsUnlisted
 from tenure.model.api import names
 from tenure.model.api.meta import FOR_EVER, ApiObject, format_time
 from tenure.model.api.node import Node
-from tenure.model.api.resource import MAINTENANCE_WINDOWS
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_POOL_POLICIES
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.settings import Settings
 from tenure.model.snapshot.unreadable import stand_in
@@ -169,6 +175,19 @@ def test_windows_that_cannot_be_listed_protect() -> None:
     assert verdict.reason is Reason.LEVER_SET
     assert fact_of(verdict, WindowsUnlisted).problem == "403 Forbidden"
     assert not fact_of(verdict, LeverBlocks).remedy(), "there is no window to change"
+
+
+def test_a_lever_stays_while_policies_cannot_be_listed_and_none_is_set_for_that() -> None:
+    """A budget may be why it is there. Where there is none, there was no budget that Tenure has seen."""
+    unlisted = {NODE_POOL_POLICIES: "403 Forbidden"}
+    node = node_with({**TRUE, **marks("budgets of NodePoolPolicy slow")})
+    verdict = verdict_on(node, a_claim(), unlisted=unlisted)
+    assert verdict.reason is Reason.LEVER_SET
+    assert annotations_of(verdict)[names.DO_NOT_DISRUPT] == "true"
+    assert annotations_of(verdict)[names.DO_NOT_DISRUPT_UNTIL] == "unknown"
+    assert fact_of(verdict, PoliciesUnlisted).problem == "403 Forbidden"
+    assert verdict_on(a_node(), a_claim(), unlisted=unlisted).reason is Reason.LEVER_OFF
+    assert verdict_on(node, a_claim()).reason is Reason.LEVER_REMOVED
 
 
 # -- protections ----------------------------------------------------------------------

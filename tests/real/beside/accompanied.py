@@ -14,14 +14,13 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.errors import AlreadyExists, NotFound
+from tenure.errors import NotFound
 from tenure.model.api.names import (
     DO_NOT_DISRUPT,
     DO_NOT_DISRUPT_BECAUSE,
     DO_NOT_DISRUPT_BY,
     DO_NOT_DISRUPT_UNTIL,
     NODEPOOL,
-    UNREGISTERED_TAINT,
 )
 from tenure.model.api.resource import CONFIG_MAPS, LEASES, MAINTENANCE_WINDOWS, NODE_CLAIMS, NODES
 from tenure.model.settings import BESIDE_LEASE
@@ -30,11 +29,11 @@ from tests.builders import SECOND, Manifest, a_requirement
 from tests.real.account import NAMESPACE, account
 from tests.real.audit import Audit
 from tests.real.beside.onlooker import Onlooker, annotated, onlooking, pool_of
-from tests.real.chronicle import Holds, is_leaving
+from tests.real.chronicle import Holds
 from tests.real.process import Process, tenure_run
 from tests.real.terminations import at
 from tests.real.test_voluntary import a_window
-from tests.real.users import LOOK_EVERY, Json, is_true
+from tests.real.users import LOOK_EVERY, Json
 
 PAST: Final = "2020-01-01T00:00:00Z"
 FUTURE: Final = "2099-01-01T00:00:00Z"
@@ -93,19 +92,6 @@ class Accompanied(Onlooker):
         await asyncio.to_thread(self.karpenter.kill)
         await self.instances_register()
         await asyncio.to_thread(self.karpenter.restart)
-
-    async def instances_register(self) -> None:
-        """As in a cloud: what was launched registers, whatever becomes of Karpenter.
-
-        Its provider for KWOK creates the Node itself a moment after it has launched it, and has forgotten it when it
-        is killed in between. Karpenter would wait for that Node for 15 minutes, and disrupt nothing whose pods fit there.
-        """
-        there = {node["spec"].get("providerID") for node in await self.users.all(NODES)}
-        for claim in await self.users.all(NODE_CLAIMS):
-            launched = is_true("Launched")(claim) and not is_true("Registered")(claim)
-            if launched and not is_leaving(claim) and claim["status"]["providerID"] not in there:
-                with suppress(AlreadyExists):  # It was on its way.
-                    await self.users.client.create(NODES, launched_node(claim))
 
     # -- what users do -----------------------------------------------------------------
 
@@ -172,20 +158,6 @@ class Accompanied(Onlooker):
         for claim in claims:
             for version in self.chronicle.of(self.chronicle.node_of(claim)):
                 assert set(marks_of(version)) in (set(), set(MARKS)), marks_of(version)
-
-
-def launched_node(claim: Json) -> Manifest:
-    """As Karpenter's provider for KWOK creates it."""
-    metadata, status = claim["metadata"], claim["status"]
-    about = {key: metadata[key] for key in ("labels", "annotations")}
-    return {
-        "metadata": {"name": status["providerID"].removeprefix("kwok://"), **about},
-        "spec": {
-            "providerID": status["providerID"],
-            "taints": [{"key": UNREGISTERED_TAINT, "effect": "NoExecute"}],
-        },
-        "status": {key: status[key] for key in ("capacity", "allocatable")},
-    }
 
 
 def marks(because: str, until: str) -> dict[str, str]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from math import inf
 from typing import Any
 
+from tenure.errors import AlreadyExists
 from tenure.model.api.names import (
     DISRUPTED_TAINT,
     DISRUPTION_REASON,
     DO_NOT_DISRUPT,
     NODEPOOL,
+    UNREGISTERED_TAINT,
     ZONE,
 )
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
@@ -58,6 +60,19 @@ class Onlooker:
         """Of those that are launched from now on: Karpenter waits for them, and begins with other nodes meanwhile."""
         patch = {"spec": {"nodeRegistrationDelay": "1h"}}
         await self.users.client.patch(KWOK_NODE_CLASSES, node_class, patch)
+
+    async def instances_register(self) -> None:
+        """As in a cloud: what was launched registers, whatever becomes of Karpenter.
+
+        Its provider for KWOK creates the Node itself a moment after it has launched it, and has forgotten it when it
+        is killed in between. Karpenter would wait for that Node for 15 minutes, and disrupt nothing whose pods fit there.
+        """
+        there = {node["spec"].get("providerID") for node in await self.users.all(NODES)}
+        for claim in await self.users.all(NODE_CLAIMS):
+            launched = is_true("Launched")(claim) and not is_true("Registered")(claim)
+            if launched and not is_leaving(claim) and claim["status"]["providerID"] not in there:
+                with suppress(AlreadyExists):  # It was on its way.
+                    await self.users.client.create(NODES, launched_node(claim))
 
     # -- what is there -----------------------------------------------------------------
 
@@ -163,6 +178,20 @@ def a_pool_of_two_zones(name: str, node_class: str = "default") -> list[Manifest
     return [pool, *deployments]
 
 
+def launched_node(claim: Json) -> Manifest:
+    """As Karpenter's provider for KWOK creates it."""
+    metadata, status = claim["metadata"], claim["status"]
+    about = {key: metadata[key] for key in ("labels", "annotations")}
+    return {
+        "metadata": {"name": status["providerID"].removeprefix("kwok://"), **about},
+        "spec": {
+            "providerID": status["providerID"],
+            "taints": [{"key": UNREGISTERED_TAINT, "effect": "NoExecute"}],
+        },
+        "status": {key: status[key] for key in ("capacity", "allocatable")},
+    }
+
+
 def pool_of(claim: Json) -> str:
     return str(claim["metadata"]["labels"][NODEPOOL])
 
@@ -197,16 +226,19 @@ async def onlooking(karpenter: Karpenter, namespace: str) -> AsyncIterator[Onloo
     async with users_at(karpenter.plane, namespace) as users:
         chronicle = Chronicle(users)
         async with chronicle.written():
-            kept = asyncio.create_task(_kept_running(karpenter))
+            onlooker = Onlooker(karpenter, users, chronicle)
+            kept = asyncio.create_task(_kept_running(onlooker))
             try:
-                yield Onlooker(karpenter, users, chronicle)
+                yield onlooker
             finally:
                 kept.cancel()
                 await asyncio.gather(kept, return_exceptions=True)
 
 
-async def _kept_running(karpenter: Karpenter) -> None:
+async def _kept_running(seen: Onlooker) -> None:
     """It ends by itself on a machine that is too busy to renew the Lease within ten seconds."""
     while True:
-        await asyncio.to_thread(karpenter.keep_running)
+        if seen.karpenter.ended_by_itself:
+            await seen.instances_register()
+        await asyncio.to_thread(seen.karpenter.keep_running)
         await asyncio.sleep(LOOK_EVERY)

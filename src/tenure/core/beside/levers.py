@@ -70,7 +70,7 @@ class LeverDecider:
                 replacements = snapshot.once(replacements_by_uid).get(claim.uid, ())
                 for one in (claim, *replacements):
                     yield from snapshot.nodes_with_provider(one.provider_id)
-        elif change.resource in (DEPLOYMENTS, CRDS) or _alters_windows(change):
+        elif change.resource in (DEPLOYMENTS, CRDS) or _alters_windows(change) or _lists(change):
             yield from self.keys(snapshot)
         if self._by_pool:
             yield from _pools_touched(change, snapshot)
@@ -105,6 +105,7 @@ class LeverDecider:
             karpenter=karpenter_of(snapshot, self._settings),
             leaves=node.deleting or claim.deleting,
             next=_is_next(claim),
+            policies_unlisted=snapshot.unlisted(NODE_POOL_POLICIES),
             stand=stand,
         )
 
@@ -182,6 +183,11 @@ def _alters_windows(change: Change) -> bool:
     if change.resource != MAINTENANCE_WINDOWS:
         return False
     return _meaning(change.old) != _meaning(change.new) or change.new is None
+
+
+def _lists(change: Change) -> bool:
+    """Whether policies can be listed again, or no longer."""
+    return change.resource == NODE_POOL_POLICIES and not change.key
 
 
 def _meaning(window: ApiObject | None) -> object:

@@ -7,7 +7,8 @@ In the order in which the rules bite:
 3. a value that a user wrote over ours, or took our mark from, is the user's: our marks are dropped;
 4. a value without our mark is the user's: it is never touched. Where it is not ``"true"``, Karpenter
    ignores it, and that is reported;
-5. a Node that a window, a protection or a replacement under way (``cover``) or a budget (``limits``) covers has
+5. while NodePoolPolicies cannot be listed, a lever stays: a budget may be why it is there;
+6. a Node that a window, a protection or a replacement under way (``cover``) or a budget (``limits``) covers has
    the lever, any other has not.
 """
 
@@ -18,24 +19,26 @@ from datetime import datetime
 
 import msgspec
 
-from tenure.core.beside.cover import Causes, Cover, changes_at
+from tenure.core.beside.cover import BUDGET, Causes, Cover, changes_at
 from tenure.core.beside.facts.levers import (
     LeverBlocks,
     LeverNoEffect,
     LeverNotNeeded,
     MarkDropped,
     NodeLeaves,
+    PoliciesUnlisted,
     UsersProtection,
     ValueInTheWay,
 )
 from tenure.core.beside.karpenter import Karpenter
-from tenure.core.beside.kinds import REPAIR, LeverKind
+from tenure.core.beside.kinds import DISRUPTION, REPAIR, LeverKind
 from tenure.core.beside.mark import ON, Lever, is_marked, is_on, is_torn, says, set_lever, take_back
 from tenure.core.beside.replacing.stand import Stand, stand_verdict
 from tenure.core.decision import Action, Verdict
 from tenure.core.facts import Fact
 from tenure.core.reasons import Reason
 from tenure.core.verdicts import say
+from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.node import Node
 
 
@@ -46,6 +49,8 @@ class LeverView(msgspec.Struct, frozen=True, kw_only=True):
     leaves: bool = False
     #: Karpenter could disrupt it next.
     next: bool = False
+    #: Why policies cannot be listed; empty if they can.
+    policies_unlisted: str = ""
     #: It is a replacement.
     stand: Stand | None = None
 
@@ -80,7 +85,7 @@ def lever_verdict(
         return _say(view, Reason.LEVER_OFF, NodeLeaves(view.node.name))
     if view.karpenter.problem is not None:
         return _say(view, Reason.LEVER_WAITS, view.karpenter.problem)
-    verdict = _decided(view, cover, now)
+    verdict = _decided(view, cover or _kept(view), now)
     if open_by is not None and verdict.reason in (Reason.LEVER_OFF, Reason.LEVER_REMOVED):
         verdict = msgspec.structs.replace(verdict, facts=(*verdict.facts, open_by))
     return msgspec.structs.replace(
@@ -88,6 +93,14 @@ def lever_verdict(
         recheck_at=changes_at(view.causes, now),
         urgent=view.next and verdict.action is not None,
     )
+
+
+def _kept(view: LeverView) -> Cover | None:
+    if not view.policies_unlisted or view.kind != DISRUPTION or not is_on(view.node, view.kind):
+        return None
+    fact = PoliciesUnlisted(view.node.name, view.policies_unlisted)
+    because = "NodePoolPolicies cannot be listed"
+    return Cover(because=because, facts=(fact,), until=FOR_EVER, causes=(BUDGET,))
 
 
 def _say(view: LeverView, reason: Reason, *facts: Fact, action: Action | None = None) -> Verdict:

@@ -78,6 +78,10 @@ FORBIDDING: Final = frozenset(
     }
 )
 
+#: Without the right to list these there may be some, and beside Karpenter deciders are told: levers stay that budgets of
+#: theirs may have set.
+_TOLD_IF_FORBIDDEN: Final = frozenset({r.NODE_POOL_POLICIES})
+
 #: Where the API server refuses to list these, everything else goes on.
 DISPENSABLE: Final = HELPFUL | FORBIDDING
 
@@ -129,7 +133,8 @@ class View:
             report(resource, error)
             if resource in DISPENSABLE and isinstance(error, Forbidden | NotFound):
                 self._refused.add(resource)
-                if resource in FORBIDDING:
+                forbidden = isinstance(error, Forbidden) and resource in _TOLD_IF_FORBIDDEN
+                if resource in FORBIDDING or forbidden:
                     self.cache.list_failed(resource, in_words(error))
                 self._look_whether_synced()
 

@@ -143,6 +143,22 @@ class NodeLeaves(Fact, frozen=True):
         return f"Node {self.node} or its NodeClaim is being deleted: no lever has an effect there"
 
 
+class PoliciesUnlisted(Fact, frozen=True):
+    """Why a lever stays that nothing asks for."""
+
+    node: str
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"the lever of Node {self.node} stays, because a budget of a NodePoolPolicy may have set it "
+            f"({self.problem})"
+        )
+
+    def remedy(self) -> str:
+        return "Grant list and watch of nodepoolpolicies.tenure.dev: apply the ClusterRole of this release."
+
+
 EXAMPLES: Final[tuple[Fact, ...]] = (
     LeverBlocks(
         node="node-1",
@@ -165,4 +181,5 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ValueInTheWay(node="node-1", value="2h", because="MaintenanceWindow office-hours"),
     MarkDropped("node-1", "false"),
     NodeLeaves("node-1"),
+    PoliciesUnlisted("node-1", "403 Forbidden"),
 )
