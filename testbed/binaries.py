@@ -52,6 +52,18 @@ def _helm(version: str) -> Binary:
     return Binary("helm", "helm", "helm.sh/helm/v4/cmd/helm", f"-s -w {variable}")
 
 
+#: The oldest kubectl that is tested with ``tenure up``; the newest is in the environment of the tests. PyPI
+#: has only the newest ones.
+OLD_KUBECTL: Final = "v1.32.13"
+
+
+def _kubectl(version: str) -> Binary:
+    major, minor, _ = version.removeprefix("v").split(".")
+    variables = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    flags = [f"-X k8s.io/component-base/version.{key}={value}" for key, value in variables.items()]
+    return Binary("kubectl-old", "kubectl", ".", " ".join(["-s -w", *flags]))
+
+
 def karpenter_module(environment: Mapping[str, str] = os.environ) -> str:
     """The folder with the pins of the Karpenter that is wanted."""
     older = sorted(path.name for path in SOURCES.glob("karpenter-*"))
@@ -73,6 +85,8 @@ BINARIES: Final = (
     _kubernetes("kube-scheduler"),
     Binary("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     _helm("v4.3.1"),
+    _kubectl(OLD_KUBECTL),
+    Binary("client-go", "clientgo", "."),
     Binary("karpenter-kwok", karpenter_module(), "./kwok", unpacked=True),
 )
 NAMES: Final = tuple(binary.name for binary in BINARIES)

@@ -193,7 +193,7 @@ async def test_containers_are_owned_by_name(api: Backend) -> None:
     ]
 
 
-async def test_defaults_belong_to_nobody(api: Backend) -> None:
+async def test_defaults_have_no_owner(api: Backend) -> None:
     await apply(api, DEPLOYMENTS, "web", deployment(CONTAINER), "anna")
     answer = await apply(api, DEPLOYMENTS, "web", deployment(CONTAINER, replicas=4), "bert")
     assert (answer.status, answer.body["spec"]["replicas"]) == (200, 4)

@@ -29,8 +29,8 @@ from tenure.sim.apiserver.httpdate import HttpDate
 from tenure.sim.apiserver.objects.numbers import is_number
 from tenure.sim.apiserver.store.watch import Watch
 from tenure.sim.serve.answers import AGGREGATED, Form, Presenter, refusal, understood, wanted
-from tenure.sim.serve.discovery import Discovery
-from tenure.sim.serve.offered import Offers
+from tenure.sim.serve.offer.discovery import Discovery
+from tenure.sim.serve.offer.offered import Offers
 
 HOST: Final = "127.0.0.1"
 #: Bodies as a real server's; a watch keeps a connection for as long as it wants. Times are real

@@ -19,7 +19,7 @@ from tenure.schema.structure.crd import schema_of
 from tenure.schema.structure.structural import Schema
 from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
 from tenure.sim.apiserver.shapes.definitions import definitions, name_of, with_type_and_metadata
-from tenure.sim.serve.catalogue import Served
+from tenure.sim.serve.offer.catalogue import Served
 
 INDEX: Final = "/openapi/v3"
 Json = dict[str, Any]

@@ -9,9 +9,9 @@ from tenure.schema.structure.structural import Schema
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.objects.kinds import Kind
 from tenure.sim.apiserver.shapes.definitions import with_type_and_metadata
-from tenure.sim.serve.catalogue import SERVED, defined
-from tenure.sim.serve.discovery import Discovery
-from tenure.sim.serve.openapi import OpenApi, own_schemas
+from tenure.sim.serve.offer.catalogue import SERVED, defined
+from tenure.sim.serve.offer.discovery import Discovery
+from tenure.sim.serve.offer.openapi import OpenApi, own_schemas
 
 
 class Offered:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.sim.serve.catalogue import Served, Subresource
+from tenure.sim.serve.offer.catalogue import Served, Subresource
 
 Json = dict[str, Any]
 _encode = msgspec.json.encode
