@@ -1,4 +1,4 @@
-"""Kubernetes' client for Python, oldest and newest release, and helm, against ``tenure up``."""
+"""Kubernetes' clients for Python, oldest and newest release, and for Go, and helm, against ``tenure up``."""
 
 from __future__ import annotations
 
@@ -53,9 +53,39 @@ def test_a_typed_client_reads_and_writes_what_it_knows(tmp_path: Path, version: 
     }
 
 
+def test_a_program_of_client_go_uses_it_as_any_cluster(tmp_path: Path) -> None:
+    """Typed and dynamic clients, server-side apply, informers, and a kind that it brings along."""
+    with running(tmp_path, SPEED) as up:
+        ended = subprocess.run(  # noqa: S603  # our own words
+            [found(["client-go"])["client-go"], up.kubeconfig],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout) == {
+        "kinds": True,
+        "ready": 2,
+        "images": ["registry.example/web:1"],
+        "informed": 2,
+        "pools": ["default"],
+        "poolsSeen": 1,
+        "size": 42,
+        "managers": ["applier Apply", "maker Update"],
+        "conflict": True,
+    }
+
+
 CHART = {
     "Chart.yaml": "{apiVersion: v2, name: small, version: 0.1.0}",
     "values.yaml": "replicas: 2",
+    "crds/shoes.yaml": Path(__file__).with_name("kinds.yaml").read_text(),
+    "templates/shoe.yaml": """
+apiVersion: example.com/v1
+kind: Shoe
+metadata: {name: {{ .Release.Name }}}
+spec: {size: {{ add 40 .Values.replicas }}}
+""",
     "templates/all.yaml": """
 apiVersion: v1
 kind: ServiceAccount
@@ -102,6 +132,10 @@ def test_helm_installs_upgrades_and_uninstalls(tmp_path: Path) -> None:
         assert json.loads(helm("list", "--output=json"))[0]["revision"] == "2"
         ready = up.kubectl("get", "deployment", "web", "-o", "jsonpath={.status.readyReplicas}")
         assert ready.stdout == "3"
+        helm("rollback", "web", "1", "--wait", "--timeout=5m")
+        assert json.loads(helm("list", "--output=json"))[0]["revision"] == "3"
+        seen = ("deployment/web", "shoe/web", "-o", "jsonpath={.items[*].spec['replicas','size']}")
+        assert up.kubectl("get", *seen).stdout == "2 42"
         helm("uninstall", "web")
         assert json.loads(helm("list", "--output=json")) == []
         assert "NotFound" in up.kubectl("get", "deployment", "web").stderr
