@@ -129,6 +129,7 @@ async def _copied(cluster: ControlPlane, folder: Path) -> None:
         cluster_itself = ("--from-cluster", "--kubeconfig", str(kubeconfig))
         await asyncio.to_thread(_stays_as_it_is, kubeconfig, *cluster_itself)
         await asyncio.to_thread(_is_served, folder, *cluster_itself, nodes=of("Node", file))
+        await asyncio.to_thread(_a_changed_pool_rolls, kubeconfig, folder, *cluster_itself)
         await _goes_on_where_it_was(users, kubeconfig, file)
 
 
@@ -156,6 +157,28 @@ def _is_served(folder: Path, *source: str, nodes: list[Json]) -> None:
         assert uids(listed) == uids(nodes)
         assert up.end(signal.SIGINT) == 0
         assert f"  nodes        {NODES_WANTED}, as before\n" in up.screen
+
+
+CHANGE: Final = """
+name: another label on every node
+events:
+- at: 1m
+  patch: {pool: general, merge: {spec: {template: {metadata: {labels: {release: two}}}}}}
+"""
+
+
+def _a_changed_pool_rolls(kubeconfig: Path, folder: Path, *source: str) -> None:
+    """In the copy every node is replaced, and the difference says so; in the cluster nothing is."""
+    change = folder / "change.yaml"
+    change.write_text(CHANGE)
+    said, _ = tenure(kubeconfig, "simulate", *source, str(change), "--for", "6h", "--json")
+    difference = json.loads(said.splitlines()[-1])
+    nodes = difference["nodes"]
+    assert (nodes["before"], nodes["after"]) == (NODES_WANTED, NODES_WANTED)
+    assert len(nodes["gone"]) == len(nodes["new"]) == NODES_WANTED
+    assert difference["disruptions"] == {"Drifted": NODES_WANTED}
+    assert len(difference["podsMoved"]) == WEB + DB, "pods of DaemonSets go with their node"
+    assert plan(kubeconfig) == []
 
 
 async def _goes_on_where_it_was(users: Users, kubeconfig: Path, file: Path) -> None:

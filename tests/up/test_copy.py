@@ -15,9 +15,10 @@ from tenure.model.api.resource import NODE_POOLS, Resource
 from tenure.ports.transport import Request, Transport
 from tenure.sim.apiserver.objects.kinds import ALL
 from tests.real.cluster import connected
+from tests.real.programs import run
 from tests.sim.copied.canary import CANARY, EVERY, a_dump
 from tests.sim.copied.clusters import KARPENTER, a_pool
-from tests.up.running import Up, running
+from tests.up.running import BIN, Up, running
 
 Places = dict[str, str]
 
@@ -71,6 +72,27 @@ def test_kubectl_sees_the_same_nodes_and_pods_and_ctrl_c_prints_the_difference(
     assert "  nodes        6, as before\n" in told
     assert "  disruptions  none\n" in told
     assert "  pods moved   0 of 33\n" in told
+
+
+def test_the_dump_as_it_is_shows_the_same_nodes_with_the_same_pods_on_them(tmp_path: Path) -> None:
+    with running(tmp_path, "--from", str(KARPENTER), "--speed", "0.1") as up:
+        assert uids(listed(up, "nodes")) == uids(of("Node"))
+        assert places(listed(up, "pods")) == places(of("Pod"))
+        assert up.end(signal.SIGINT) == 0
+
+
+@pytest.mark.parametrize("question", [["plan"], ["explain", "pool/general"], ["forecast"]])
+def test_a_look_at_it_knows_the_types_of_the_copy_and_its_instances(
+    question: list[str], tmp_path: Path
+) -> None:
+    """Types that the embedded cloud does not sell by itself would be taken as types that are no longer sold."""
+    with running(tmp_path, "--from", str(KARPENTER), "--speed", "0.1") as up:
+        said = run(up.kubeconfig, BIN / "tenure", *question)
+        assert up.end(signal.SIGINT) == 0
+    assert said.returncode == 0, said.stderr
+    assert "general" in said.stdout
+    for wrong in ("no longer offered", "has no price", "could not be found out", "not known"):
+        assert wrong not in said.stdout + said.stderr
 
 
 def test_a_pool_that_is_changed_there_is_in_the_difference(tmp_path: Path, file: str) -> None:

@@ -57,7 +57,7 @@ from tenure.runtime.observe.crds import read_crds
 from tenure.runtime.observe.view import WATCHED, govern_with
 from tenure.runtime.readonly import LookOnlyTransport
 from tenure.runtime.telemetry.events import DEFAULT_NAMESPACE as EVENTS_NAMESPACE
-from tenure.sim.cloud.remote import LEADER, EmbeddedCloud
+from tenure.sim.cloud.remote import LEADER, EmbeddedCloud, state_at
 
 #: For all of it; a hundred thousand pods take a fraction.
 READ_MAX: Final = timedelta(seconds=90)
@@ -124,9 +124,10 @@ async def read(
     beside = settings.beside_karpenter
     clock, which = clock_of(clock, server, settings, embedded=served_by_up)
     embedded = served_by_up and not beside
-    if embedded:
-        provider = EmbeddedCloud()
     client, notes = Client(transport), list[str]()
+    if embedded:
+        told = await or_note(lambda: state_at(transport), None, "the embedded cloud", notes)
+        provider = EmbeddedCloud(told)
     kinds = (*WATCHED, DEPLOYMENTS) if beside else (*WATCHED, *provider.node_classes)
     cache = await everything(client, kinds, notes, govern_with(settings))
     if beside:

@@ -6,7 +6,7 @@ Both are made anew each time and live in this process only; a client without the
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -39,6 +39,7 @@ async def opened(
     port: int = 0,
     speed: float = 1.0,
     report: Callable[[str], object],
+    more: Mapping[str, Callable[[], bytes]] | None = None,
 ) -> AsyncIterator[Access]:
     """Serve the API for as long as the block lasts. Raises ``OSError`` when the port is taken."""
     # Clients check certificates by the real time, whatever the cluster's may be.
@@ -46,6 +47,6 @@ async def opened(
     authority = make_authority("tenure up", now=now, valid=_VALID)
     pair = issue(authority, HOST, dns=("localhost",), ips=(HOST,), now=now, valid=_VALID)
     token = secrets.token_urlsafe(32)
-    handler = ApiHandler(api, clock, token, speed=speed, report=report)
+    handler = ApiHandler(api, clock, token, speed=speed, report=report, more=more)
     async with serving(handler, pair, port=port, speed=speed) as bound:
         yield Access(server=f"https://{HOST}:{bound}", ca=authority.cert, token=token)

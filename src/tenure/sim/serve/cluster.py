@@ -19,6 +19,7 @@ import msgspec
 from tenure.sim.actors.kubelet.podevents import PodEvents
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.objects.tree import Obj
+from tenure.sim.cloud.remote import PATH, CloudState, as_json
 from tenure.sim.serve.access import Access, opened
 from tenure.sim.serve.lease import elector_of, unheld_lease
 from tenure.sim.serve.notices import LabelledNodes
@@ -77,7 +78,8 @@ class ServedCluster:
         # Not the checked API that Tenure uses: what users do is no violation of Tenure's.
         api, clock = Api(self.world.store), self.world.environment.clock
         speed, report = self._loop.speed, self._report
-        async with opened(api, clock, port=port, speed=speed, report=report) as access:
+        more = {PATH: self._cloud}
+        async with opened(api, clock, port=port, speed=speed, report=report, more=more) as access:
             store, settings = self.world.store, self.world.options.settings
             elector = elector_of(store, clock, settings, loop=self._loop, report=report)
             self.world.start_elected(elector)
@@ -85,6 +87,15 @@ class ServedCluster:
                 yield access
             finally:
                 self.world.store.end_watches()
+
+    def _cloud(self) -> bytes:
+        """For ``tenure explain`` and others that look from outside."""
+        cloud = self.world.cloud
+        return as_json(
+            CloudState(
+                node_classes=cloud.node_classes, types=cloud.types, instances=cloud.instances()
+            )
+        )
 
     def _on_fault(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
