@@ -1,6 +1,9 @@
-"""Draws docs/demo.svg: the demo's screen at its most interesting moment, from a real run.
+"""Draws docs/demo.svg: the demo's screen as a film, from a real run.
 
     python -m docs.picture
+
+A picture every twenty seconds of the cluster, as many in a second of the film as in one of the demo. Readers who want
+no motion see one of them: its most interesting moment. Nothing is fetched for it, and it runs no script.
 
 The picture is not held to be current by a check: it changes with every change of timing.
 Draw it again when the screen or the story changes.
@@ -10,8 +13,10 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from rich.console import Console
 
@@ -20,8 +25,24 @@ from tenure.cli.view.board import Board, look
 from tenure.cli.view.playback import Playback
 from tenure.sim.world import World
 
-PICTURE = Path(__file__).with_name("demo.svg")
+PICTURE: Final = Path(__file__).with_name("demo.svg")
 WIDTH, HEIGHT = 104, 26
+EVERY: Final = timedelta(seconds=20)
+#: Of the film: how long a picture stays, and the last one.
+STAYS: Final = EVERY.total_seconds() / DEFAULT_SPEED
+LAST_STAYS: Final = 4.0
+TITLE: Final = "tenure demo: a changed template rolls through a pool"
+TOLD: Final = (
+    "The screen of the demo. Nodes are launched for pending pods. A changed template makes them drift. In the "
+    "maintenance window they are replaced, one at a time, each replacement first, and every line says why."
+)
+_NAME: Final = "tenure-demo"
+
+
+class Picture(NamedTuple):
+    svg: str
+    #: Whether it shows the moment that readers without motion see.
+    chosen: bool
 
 
 def chosen_moment(board: Board) -> bool:
@@ -30,7 +51,21 @@ def chosen_moment(board: Board) -> bool:
     return "draining" in phases and "drifted" in phases
 
 
-def draw(moment: Callable[[Board], bool] = chosen_moment) -> str:
+def pictures() -> Iterator[Picture]:
+    """From the beginning of the story to its end."""
+    with World() as world:
+        demo_run, due, chosen = DemoRun(world), timedelta(), False
+        while not demo_run.story.over:
+            demo_run.step()
+            now_chosen = not chosen and chosen_moment(look(world))
+            if world.elapsed < due and not now_chosen:
+                continue
+            chosen, due = chosen or now_chosen, world.elapsed + EVERY
+            yield Picture(_drawn(demo_run), now_chosen)
+        yield Picture(_drawn(demo_run), chosen=False)
+
+
+def _drawn(demo_run: DemoRun) -> str:
     console = Console(
         record=True,
         file=io.StringIO(),
@@ -40,19 +75,65 @@ def draw(moment: Callable[[Board], bool] = chosen_moment) -> str:
         color_system="truecolor",
         legacy_windows=False,
     )
-    with World() as world:
-        demo_run = DemoRun(world)
-        while not moment(look(world)):
-            if demo_run.story.over:
-                raise SystemExit("the moment to draw never came: mend chosen_moment")
-            demo_run.step()
-        console.print(frame(demo_run, Playback(DEFAULT_SPEED), console))
-    svg = console.export_svg(title="tenure demo", unique_id="tenure-demo")
-    # Nothing has to be fetched for it: the font is the reader's own.
-    # Spaces at the ends of a piece of text count.
-    svg = svg.replace("<svg ", '<svg xml:space="preserve" ', 1)
-    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
-    return "".join(f"{line.rstrip()}\n" for line in svg.splitlines())
+    console.print(frame(demo_run, Playback(DEFAULT_SPEED), console))
+    return console.export_svg(title="tenure demo", unique_id=_NAME)
+
+
+def film(shown: Sequence[Picture]) -> str:
+    """One picture after the other, in the frame of the first."""
+    rules: dict[str, str] = {}
+    parts = [_part(index, one, rules) for index, one in enumerate(shown)]
+    head, _, rest = shown[0].svg.partition("<style>")
+    _, _, rest = rest.partition("</style>")
+    around, _, _ = rest.partition(f'<g class="{_NAME}-matrix">')
+    around = re.sub(r"<clipPath id=\"\S+-line-\d+\">.*?</clipPath>\s*", "", around, flags=re.S)
+    head = head.replace("<svg ", '<svg xml:space="preserve" role="img" ', 1).rstrip()
+    told = f"<title>{TITLE}</title>\n<desc>{TOLD}</desc>"
+    body = "\n".join(parts)
+    svg = f"{head}\n{told}\n<style>\n{_style(shown, rules)}</style>{around}\n{body}\n</g></svg>\n"
+    return "".join(f"{line.rstrip(' ')}\n" for line in svg.split("\n") if line.strip(" "))
+
+
+def _part(index: int, picture: Picture, rules: dict[str, str]) -> str:
+    """The text of one screen; ``rules`` is given the classes that it needs, by what they say."""
+    own = dict(re.findall(rf"\.({_NAME}-r\d+) {{ (.*?) }}", picture.svg))
+    for rule in own.values():
+        rules.setdefault(rule, f"c{len(rules)}")
+    _, _, text = picture.svg.partition(f'<g class="{_NAME}-matrix">')
+    text, _, _ = text.partition("</g>")
+    text = re.sub(r' clip-path="url\(#\S+\)"', "", text)
+    text = re.sub(r'<text class="[^"]*" x="1268.8" [^>]*>\s*</text>', "", text)  # Ends of lines.
+    text = re.sub(rf'"({_NAME}-r\d+)"', lambda found: f'"{rules[own[found[1]]]}"', text)
+    still = " still" if picture.chosen else ""
+    return f'<g class="frame f{index}{still}">{text.strip().replace("&#160;", chr(160))}</g>'
+
+
+def _style(shown: Sequence[Picture], rules: dict[str, str]) -> str:
+    whole = STAYS * (len(shown) - 1) + LAST_STAYS
+    lines = [
+        ".frame { font: 20px monospace; visibility: hidden }",
+        f".{_NAME}-title {{ font: bold 18px sans-serif }}",
+        *(f".{name} {{ {rule} }}" for rule, name in rules.items()),
+        "@media (prefers-reduced-motion: reduce) { .still { visibility: visible } }",
+        "@media (prefers-reduced-motion: no-preference) {",
+    ]
+    for index in range(len(shown)):
+        begins = 100 * index * STAYS / whole
+        ends = 100 * (index + 1) * STAYS / whole if index + 1 < len(shown) else 100
+        hidden = "0% { visibility: hidden } " if index else ""
+        lines.append(
+            f"@keyframes k{index} {{ {hidden}{begins:.2f}% {{ visibility: visible }} "
+            f"{ends:.2f}% {{ visibility: hidden }} }}"
+        )
+        lines.append(f".f{index} {{ animation: k{index} {whole:.1f}s step-end infinite }}")
+    return "\n".join([*lines, "}", ""])
+
+
+def draw() -> str:
+    shown = list(pictures())
+    if not any(one.chosen for one in shown):
+        raise SystemExit("the moment to draw never came: mend chosen_moment")
+    return film(shown)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from xml.dom import minidom
 
 import pytest
 
@@ -35,6 +36,12 @@ ELSEWHERE = {
     "tenure snapshot --kubeconfig '~/.kube/config' '>' cluster.jsonl": "tests/real/test_copies.py",
     "tenure simulate --from cluster.jsonl change.yaml --for 6h": "tests/test_my_cluster_page.py",
     "tenure up --from cluster.jsonl --speed 60": "tests/up/test_copy.py",
+    "uvx tenure demo": "tests/release/test_newcomer.py",
+    "pipx install tenure": "tests/release/test_newcomer.py",
+    "tenure new examples": "tests/release/test_newcomer.py",
+    "tenure lint examples/getting-started.yaml": "tests/release/test_newcomer.py",
+    "tenure plan --kubeconfig '~/.kube/config'": "tests/release/test_newcomer.py",
+    "tenure simulate --from cluster.jsonl --for 1d": "tests/release/test_newcomer.py",
 }
 
 
@@ -138,5 +145,19 @@ def test_every_decision_is_in_the_index() -> None:
 def test_the_picture_needs_nothing_from_elsewhere() -> None:
     picture = (ROOT / "docs" / "demo.svg").read_text()
     assert "draining" in picture
+    assert "<script" not in picture
     fetched = re.findall(r"(?:src|href)\s*[:=]\s*[\"']?(?:url\()?[\"']?https?://", picture)
     assert not fetched
+
+
+def test_the_picture_is_a_film_that_can_be_stopped_and_told() -> None:
+    file = ROOT / "docs" / "demo.svg"
+    assert file.stat().st_size < 500_000
+    picture = file.read_text()
+    frames = re.findall(r'<g class="frame (f\d+)( still)?">', picture)
+    assert len(frames) >= 20
+    assert len([name for name, still in frames if still]) == 1
+    assert all(f".{name} {{ animation: " in picture for name, _ in frames)
+    assert "(prefers-reduced-motion: reduce) { .still { visibility: visible } }" in picture
+    assert re.search(r"<title>.+</title>\n<desc>.+</desc>", picture)
+    minidom.parseString(picture)  # noqa: S318  # our own file
