@@ -18,7 +18,7 @@ TEST_WORKERS ?= --numprocesses $(shell n=$$(( 2 * $$(getconf _NPROCESSORS_ONLN 2
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs browser test test-real test-beside bed soak kills conformance conformance-performance check bench fuzz fuzz-objects fuzz-calendars scenarios generate crds picture clean \
+.PHONY: help setup demo docs browser test test-real test-beside bed soak kills conformance conformance-performance check bench fuzz fuzz-objects fuzz-calendars scenarios generate crds picture wheels dist release clean \
 	check-format check-lint check-types check-imports check-generated
 
 help: ## List the verbs
@@ -155,6 +155,15 @@ browser: ## Get Chromium, for the tests that look at pages (Debian; needs root)
 picture: $(READY) ## Draw docs/demo.svg from a run of the demo
 	@$(BIN)/python -m docs.picture
 
+wheels: $(READY) ## Fetch the libraries' wheels once, for the tests that install Tenure as a newcomer does
+	@$(BIN)/python -m release.wheels
+
+dist: $(READY) ## Build wheel, sdist, chart, SBOM and licences into dist/, the same from the same commit
+	@$(BIN)/python -m release.dist
+
+release: $(READY) ## Cut a release in the changes and the chart; VERSION=0.2.0
+	@$(BIN)/python -m release.cut $(VERSION)
+
 clean: ## Remove .venv and every cache
 	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist
-	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks docs release -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests import bed, browser, evaluations, workers
+from tests import bed, browser, evaluations, newcomer, workers
 from tests.contract.tally import pytest_terminal_summary as pytest_terminal_summary
 from tests.evaluations import pytest_runtest_call as pytest_runtest_call
 
@@ -27,6 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{marker}: {meaning}")
     config.addinivalue_line("markers", evaluations.MARKER)
     config.addinivalue_line("markers", browser.MARKER)
+    config.addinivalue_line("markers", newcomer.MARKER)
 
 
 @pytest.hookimpl(trylast=True)  # The folders have put their marks on by then.
@@ -48,3 +49,4 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
     if isinstance(reporter, pytest.TerminalReporter):  # A worker of several has none.
         bed.tell(reporter)
         browser.tell(reporter)
+        newcomer.tell(reporter)

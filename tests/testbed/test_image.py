@@ -37,7 +37,8 @@ def test_the_user_is_the_one_that_the_manifests_ask_for_and_finds_its_command() 
 def test_the_base_image_is_one_argument_that_takes_a_digest() -> None:
     """A digest stands behind the whole name, so the whole name is the argument."""
     assert re.findall(r"^ARG (\w+)=(.*)$", DOCKERFILE, re.M) == [
-        ("BASE", "python:3.11-slim-bookworm")
+        ("BASE", "python:3.11-slim-bookworm"),
+        ("VERSION", "0.1.dev0"),
     ]
     images = re.findall(r"^FROM (\S+)", DOCKERFILE, re.M)
     assert images == ["${BASE}", "${BASE}"]

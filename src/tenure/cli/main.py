@@ -20,6 +20,8 @@ from tenure.errors import TenureError
 BAD_INPUT: Final = 2
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
+#: Set by a shell that asks for completions, or for the script that does (docs/upgrading.md).
+COMPLETION: Final = "_TENURE_COMPLETE"
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -37,7 +39,9 @@ COMMANDS: Final = {
     "simulate": _Entry(
         "tenure.cli.commands.simulate", "Play a scenario and check what it expects."
     ),
-    "new": _Entry("tenure.cli.commands.new", "Write a scenario to begin with."),
+    "new": _Entry(
+        "tenure.cli.commands.new", "Write files to begin with: the examples, or a scenario."
+    ),
     "snapshot": _Entry(
         "tenure.cli.commands.snapshot", "Copy a cluster into a file, without its secrets."
     ),
@@ -67,8 +71,10 @@ class _Lazy(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = COMMANDS.get(cmd_name)
+        if entry is None and ctx.resilient_parsing:
+            return None  # A shell asks for completions: it has no use for a complaint.
         if entry is None:
             ctx.fail(f"got {cmd_name!r}, expected one of {', '.join(COMMANDS)}")
         command: click.Command = getattr(import_module(entry.module), cmd_name)
@@ -82,6 +88,7 @@ class _Lazy(click.Group):
 EPILOG: Final = """\b
 Begin with one of these:
   tenure demo
+  tenure new examples
   tenure simulate examples/scenarios/fifty-pods.yaml
   tenure explain pool/general --in examples/scenarios/fifty-pods.yaml --at 2m
   tenure crds | kubectl apply --server-side -f -
@@ -130,8 +137,9 @@ def run(args: Sequence[str]) -> int:
         return _complain(_one_line(error))
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except SystemExit:
-        return BROKEN_PIPE  # Click's answer when the reader of the output has closed it.
+    except SystemExit as end:
+        # Click ends so after it has answered a shell, and when the reader of the output has closed it.
+        return int(end.code or 0) if COMPLETION in os.environ else BROKEN_PIPE
     except TenureError as error:
         return _complain(*_sentences(error), code=getattr(error, "exit_code", BAD_INPUT))
     except Exception as error:

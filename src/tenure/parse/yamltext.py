@@ -93,7 +93,7 @@ def read_documents(path: Path, *, shown_as: str = "") -> list[Document]:
     try:
         text = read_text(path, name=file)
     except FileNotFoundError:
-        hint = "See examples/scenarios/ for some that do."
+        hint = "Look at its path; tenure new examples writes the examples into this folder."
         raise SpecError("file", file, "a file that exists", hint) from None
     except OSError as error:
         raise SpecError(

@@ -21,7 +21,9 @@ UNREADABLE = 2
 
 
 @click.command(epilog=EPILOG)
-@click.argument("files", nargs=-1, required=True, metavar="(FILE | FOLDER | -)...")
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(), metavar="(FILE | FOLDER | -)..."
+)
 @click.option(
     "--output",
     "-o",

@@ -52,7 +52,7 @@ class Wishes(NamedTuple):
 
 
 @click.command(cls=CommandWithArguments, epilog=EPILOG)
-@click.argument("files", nargs=-1, metavar="[FILE | FOLDER | -]...")
+@click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE | FOLDER | -]...")
 @cluster_options
 @click.option(
     "--format",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import Final
 
@@ -21,10 +22,42 @@ Examples:
 #: What a YAML file may have as a plain text, and a shell as a plain word.
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
+_PACKAGE: Final = Path(__file__).parents[2]
+#: Beside the program as it is installed; in a checkout at its root, and only there.
+_EXAMPLES: Final = (_PACKAGE / "examples", _PACKAGE.parents[1] / "examples")
+
 
 @click.group()
 def new() -> None:
-    """Write a file to begin with."""
+    """Write files to begin with."""
+
+
+@new.command(
+    epilog="""\b
+Examples:
+  tenure new examples
+  tenure simulate examples/scenarios/fifty-pods.yaml
+  tenure lint examples/getting-started.yaml
+"""
+)
+@click.argument("folder", default="examples", type=click.Path(path_type=Path))
+def examples(folder: Path) -> None:
+    """Write the examples that --help and the pages name.
+
+    Into the folder examples, or into FOLDER. One that is there already is left as it is.
+    """
+    shipped = next(path for path in _EXAMPLES if path.is_dir())
+    try:
+        shutil.copytree(shipped, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    except FileExistsError:
+        hint = "For example tenure new examples newer-examples; or remove the folder first."
+        raise SpecError("FOLDER", str(folder), "a folder that does not exist yet", hint) from None
+    except (OSError, shutil.Error) as error:
+        hint = f"{getattr(error, 'strerror', None) or error}: look at its path."
+        raise SpecError("FOLDER", str(folder), "a folder that can be written", hint) from None
+    count = sum(path.is_file() for path in folder.rglob("*"))
+    first = shlex.quote(str(folder / "scenarios" / "fifty-pods.yaml"))
+    click.echo(f"wrote {count} files into {folder}; play one: tenure simulate {first}")
 
 
 @new.command(epilog=EPILOG)

@@ -27,7 +27,12 @@ Exit codes: 0 no lever is left, 1 some are, or a replica runs, 2 bad input.
 
 @click.command(epilog=EPILOG)
 @click.option(
-    "--kubeconfig", envvar="KUBECONFIG", metavar="FILE", default="", help="Which cluster."
+    "--kubeconfig",
+    envvar="KUBECONFIG",
+    type=click.Path(),
+    metavar="FILE",
+    default="",
+    help="Which cluster.",
 )
 @click.option("--context", metavar="NAME", default="", help="Which context of the kubeconfig.")
 @click.option(

@@ -63,9 +63,10 @@ def _option(setting: Setting) -> click.Option:
 
 
 def option_arguments(setting: Setting) -> dict[str, Any]:
-    """For click: a switch may stand alone."""
+    """For click: a switch may stand alone, and a shell completes names of files."""
     switch = {"is_flag": False, "flag_value": "true"} if setting.form.is_switch else {}
-    return {"metavar": setting.form.metavar, **switch}
+    file = {"type": click.Path()} if setting.form.metavar == "FILE" else {}
+    return {"metavar": setting.form.metavar, **switch, **file}
 
 
 def _entry(setting: Setting) -> tuple[str, str]:

@@ -58,7 +58,7 @@ def load_scenario(path: Path, base: Base | None = None) -> Scenario:
     try:
         documents = read_documents(path)
         if not documents:
-            hint = "Begin with name:, objects: and expect:; see examples/scenarios/."
+            hint = "Begin with name:, objects: and expect:; tenure new scenario writes one."
             raise SpecError(str(path), "", "a scenario", hint)
         if base is not None and _is_manifest(documents[0].value):
             documents = [Document(documents[0].file, {}), *documents]

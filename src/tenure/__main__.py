@@ -1,0 +1,5 @@
+"""``python -m tenure``: the same program as ``tenure``."""
+
+from tenure.cli.main import main
+
+main()
