@@ -4,7 +4,7 @@
     python -m docs.site --pictures   build it, and draw docs/pictures/ with Chromium (make browser)
 
 The pages of ``docs/`` are copied first: a link to a file of the repository that is no page becomes a plain name,
-because the site is also read where there is no repository.
+because the site is also read where there is no repository; and a link that names a file names the page.
 """
 
 from __future__ import annotations
@@ -14,19 +14,25 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+
+from docs.folding import folded
 
 ROOT: Final = Path(__file__).parents[1]
 DOCS: Final = ROOT / "docs"
 CONFIG: Final = ROOT / "zensical.toml"
 #: What a page is made of. The programs that write pages are not part of the site.
-_COPIED: Final = (".md", ".svg", ".png", ".js")
+_COPIED: Final = (".md", ".svg", ".png", ".js", ".css")
 #: The generator names this address for pages that are opened as files. We ship the same file.
 _SHIM: Final = "https://unpkg.com/iframe-worker/shim"
 _OUR_SHIM: Final = "assets/iframe-worker.js"
 _LINK: Final = re.compile(r"\[([^]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
+
+#: The section of the navigation whose pages may be long.
+LOOKED_UP: Final = "Reference"
 
 PICTURES: Final = DOCS / "pictures"
 #: The start, a concept and a reference.
@@ -53,8 +59,29 @@ def build(into: Path) -> None:
         _generate(staged)
         for page in (staged / "site").rglob("*.html"):
             _read_offline(page, staged / "site")
+        for name in to_be_read():
+            page = (staged / "site" / name).with_suffix(".html")
+            page.write_text(folded(page.read_text(encoding="utf-8")), encoding="utf-8")
         shutil.rmtree(into, ignore_errors=True)
         shutil.move(staged / "site", into)
+
+
+def to_be_read() -> Iterator[str]:
+    """The pages that are read from the beginning to the end; of the others one looks things up."""
+    nav = tomllib.loads(CONFIG.read_text(encoding="utf-8"))["project"]["nav"]
+    for section in nav:
+        ((title, entry),) = section.items()
+        if title != LOOKED_UP:
+            yield from _named(entry)
+
+
+def _named(entry: object) -> Iterator[str]:
+    if isinstance(entry, str):
+        yield entry
+    for below in (
+        entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ()
+    ):
+        yield from _named(below)
 
 
 def _sources() -> Iterator[Path]:
@@ -67,12 +94,20 @@ def _without_foreign_links(page: Path) -> str:
     def replaced(link: re.Match[str]) -> str:
         text, target = link[1], link[2]
         path = (page.parent / target).resolve()
+        if text == path.name and path.suffix == ".md" and path.is_relative_to(DOCS):
+            return f"[{_title(path)}]({target}{link[3] or ''})"
         if "://" in target or path.is_relative_to(DOCS) or not path.is_relative_to(ROOT):
             return link[0]
         named = path.relative_to(ROOT)
         return f'<span title="{named} in the repository">{text}</span>'
 
     return _LINK.sub(replaced, page.read_text(encoding="utf-8"))
+
+
+def _title(page: Path) -> str:
+    """As the page calls itself: a reader of the site knows no files."""
+    first = page.read_text(encoding="utf-8").partition("\n")[0]
+    return first.removeprefix("# ").strip()
 
 
 def _generate(folder: Path) -> None:
@@ -107,6 +142,13 @@ def browser() -> str | None:
 
 def picture(page: Path, into: Path, *flags: str) -> None:
     """The first screen of a page, as a browser shows it."""
+    said = shown(page, f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={into}", *flags)
+    if not into.exists():
+        raise SiteFailed(f"no picture of {page}: {said}")
+
+
+def shown(page: Path, *flags: str) -> str:
+    """What a browser writes that is asked to show a page."""
     program = browser()
     if program is None:
         raise SiteFailed("there is no Chromium on this computer: run make browser")
@@ -117,9 +159,7 @@ def picture(page: Path, into: Path, *flags: str) -> None:
             "--no-sandbox",
             "--disable-gpu",
             "--hide-scrollbars",
-            f"--window-size={WIDTH},{HEIGHT}",
             "--virtual-time-budget=5000",
-            f"--screenshot={into}",
             *flags,
             page.as_uri(),
         ],
@@ -128,8 +168,9 @@ def picture(page: Path, into: Path, *flags: str) -> None:
         check=False,
         timeout=120,
     )
-    if ended.returncode != 0 or not into.exists():
+    if ended.returncode != 0:
         raise SiteFailed(f"no picture of {page}: {ended.stderr}")
+    return ended.stdout
 
 
 def draw(site: Path, into: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import tomllib
 from collections.abc import Iterator
@@ -143,6 +144,61 @@ def test_a_browser_shows_the_page(built: Path, tmp_path: Path, name: str) -> Non
     site.picture(built / f"{name}.html", shown)
     assert size_of(shown) == (site.WIDTH, site.HEIGHT)
     assert shown.stat().st_size > 30_000, "a page without text or style is smaller"
+
+
+MEASURE = """
+<pre id="heights"></pre>
+<script>
+onload = () => setTimeout(() => {
+  const frames = [...document.querySelectorAll("iframe")];
+  const tall = (frame) => `${frame.title} ${frame.contentDocument.documentElement.scrollHeight}`;
+  document.getElementById("heights").textContent = frames.map(tall).join("\\n");
+}, 1000);
+</script>
+"""
+
+
+def heights(built: Path, names: list[str], width: int, height: int) -> dict[str, int]:
+    """How tall each page is in a browser of that size."""
+    frames = "".join(
+        f'<iframe title="{name}" src="{name}.html" width="{width}" height="{height}"></iframe>'
+        for name in names
+    )
+    measured = built / "measured.html"
+    measured.write_text(frames + MEASURE)
+    shown = site.shown(measured, "--allow-file-access-from-files", "--dump-dom")
+    measured.unlink()
+    (found,) = re.findall(r'<pre id="heights">(.*?)</pre>', shown, re.DOTALL)
+    return {name: int(tall) for name, tall in (line.split() for line in found.splitlines())}
+
+
+@pytest.mark.browser
+@needs_browser
+def test_a_page_that_is_to_be_read_has_two_screens(built: Path) -> None:
+    names = [name.removesuffix(".md") for name in site.to_be_read()]
+    found = heights(built, names, 1440, 900)
+    assert set(found) == set(names)
+    assert min(found.values()) > 600, "pages are shown"
+    assert {name: tall for name, tall in found.items() if tall > 2 * 900} == {}
+
+
+def test_what_does_not_fit_is_folded_and_its_title_stays(built: Path) -> None:
+    page = (built / "repair.html").read_text(encoding="utf-8")
+    assert re.search(r'<details class="more"><summary><h2 id="[^"]+"', page)
+    assert page.count("<details") == page.count("</details>")
+    reference = (built / "reasons.html").read_text(encoding="utf-8")
+    assert "<details" not in reference, "what is looked up is open"
+
+
+def test_a_link_says_what_its_page_is_called(built: Path) -> None:
+    shown = {
+        link
+        for name in site.to_be_read()
+        for link in re.findall(
+            r">([\w-]+\.md)</a>", (built / name).with_suffix(".html").read_text(encoding="utf-8")
+        )
+    }
+    assert shown == set()
 
 
 def test_a_run_without_a_browser_says_so() -> None:

@@ -47,7 +47,6 @@ def _together(same: Sequence[Remark]) -> str:
 def summary(report: Report) -> str:
     counts = Counter(remark.finding.severity for remark in report.remarks)
     told = ", ".join(_count(counts[severity], severity) for severity in Severity)
-    told = told if report.remarks else "nothing found"
     ignored = f"; {len(report.ignored)} ignored by comments" if report.ignored else ""
     return f"{_count(report.objects, 'object')}: {told}{ignored}"
 
