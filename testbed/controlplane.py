@@ -16,6 +16,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -68,6 +69,8 @@ class ControlPlane:
     def __init__(self, folder: Path, keeper: subprocess.Popen[bytes]) -> None:
         self._folder = folder
         self._keeper = keeper
+        #: Of two threads that wait for an answer, one could read both, and the other would wait for ever.
+        self._one_order_at_a_time = threading.Lock()
         self._authority = Authority(folder / "pki")
         self._api_command: list[str] = []
         #: Whether a pod needs the account that a controller makes for each namespace.
@@ -214,9 +217,10 @@ class ControlPlane:
         assert self._keeper.stdin is not None
         assert self._keeper.stdout is not None
         order = {"do": "start" if command else "stop", "name": name, "command": command}
-        self._keeper.stdin.write(json.dumps(order).encode() + b"\n")
-        self._keeper.stdin.flush()
-        self._keeper.stdout.readline()  # Obeyed: from here on no old process answers.
+        with self._one_order_at_a_time:
+            self._keeper.stdin.write(json.dumps(order).encode() + b"\n")
+            self._keeper.stdin.flush()
+            self._keeper.stdout.readline()  # Obeyed: from here on no old process answers.
 
     def _start_etcd(self, program: str) -> None:
         client, peer = (f"http://127.0.0.1:{p}" for p in (self._etcd_port, self._peer_port))

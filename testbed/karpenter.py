@@ -80,7 +80,8 @@ class Karpenter:
 
     def kill(self) -> None:
         """As with ``kill -9``: it gives nothing back, and its Lease holds for 15 more seconds."""
-        self.plane.kill_program(NAME)
+        with self._one_at_a_time:
+            self.plane.kill_program(NAME)
 
     def restart(self, *, gates: str = DEFAULT_GATES, **settings: str) -> None:
         """As an upgrade does it: the old one does not keep the new one from the Lease."""

@@ -70,7 +70,7 @@ class Keeper:
             (self._folder / f"{name}.ended").unlink(missing_ok=True)
             self._start(name, order["command"])
         else:
-            (self._folder / f"{name}.ended").write_text(STOPPED)
+            self._note(name, STOPPED)
 
     def _start(self, name: str, command: list[str]) -> None:
         with (self._folder / f"{name}.log").open("ab") as log:
@@ -94,7 +94,13 @@ class Keeper:
         for name, process in list(self._running.items()):
             if (code := process.poll()) is not None:
                 del self._running[name]
-                (self._folder / f"{name}.ended").write_text(str(code))
+                self._note(name, str(code))
+
+    def _note(self, name: str, how: str) -> None:
+        """In one step: it is read at any moment, and one that is empty would say that it ended by itself."""
+        part = self._folder / f"{name}.part"
+        part.write_text(how)
+        part.replace(self._folder / f"{name}.ended")
 
 
 def main() -> None:

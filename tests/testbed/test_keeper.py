@@ -7,12 +7,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from testbed import keeper as keeper_module
+from testbed.controlplane import ControlPlane
 
 Keeper = subprocess.Popen[bytes]
 #: Says that it lives, and holds the pipe open until it does not.
@@ -94,3 +97,39 @@ def test_ctrl_c_is_not_for_the_keeper(keeper: Keeper, tmp_path: Path) -> None:
     keeper.send_signal(signal.SIGINT)
     order(keeper, "stop")  # It still obeys.
     assert ends(reading)
+
+
+@pytest.mark.timeout(240)
+def test_orders_of_several_threads_are_each_answered(keeper: Keeper, folder: Path) -> None:
+    """One that reads an answer must not take that of another: it would wait for ever."""
+    plane = ControlPlane(folder, keeper)
+
+    def give_orders(name: str) -> int:
+        for _ in range(200):
+            plane.kill_program(name)
+        return 200
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(give_orders, map(str, range(8)))) == 1600
+
+
+def test_a_program_that_is_stopped_never_looks_as_if_it_had_ended_by_itself(
+    keeper: Keeper, folder: Path
+) -> None:
+    plane, told = ControlPlane(folder, keeper), threading.Event()
+    lies: list[str] = []
+
+    def look() -> None:
+        while not told.is_set():
+            if plane.ended_by_itself("it"):
+                lies.append("it")
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        for _ in range(500):
+            plane.kill_program("it")
+    finally:
+        told.set()
+        looking.join()
+    assert lies == []
