@@ -44,7 +44,7 @@ WRONG = {
     "an unknown option": (["crds", "--all"], "tenure crds: No such option '--all'"),
     "a file that is not there": (
         ["simulate", "nowhere.yaml"],
-        "file: got 'nowhere.yaml', expected a file that exists. See examples/scenarios/",
+        "file: got 'nowhere.yaml', expected a file that exists. Look at its path; tenure new examples writes",
     ),
     "a seed that is none": (["simulate", "a.yaml", "--seed", "x"], "--seed"),
     "a duration that is none": (

@@ -19,8 +19,8 @@ from release.dist import python_packages
 from release.version import made_at
 from tests import newcomer
 from tests.folders import DATA, ROOT
+from tests.release.computer import PATIENCE, Computer
 from tests.release.index import fill, served
-from tests.release.machine import PATIENCE, Machine
 from tests.test_termination_pages import blocks
 
 pytestmark = [
@@ -49,38 +49,38 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def machine(tmp_path: Path, index: str) -> Machine:
-    return Machine(tmp_path, index)
+def computer(tmp_path: Path, index: str) -> Computer:
+    return Computer(tmp_path, index)
 
 
 @contextmanager
-def own_cluster(machine: Machine) -> Iterator[None]:
-    """What the newcomer's kubeconfig leads to: the dump, served. Whoever manages it there leaves its nodes alone."""
-    place = machine.home / "elsewhere"
+def own_cluster(computer: Computer) -> Iterator[None]:
+    """What the newcomer's kubeconfig leads to: the dump, served. Tenure leaves the nodes alone there."""
+    place = computer.home / "elsewhere"
     place.mkdir()
     shutil.copy(CLUSTER, place / "dump.jsonl")
     (place / "settings.yaml").write_text("voluntaryDisruption: false\n")
     words = ("up", "--from", "dump.jsonl", "--speed", "0.1", "--config", "settings.yaml")
     with (place / "screen").open("w") as screen:
         up = subprocess.Popen(  # noqa: S603  # our own words
-            [machine.local / "tenure", *words],
+            [computer.local / "tenure", *words],
             cwd=place,
-            env=machine.environment,
+            env=computer.environment,
             stdout=screen,
             stderr=subprocess.STDOUT,
         )
     try:
-        served_by(machine, up, place)
+        served_by(computer, up, place)
         yield
     finally:
         up.send_signal(signal.SIGINT)
         up.wait(PATIENCE)
 
 
-def served_by(machine: Machine, up: subprocess.Popen[bytes], place: Path) -> None:
+def served_by(computer: Computer, up: subprocess.Popen[bytes], place: Path) -> None:
     written = place / ".tenure" / "kubeconfig"
     wait = f"until [ -s {written} ]; do kill -0 {up.pid} && sleep 0.1; done"
-    machine.run(
+    computer.run(
         f"timeout {PATIENCE} bash -ec '{wait}' && mkdir ~/.kube && cp {written} ~/.kube/config"
     )
 
@@ -91,44 +91,44 @@ def test_the_page_has_few_commands_and_begins_with_nothing() -> None:
     assert not [one for one in found if ".venv" in one or "make" in one]
 
 
-def test_from_the_wheel_to_an_answer_about_an_own_cluster(machine: Machine) -> None:
+def test_from_the_wheel_to_an_answer_about_an_own_cluster(computer: Computer) -> None:
     (change,) = blocks(PAGE, "yaml")
     (answer,) = blocks(PAGE, "text")
     demo, install, examples, lint, plan, snapshot, unchanged, changed = commands()
 
-    assert "Leaks       none" in machine.run(demo).stdout
-    machine.run(install)
-    place = machine.run("readlink -f $(which tenure)").stdout
-    assert place.startswith(str(machine.home))
-    assert "into examples" in machine.run(examples).stdout
-    assert "0 errors, 0 warnings" in machine.run(lint).stdout
-    (machine.work / "change.yaml").write_text(change)
-    with own_cluster(machine):
-        planned = machine.run(plan).stdout
-        machine.run(snapshot)
-    assert "To do now: nothing" in planned
+    assert "Leaks       none" in computer.run(demo).stdout
+    computer.run(install)
+    place = computer.run("readlink -f $(which tenure)").stdout
+    assert place.startswith(str(computer.home))
+    assert "into examples" in computer.run(examples).stdout
+    assert "nothing found" in computer.run(lint).stdout
+    (computer.work / "change.yaml").write_text(change)
+    with own_cluster(computer):
+        planned = computer.run(plan).stdout
+        computer.run(snapshot)
+    assert planned.startswith("Plan: nothing to do now")
     assert "PodDisruptionBudget default/db: minAvailable 3 of 3 pods can never allow" in planned
     assert "last-applied-configuration" in CLUSTER.read_text()
-    assert "last-applied-configuration" not in (machine.work / "cluster.jsonl").read_text()
-    left_alone = machine.run(unchanged).stdout
+    assert "last-applied-configuration" not in (computer.work / "cluster.jsonl").read_text()
+    left_alone = computer.run(unchanged).stdout
     assert "What became of the cluster in 24h\n  nodes        6 → 4\n" in left_alone
-    assert machine.run(changed).stdout.endswith(answer)
+    assert computer.run(changed).stdout.endswith(answer)
 
 
-def test_uvx_and_python_m_run_the_program_of_that_wheel(machine: Machine) -> None:
-    said = machine.run("uvx tenure --version").stdout
+def test_uvx_and_python_m_run_the_program_of_that_wheel(computer: Computer) -> None:
+    said = computer.run("uvx tenure --version").stdout
     assert re.fullmatch(r"tenure \d+\.\d+\S*\n", said)
     assert (
-        machine.run("uv run --quiet --no-project --with tenure python -m tenure --version").stdout
+        computer.run("uv run --quiet --no-project --with tenure python -m tenure --version").stdout
         == said
     )
 
 
-def test_the_wheel_has_the_examples_of_the_checkout(machine: Machine) -> None:
-    machine.run("uvx tenure new examples")
+def test_the_wheel_has_the_examples_of_the_checkout(computer: Computer) -> None:
+    computer.run("uvx tenure new examples")
     written = {
-        str(path.relative_to(machine.work)): path.read_bytes()
-        for path in (machine.work / "examples").rglob("*")
+        str(path.relative_to(computer.work)): path.read_bytes()
+        for path in (computer.work / "examples").rglob("*")
         if path.is_file()
     }
     listed = subprocess.run(

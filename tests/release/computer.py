@@ -1,4 +1,4 @@
-"""A machine of a newcomer: an empty home, uv and pipx, a Python, an index of packages, and no checkout."""
+"""The computer of a newcomer: an empty home, uv and pipx, a Python, an index of packages, and no checkout."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Final
 #: What people have; the rest is ours and stays out.
 TOOLS: Final = ("uv", "uvx", "pipx")
 SYSTEM: Final = "/usr/local/bin:/usr/bin:/bin"
-#: Seconds, on a machine that does much else.
+#: Seconds, where much else runs.
 PATIENCE: Final = 300
 
 
-class Machine:
+class Computer:
     def __init__(self, folder: Path, index: str) -> None:
         self.home = folder / "home"
         self.work = self.home / "work"
