@@ -40,6 +40,15 @@ WRONG = {
         ["simulat"],
         "tenure: got 'simulat', expected one of demo, run, up, simulate,",
     ),
+    "a command with a typing error": (["explane"], "Did you mean explain? See tenure --help."),
+    "a kind with a typing error": (
+        ["explain", "nod/a", "--in", "a.yaml", "--at", "1m"],
+        "or policy. Did you mean node? For example",
+    ),
+    "a kubeconfig that is not there": (
+        ["plan", "--kubeconfig", "nowhere"],
+        "--kubeconfig: got 'nowhere', expected a kubeconfig that can be read (No such file",
+    ),
     "a missing argument": (["simulate"], "tenure simulate: Missing argument 'FILE'"),
     "an unknown option": (["crds", "--all"], "tenure crds: No such option '--all'"),
     "a file that is not there": (

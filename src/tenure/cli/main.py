@@ -10,6 +10,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Final, NamedTuple, NoReturn
 
@@ -76,7 +77,9 @@ class _Lazy(click.Group):
         if entry is None and ctx.resilient_parsing:
             return None  # A shell asks for completions: it has no use for a complaint.
         if entry is None:
-            ctx.fail(f"got {cmd_name!r}, expected one of {', '.join(COMMANDS)}")
+            close = get_close_matches(cmd_name, COMMANDS, n=1)
+            meant = f". Did you mean {close[0]}?" if close else ""
+            ctx.fail(f"got {cmd_name!r}, expected one of {', '.join(COMMANDS)}{meant}")
         command: click.Command = getattr(import_module(entry.module), cmd_name)
         return command
 

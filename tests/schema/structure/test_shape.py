@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenure.model.api.fields import PLAIN_DURATION
+from tenure.schema.structure.phrases import phrase
 from tenure.schema.structure.validate import CustomResourceSchema
 from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS, schema_for
 from tests.schema.objects import Json, a_pool, a_window, an_object
@@ -137,3 +139,17 @@ def test_whatever_is_written_settles_after_one_pass_and_can_be_checked(
     assert schema.unknown_fields(stored) == []
     schema.validate(stored)
     schema.validate(stored, old=written)
+
+
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("14d", "Write 336h: there are no days."),
+        ("2 weeks", "Write 336h: there are no days."),
+        ("5 minutes", "Write 5m."),
+        ("90 Sec", "Write 90s."),
+        ("soon", "Use for example 90s, 15m or 1h30m."),
+    ],
+)
+def test_a_duration_that_was_meant_is_said(written: str, hint: str) -> None:
+    assert phrase(PLAIN_DURATION, written) == ("whole hours, minutes or seconds", hint)

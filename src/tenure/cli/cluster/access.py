@@ -55,8 +55,8 @@ def find_access(kubeconfig: str, context: str, environment: Mapping[str, str]) -
     if not path.exists():
         raise SpecError(
             "--kubeconfig",
-            "",
-            f"a kubeconfig, as there is no {USUAL} and this is not a pod",
-            "For example --kubeconfig cluster.yaml.",
+            None,
+            f"a file, as there is no {USUAL} and this is not a pod",
+            "For example --kubeconfig cluster.yaml; tenure up makes a cluster to try, and writes .tenure/kubeconfig.",
         )
     return Reached(load_access(path, context), str(path))

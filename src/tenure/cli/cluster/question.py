@@ -49,7 +49,11 @@ class Question(msgspec.Struct, frozen=True):
         resource = resource_called(kind)
         if resource not in EXPLAINED:
             owns_pods = kind.lower().partition(".")[0] in _OWNERS and rest
-            hint = f"Name one of its pods: explain pod/{rest} lists them." if owns_pods else _HINT
+            hint = (
+                f"Name one of its pods: explain pod/{rest} lists them."
+                if owns_pods
+                else _meant(kind)
+            )
             raise SpecError("KIND", kind, _WORDS, hint)
         assert resource is not None
         before, _, name = rest.rpartition("/")
@@ -98,6 +102,11 @@ class Question(msgspec.Struct, frozen=True):
             return ""
         where, name = begun[0]
         return f"did you mean {name} in namespace {where}? Then add -n {where}"
+
+
+def _meant(kind: str) -> str:
+    close = get_close_matches(kind.lower(), _WORDS.replace(" or", ",").split(", "), n=1)
+    return f"Did you mean {close[0]}? {_HINT}" if close else _HINT
 
 
 def _some(names: list[str]) -> str:

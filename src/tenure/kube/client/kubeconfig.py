@@ -132,7 +132,10 @@ def _read(path: Path) -> dict[str, Any]:
         text = read_text(path, limits=SMALL)
     except OSError as error:
         raise SpecError(
-            str(path), error.strerror or "unreadable", "a kubeconfig", "Name one with --kubeconfig."
+            "--kubeconfig",
+            str(path),
+            f"a kubeconfig that can be read ({error.strerror or 'unreadable'})",
+            "Name another with --kubeconfig, or look at KUBECONFIG.",
         ) from None
     # Without quoting what is written there: it may hold a token.
     document = yamltext.load(text, str(path), limits=SMALL, quoted=False)

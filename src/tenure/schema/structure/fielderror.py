@@ -50,7 +50,7 @@ def invalid(field: str, value: Any, detail: str, expected: str, hint: str = "") 
 
 
 def mismatch(field: str, value: str, pattern: str) -> FieldError:
-    return invalid(field, value, f"should match '{pattern}'", *phrase(pattern))
+    return invalid(field, value, f"should match '{pattern}'", *phrase(pattern, value))
 
 
 def broken_rule(field: str, value: Any, detail: str) -> FieldError:

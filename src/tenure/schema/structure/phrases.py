@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from tenure.model.api import fields
@@ -31,9 +32,26 @@ PHRASES: Final = {
 }
 
 
-def phrase(pattern: str) -> tuple[str, str]:
-    """What text of that pattern is, and an example of it."""
-    return PHRASES.get(pattern, (f"text that matches {pattern}", ""))
+#: What people write for a duration, in hours, minutes or seconds.
+_MEANT: Final = re.compile(
+    r"\s*(\d+)\s*(w|weeks?|d|days?|h|hours?|hrs?|m|mins?|minutes?|s|secs?|seconds?)\s*",
+    re.IGNORECASE,
+)
+_IN_HOURS: Final = {"w": 168, "d": 24}
+
+
+def phrase(pattern: str, value: str = "") -> tuple[str, str]:
+    """What text of that pattern is, and what to write: the value as it was probably meant, or an example."""
+    expected, example = PHRASES.get(pattern, (f"text that matches {pattern}", ""))
+    meant = _MEANT.fullmatch(value)
+    if example != _SPAN or meant is None:
+        return expected, example
+    count, unit = int(meant[1]), meant[2][0].lower()
+    written = f"{count * _IN_HOURS[unit]}h" if unit in _IN_HOURS else f"{count}{unit}"
+    return (
+        expected,
+        f"Write {written}: there are no days." if unit in _IN_HOURS else f"Write {written}.",
+    )
 
 
 def as_expectation(message: str) -> tuple[str, str]:
