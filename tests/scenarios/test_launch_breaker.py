@@ -38,6 +38,7 @@ from tests.builders import (
     a_node_class,
     a_pod,
     a_pool,
+    apart,
     pod_spec,
 )
 from tests.runtime.worlds import Tapped
@@ -506,3 +507,20 @@ def test_what_tenure_removes_as_empty_is_known_as_its_own_however_late_the_watch
         story.run(2 * MINUTE)
         assert story.running("web") == 6
         assert not {"LaunchBreakerOpen", "PodsPendingAgain"} & set(story.reasons("*"))
+
+
+def test_an_open_breaker_does_not_hold_back_an_owner_whose_nodes_help() -> None:
+    """It opened by what is over now. Its pods are young, so it stays open."""
+    pods = a_deployment(affinity=apart(), cpu="1")
+    with Story(*a_cluster(pods), options=QUICK) as story:
+        story.infrastructure.faults.set(node_taint=AGENT)
+        story.run(5 * MINUTE)
+        assert conditions(story)["LaunchBreakerOpen"] == "True"
+        story.infrastructure.faults.set(node_taint="")
+        story.run_while(lambda: story.running("web") == 0, at_most=10 * MINUTE, step=SECOND)
+        before = launched(story)
+        story.store.patch(DEPLOYMENTS, "default", "web", {"spec": {"replicas": 31}})
+        story.run(6 * MINUTE)
+        assert conditions(story)["LaunchBreakerOpen"] == "True", "no pod has run for 10m"
+        assert story.running("web") == 31
+        assert launched(story) == before + 30, "one for each pod"

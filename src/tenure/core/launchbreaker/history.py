@@ -87,6 +87,9 @@ class PastLaunch(msgspec.Struct, frozen=True, kw_only=True):
     wasted: bool = False
     #: The claim is gone: Tenure removed it, because the pods had left it at once.
     left_at_once: bool = False
+    #: Pods of the owner run there, or the pods that it was created for do elsewhere; of a claim that is
+    #: gone: they did.
+    helped: bool = False
 
     @property
     def useless(self) -> bool:
@@ -240,6 +243,7 @@ def _remembered(owner: str, kept: Kept, pool: str) -> PastLaunch:
         at=kept.at,
         returned=kept.returned,
         wasted=kept.wasted,
+        helped=kept.returned is None and not kept.wasted,
     )
 
 
@@ -306,7 +310,8 @@ def _of_claim(claim: NodeClaim, one: For, node: Node | None, snapshot: Snapshot)
     deserted: datetime | None = None
     waiting: tuple[str, ...] = ()
     taken_by: frozenset[str] = frozenset()
-    if since is not None and not served and not _has_settled_anywhere(node, one, snapshot):
+    helped = served or (since is not None and _has_settled_anywhere(node, one, snapshot))
+    if since is not None and not helped:
         deserted = since
         waiting = tuple(p.uid for p in _mates(one, snapshot) if not p.spec.node_name)
         taken_by = _others_on(node, one.owner, snapshot)
@@ -322,6 +327,7 @@ def _of_claim(claim: NodeClaim, one: For, node: Node | None, snapshot: Snapshot)
         taken_by=taken_by,
         missing_after=missing_after(claim, observations.vanished.get(claim.uid)),
         wasted=not served and was_wasted(claim, observations.terminations.get(claim.uid)),
+        helped=helped,
     )
 
 

@@ -200,9 +200,19 @@ def _opens(launches: Sequence[PastLaunch], returned: Mapping[str, datetime]) -> 
 
 
 def _backed_off(state: State, now: datetime) -> State:
+    """Launches that helped are not limited: an owner of many pods needs many nodes. They end the doubling."""
     assert state.opened is not None
-    since = [one for one in state.launches if one.at > state.opened]
-    doubled = len(_rounds(since, state.returned))
+    since: list[PastLaunch] = []
+    doubling: list[PastLaunch] = []
+    for one in state.launches:
+        if one.at <= state.opened:
+            continue
+        if one.helped and one.claim not in state.returned:
+            doubling.clear()
+        else:
+            since.append(one)
+            doubling.append(one)
+    doubled = len(_rounds(doubling, state.returned))
     pause = min(BACK_OFF_MIN * (1 << min(doubled, 10)), BACK_OFF_MAX)
     next_at = later(max(one.at for one in state.launches), pause)
     lately = [one.at for one in since if later(one.at, HOUR) > now]
