@@ -22,13 +22,14 @@ from tenure.model.cloud.offering import InstanceType
 from tenure.model.matching.requirements import NODE_NAME, Requirements
 from tenure.model.values.quantity import add, maximum
 from tenure.model.values.same import Same
-from tenure.packing.demand.asked import Asked, read_pods
+from tenure.packing.demand.asked import Asked, reading_pods
 from tenure.packing.demand.classes import PodClass, Units, sort_pods
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate, Problem
 from tenure.packing.demand.queue import Waiting
 from tenure.packing.demand.relaxing import groups_of, with_wishes
 from tenure.packing.demand.requests import Resources
+from tenure.packing.demand.steps import Steps, at_once
 from tenure.packing.demand.terms import NO_SOFT_TAINTS, Group
 from tenure.packing.demand.volumes import VolumeNeeds
 from tenure.packing.index.domains import Values
@@ -44,18 +45,28 @@ T = TypeVar("T")
 
 #: With more pods there is mostly no room on nodes for all of them, and a packing is no slower.
 PODS_MAX: Final = 500
+#: Groups that constraints are about, and names of resources: with more of them the question takes long.
+GROUPS_MAX: Final = 200
+RESOURCES_MAX: Final = 100
 
 
 def placed_on_existing(problem: Problem) -> dict[str, str] | None:
     """By UID, the node of each pod; None where not all fit, or a whole packing has to say."""
+    return at_once(placing_on_existing(problem))
+
+
+def placing_on_existing(problem: Problem) -> Steps[dict[str, str] | None]:
+    """The same in steps."""
     few = 0 < len(problem.pods) <= PODS_MAX
     if not problem.all_nodes or not few or _is_special(problem):
         return None
     daemons = _daemons(problem)
-    asked, unreadable = read_pods(problem.pods, problem.derived, problem.volumes)
+    asked, unreadable = yield from reading_pods(problem.pods, problem.derived, problem.volumes)
     if daemons is None or unreadable or sum(map(len, asked.values())) < len(problem.pods):
         return None
     question = _Asking(problem, asked)
+    if question.is_large:
+        return None
     return ask_index(problem, problem.nodes, question.keys(daemons), daemons, question.placed)
 
 
@@ -114,6 +125,12 @@ class _Asking:
             own |= {group for one in asked for group in groups_of(one.wishes)}
         #: The groups that these pods' constraints are about.
         self._own = own
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a packing, which is made in steps, is to answer: a tenant's pods may ask for anything."""
+        names = {name for one in self._asked for name, _ in one.demand.requests}
+        return len(self._own) > GROUPS_MAX or len(names) > RESOURCES_MAX
 
     def keys(self, daemons: tuple[DaemonPod, ...]) -> frozenset[str]:
         """Of the labels that these pods, and daemons, ask for."""

@@ -380,6 +380,8 @@ class Refusal(Fact, frozen=True):
     more_alternatives: int = 0
     #: The instance types by what keeps them from the pod; empty where that is said of the whole pool.
     counts: tuple[TypeCount, ...] = ()
+    #: How many other pools cannot for the same reasons.
+    alike: int = 0
 
     @property
     def why(self) -> Why:
@@ -393,7 +395,8 @@ class Refusal(Fact, frozen=True):
     def __str__(self) -> str:
         more = self.more_alternatives
         others = f" (and {more:,} more alternatives)" if more else ""
-        return f"NodePool {self.pool}: {self._why()}{others}"
+        pools = f"{self.pool} and {self.alike:,} others" if self.alike else self.pool
+        return f"NodePool{'s' if self.alike else ''} {pools}: {self._why()}{others}"
 
     def _why(self) -> str:
         if not self.counts:

@@ -34,7 +34,7 @@ from tenure.packing.attempt import Attempt, Caps
 from tenure.packing.besteffort import as_many_as_possible
 from tenure.packing.demand.problem import Problem
 from tenure.packing.demand.steps import Steps, at_once
-from tenure.packing.existing import placed_on_existing
+from tenure.packing.existing import placing_on_existing
 from tenure.packing.index.domains import Foreseen
 from tenure.packing.question import Question
 from tenure.packing.result import Packing
@@ -51,7 +51,7 @@ def pack(problem: Problem) -> Packing:
 
 def packing(problem: Problem) -> Steps[Packing]:
     """The same in steps."""
-    on_nodes = placed_on_existing(problem)
+    on_nodes = yield from placing_on_existing(problem)
     if on_nodes is not None:
         return Packing(placed=on_nodes, claims=(), unplaced={})
     yield

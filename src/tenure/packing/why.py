@@ -25,6 +25,8 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
 
+import msgspec
+
 from tenure.model.api.names import NODEPOOL
 from tenure.model.matching.requirements import Clash, Requirements
 from tenure.packing.demand.asked import Demand
@@ -68,6 +70,8 @@ _UNMET: Final = Why.REQUIREMENTS_INCOMPATIBLE
 _ORDER: Final = {why: position for position, why in enumerate(Why)}
 #: Of the alternatives that a pool's nodes can have the labels for, so many are explained.
 EXPLAINED: Final = 8
+#: So many pools that refuse alike are told one by one.
+ALIKE_MAX: Final = 5
 
 
 def explain(
@@ -98,8 +102,25 @@ def explain(
     if why is not Why.TOPOLOGY_UNSATISFIABLE and not isinstance(found, AffinityNowhere):
         found = None  # Other pods could be near the pod if a pool had room.
     alone = [found] if found is not None else []
-    facts = (*nodes, *alone, *refusals, *kept_off, *_ignored(one))
+    facts = (*nodes, *alone, *_of_many(refusals), *kept_off, *_ignored(one))
     return Unplaced(why=why, facts=facts, named=named)
+
+
+def _of_many(refusals: Sequence[Refusal]) -> list[Refusal]:
+    """Those of very many pools that refuse alike are told once: a cluster may have fifty."""
+    alike: dict[Refusal, list[Refusal]] = {}
+    for one in refusals:
+        alike.setdefault(msgspec.structs.replace(one, pool=""), []).append(one)
+    told: list[Refusal] = []
+    for same in alike.values():
+        # What a pool's own limits or minValues are in the way of is asked for by its name.
+        of_pool = isinstance(same[0].cause, LimitReached | LimitsReached | MinValuesUnmet)
+        if len(same) > ALIKE_MAX and not of_pool:
+            told.append(msgspec.structs.replace(same[0], alike=len(same) - 1))
+        else:
+            told += same
+    order = {one.pool: position for position, one in enumerate(refusals)}
+    return sorted(told, key=lambda one: order[one.pool])
 
 
 def pools_named(demand: Demand) -> tuple[str, ...] | None:

@@ -220,7 +220,7 @@ def term(*expressions: NodeSelectorRequirement) -> NodeSelectorTerm:
 def test_a_pod_without_affinity_asks_for_its_node_selector() -> None:
     pod = Pod(spec=PodSpec(node_selector={"disk": "ssd"}))
     assert pod_alternatives(pod) == [Requirements.from_labels({"disk": "ssd"})]
-    assert pod_preferences(pod) == []
+    assert list(pod_preferences(pod)) == []
 
 
 def test_each_affinity_term_is_an_alternative_on_top_of_the_node_selector() -> None:
@@ -254,7 +254,8 @@ def test_preferences_come_heaviest_first_and_are_not_required() -> None:
         )
     )
     expected = [(9, "b"), (1, "a"), (1, "c")]
-    assert pod_preferences(pod) == [(w, Requirements.from_labels({ZONE: z})) for w, z in expected]
+    wanted = [(w, Requirements.from_labels({ZONE: z})) for w, z in expected]
+    assert list(pod_preferences(pod)) == wanted
     assert pod_requirements(pod) == Requirements.from_labels({"disk": "ssd"})
 
 

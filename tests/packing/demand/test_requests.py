@@ -179,4 +179,4 @@ def test_on_the_hosts_network_container_ports_are_host_ports() -> None:
 def test_ports_conflict_where_a_node_could_not_serve_both(other: HostPort, conflict: bool) -> None:
     port = HostPort(53, "UDP", "10.0.0.1")
     assert (ports_conflict((port,), (other,)) is not None) == conflict
-    assert port.conflicts(other) == other.conflicts(port)
+    assert (ports_conflict((other,), (port,)) is not None) == conflict

@@ -29,6 +29,7 @@ __all__ = [
     "Clash",
     "Requirement",
     "Requirements",
+    "each_alternative",
     "pod_alternatives",
     "pod_preferences",
     "pod_requirements",
@@ -220,31 +221,39 @@ def pod_alternatives(pod: Pod) -> list[Requirements]:
 
     An empty term matches no node, in Kubernetes and here.
     """
+    return list(each_alternative(pod))
+
+
+def each_alternative(pod: Pod) -> Iterator[Requirements]:
+    """The same; each is read when it is taken: a pod may have thousands."""
     selector = Requirements.from_labels(pod.spec.node_selector)
     affinity = _node_affinity(pod)
     required = affinity and affinity.required_during_scheduling_ignored_during_execution
     if not required:
-        return [selector]
+        yield selector
+        return
     at = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-    return [
-        selector.intersect(_term_requirements(term, f"{at}.nodeSelectorTerms[{index}]"))
-        for index, term in enumerate(required.node_selector_terms)
-        if term.match_expressions or term.match_fields
-    ] or [selector.add(Requirement(NODE_NAME))]
+    matches_none = True
+    for index, term in enumerate(required.node_selector_terms):
+        if term.match_expressions or term.match_fields:
+            matches_none = False
+            yield selector.intersect(_term_requirements(term, f"{at}.nodeSelectorTerms[{index}]"))
+    if matches_none:
+        yield selector.add(Requirement(NODE_NAME))
 
 
-def pod_preferences(pod: Pod) -> list[tuple[int, Requirements]]:
-    """Weights and what is preferred, heaviest first; equal weights in the order written."""
+def pod_preferences(pod: Pod) -> Iterator[tuple[int, Requirements]]:
+    """Weights and what is preferred, heaviest first; equal weights in the order written.
+
+    Each is read when it is taken: a pod may have thousands.
+    """
     affinity = _node_affinity(pod)
     if affinity is None:
-        return []
+        return
     at = "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution"
-    terms = enumerate(affinity.preferred_during_scheduling_ignored_during_execution)
-    preferences = [
-        (term.weight, _term_requirements(term.preference, f"{at}[{index}].preference"))
-        for index, term in terms
-    ]
-    return sorted(preferences, key=lambda preference: -preference[0])
+    written = enumerate(affinity.preferred_during_scheduling_ignored_during_execution)
+    for index, term in sorted(written, key=lambda each: -each[1].weight):
+        yield term.weight, _term_requirements(term.preference, f"{at}[{index}].preference")
 
 
 def _node_affinity(pod: Pod) -> NodeAffinity | None:

@@ -32,8 +32,10 @@ from tenure.packing.demand.terms import Group, Rules
 from tenure.packing.index.domains import NO_END, Domains
 from tenure.packing.opening.lots import Lot
 
-#: Classes whose pods are dealt in one step: some milliseconds.
+#: Classes whose pods are dealt in one step: some milliseconds. Pods of one that is in as many groups as
+#: this take as long as those of one class more.
 DEALT_A_STEP: Final = 20
+GROUPS_A_CLASS: Final = 250
 
 
 class LeftOver(msgspec.Struct, frozen=True):
@@ -49,6 +51,10 @@ class LeftOver(msgspec.Struct, frozen=True):
 class Dealt(msgspec.Struct):
     lots: list[Lot] = []
     left_over: list[LeftOver] = []
+
+
+def _effort(one: PodClass) -> int:
+    return 1 + len(one.member_of) // GROUPS_A_CLASS
 
 
 class Dealer:
@@ -95,8 +101,10 @@ class Dealer:
         found = yield from levels_of([waiting.one for waiting in queue])
         levels = [base + level for level in found]
         yield
+        done = 0
         for position, waiting in enumerate(queue):
-            if position % DEALT_A_STEP == DEALT_A_STEP - 1:
+            if (done := done + _effort(waiting.one)) >= DEALT_A_STEP:
+                done = 0
                 yield
             one, self._level = waiting.one, levels[position]
             ordered = keyed.get((one.rules, one.member_of))
@@ -111,9 +119,9 @@ class Dealer:
             self._note_suited(waiting, options)
         todo.sort(key=lambda each: each[0])
         left_to_deal = dict(caps)
-        rounds = enumerate(self._until_stuck(todo), start=1)
-        for number, ((level, _, _, position), waiting, keys_, options) in rounds:
-            if not number % DEALT_A_STEP:
+        for (level, _, _, position), waiting, keys_, options in self._until_stuck(todo):
+            if (done := done + _effort(waiting.one)) >= DEALT_A_STEP:
+                done = 0
                 yield
             self._level = level
             most = left_to_deal.get(position, NO_END)

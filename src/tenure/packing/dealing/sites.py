@@ -33,6 +33,7 @@ class Sites:
         self._catalogues = catalogues
         self._entrances: dict[tuple[Signature, Pins], list[tuple[Catalogue, Narrowing]]] = {}
         self._narrowed: dict[tuple[Signature, Pins, Pins], Signature] = {}
+        self._may_have: dict[str, bool] = {}
         self._options: dict[tuple[Signature, tuple[str, ...]], list[Pins]] = {}
         self._fitting: dict[tuple[object, ...], list[Pins]] = {}
         self._holds: dict[tuple[Wants, tuple[HostPort, ...]], dict[int, int]] = {}
@@ -51,10 +52,13 @@ class Sites:
 
     def may_have(self, key: str) -> bool:
         """Whether a new node may have the label."""
-        return any(
-            key in OFFERED or key in pool.known_keys or key in pool.defined
-            for pool in self._catalogues
-        )
+        known = self._may_have.get(key)
+        if known is None:
+            known = self._may_have[key] = any(
+                key in OFFERED or key in pool.known_keys or key in pool.defined
+                for pool in self._catalogues
+            )
+        return known
 
     def for_sale(self, one: PodClass) -> dict[str, list[str]]:
         """By key that the class is spread over: the domains in which a new node can be had."""

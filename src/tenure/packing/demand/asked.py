@@ -27,7 +27,7 @@ from tenure.packing.demand.volumes import NO_ANSWERS, VolumeAnswer, VolumeNeeds
 READING: Final = 15
 #: So many alternatives a pod may always have; those of all pods with more of them together.
 FEW_ALTERNATIVES: Final = 4
-ALTERNATIVES_OF_ALL: Final = 2_000
+ALTERNATIVES_OF_ALL: Final = 500
 
 
 class Signature(msgspec.Struct, frozen=True, cache_hash=True, gc=False):

@@ -25,7 +25,7 @@ from typing import Final
 import msgspec
 
 from tenure.model.api.pod import Container, Pod, PodSpec, ResourceRequirements
-from tenure.model.matching.requirements import Requirements, pod_alternatives
+from tenure.model.matching.requirements import Requirements, each_alternative
 from tenure.model.snapshot.derived import Derivation
 from tenure.model.values.quantity import UNIT, add, maximum, parse_resources
 
@@ -59,15 +59,6 @@ class HostPort(msgspec.Struct, frozen=True, order=True):
     port: int
     protocol: str = "TCP"
     address: str = ""
-
-    def conflicts(self, other: HostPort) -> bool:
-        if (self.port, self.protocol) != (other.port, other.protocol):
-            return False
-        return (
-            self.address == other.address
-            or self.address in _ANY_ADDRESS
-            or other.address in _ANY_ADDRESS
-        )
 
 
 def pod_requests(pod: Pod) -> Resources:
@@ -172,9 +163,15 @@ def _reserved(
 
 
 def first_alternatives(pod: Pod) -> tuple[tuple[Requirements, ...], int]:
-    """The requirement alternatives that count, in the order written, and how many more differ."""
-    distinct = tuple(dict.fromkeys(pod_alternatives(pod)))
-    return distinct[:ALTERNATIVES_MAX], max(0, len(distinct) - ALTERNATIVES_MAX)
+    """The requirement alternatives that count, in the order written, and how many more there are."""
+    affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
+    required = affinity and affinity.required_during_scheduling_ignored_during_execution
+    found: dict[Requirements, None] = {}
+    for number, alternative in enumerate(each_alternative(pod), start=1):
+        found.setdefault(alternative)
+        if len(found) == ALTERNATIVES_MAX:
+            return tuple(found), len(required.node_selector_terms) - number if required else 0
+    return tuple(found), 0
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
@@ -198,17 +195,40 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     return tuple(sorted(wanted))
 
 
+class PortUsers:
+    """Who uses which host ports: each user is a bit."""
+
+    def __init__(self) -> None:
+        #: By number and protocol, and by the address that is written.
+        self._users: dict[tuple[int, str], dict[str, int]] = {}
+        #: By number and protocol: all of them, and those that use every address.
+        self._all: dict[tuple[int, str], int] = {}
+        self._everywhere: dict[tuple[int, str], int] = {}
+
+    def add(self, ports: Iterable[HostPort], bit: int = 1) -> None:
+        for port in ports:
+            key = port.port, port.protocol
+            self._all[key] = self._all.get(key, 0) | bit
+            by_address = self._users.setdefault(key, {})
+            by_address[port.address] = by_address.get(port.address, 0) | bit
+            if port.address in _ANY_ADDRESS:
+                self._everywhere[key] = self._everywhere.get(key, 0) | bit
+
+    def beside(self, port: HostPort) -> int:
+        """Those beside which the port cannot be had."""
+        key = port.port, port.protocol
+        if port.address in _ANY_ADDRESS:
+            return self._all.get(key, 0)
+        return self._everywhere.get(key, 0) | self._users.get(key, {}).get(port.address, 0)
+
+
 def ports_conflict(left: tuple[HostPort, ...], right: tuple[HostPort, ...]) -> HostPort | None:
     """The first port of ``left`` that cannot be had beside ``right``."""
     if not left or not right:
         return None
-    taken: dict[tuple[int, str], list[HostPort]] = {}
-    for port in right:
-        taken.setdefault((port.port, port.protocol), []).append(port)
-    for port in left:
-        if any(port.conflicts(other) for other in taken.get((port.port, port.protocol), ())):
-            return port
-    return None
+    users = PortUsers()
+    users.add(right)
+    return next((port for port in left if users.beside(port)), None)
 
 
 def _sidecars(spec: PodSpec) -> list[Container]:

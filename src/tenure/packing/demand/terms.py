@@ -15,10 +15,12 @@ from typing import Final
 
 import msgspec
 
+from tenure.errors import SpecError
 from tenure.model.api.names import HOSTNAME, NORMALIZED_LABELS
 from tenure.model.api.pod import (
     LabelSelector,
     Pod,
+    PodAffinity,
     PodAffinityTerm,
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
@@ -27,6 +29,8 @@ from tenure.model.matching.requirements import Requirement, Requirements
 
 #: Preferences of one kind that count, the heaviest: one that cannot be met takes a round of packing.
 PREFERENCES_MAX: Final = 20
+#: Required terms that a pod may have; of the anti-affinity of a pod that runs, so many count.
+TERMS_MAX: Final = 50
 #: The label that every namespace has: its own name.
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 
@@ -121,6 +125,7 @@ def rules_of(pod: Pod) -> Rules:
     affinity = spec.affinity
     near = affinity.pod_affinity if affinity else None
     far = affinity.pod_anti_affinity if affinity else None
+    _check_count(near, far, spec.topology_spread_constraints)
     return Rules(
         spreads=tuple(
             spread_of(pod, one)
@@ -135,16 +140,37 @@ def rules_of(pod: Pod) -> Rules:
     )
 
 
+def _check_count(
+    near: PodAffinity | None,
+    far: PodAffinity | None,
+    spreads: Iterable[TopologySpreadConstraint],
+) -> None:
+    """Each term is asked about every pod and every domain, and other pods wait for that."""
+    terms = [
+        term
+        for part in (near, far)
+        if part is not None
+        for term in part.required_during_scheduling_ignored_during_execution
+    ]
+    count = len(terms) + sum(one.when_unsatisfiable == "DoNotSchedule" for one in spreads)
+    if count > TERMS_MAX:
+        expected = (
+            f"at most {TERMS_MAX} required spreads, affinity and anti-affinity terms together"
+        )
+        raise SpecError("spec.affinity and spec.topologySpreadConstraints", count, expected)
+
+
 def avoided_by(pod: Pod) -> tuple[Group, ...]:
-    """The groups of its required anti-affinity."""
+    """The groups of its required anti-affinity; of very many, the first."""
     affinity = pod.spec.affinity.pod_anti_affinity if pod.spec.affinity else None
     if affinity is None:
         return ()
-    return tuple(
+    groups = (
         group_of(pod, term)
         for term in affinity.required_during_scheduling_ignored_during_execution
         if term.label_selector is not None
     )
+    return tuple(islice(groups, TERMS_MAX))
 
 
 def wishes_of(pod: Pod, preferred: Iterable[tuple[int, Requirements]]) -> tuple[Wish, ...]:
@@ -172,7 +198,12 @@ def wishes_of(pod: Pod, preferred: Iterable[tuple[int, Requirements]]) -> tuple[
 
 def _counted(wishes: Iterable[Wish]) -> tuple[Wish, ...]:
     """The first that differ."""
-    return tuple(islice(dict.fromkeys(wishes), PREFERENCES_MAX))
+    found: dict[Wish, None] = {}
+    for wish in wishes:  # Of thousands, no more are read than count.
+        found.setdefault(wish)
+        if len(found) == PREFERENCES_MAX:
+            break
+    return tuple(found)
 
 
 def _heaviest_first(affinity: object) -> list[PodAffinityTerm]:

@@ -123,6 +123,9 @@ class Domains:
         self.foreseen: Foreseen = {}
         self._rules_of: dict[Group, list[Rule]] = {}
         self._known: dict[tuple[Spread, Signature], Rule] = {}
+        #: Which shapes count, by what of a spread and a signature decides.
+        self._counting: dict[tuple[Signature, bool, bool], frozenset[int] | None] = {}
+        self._shapes_counted = 0
         #: By the UID of a pod that is to move: where it counts until then.
         self.homes: dict[str, tuple[Values, int]] = {}
 
@@ -238,13 +241,21 @@ class Domains:
         return rule
 
     def _counted(self, spread: Spread, signature: Signature) -> frozenset[int] | None:
-        counted = [
-            number
-            for number, shape in enumerate(self._shapes)
-            if (not spread.honor_affinity or shape.matches(signature))
-            and (not spread.honor_taints or shape.tolerated(signature))
-        ]
-        return None if len(counted) == len(self._shapes) else frozenset(counted)
+        """A pod may be spread over a hundred keys: the shapes are looked at once."""
+        if len(self._shapes) != self._shapes_counted:
+            self._shapes_counted = len(self._shapes)
+            self._counting.clear()
+        key = signature, spread.honor_affinity, spread.honor_taints
+        if key not in self._counting:
+            counted = frozenset(
+                number
+                for number, shape in enumerate(self._shapes)
+                if (not spread.honor_affinity or shape.matches(signature))
+                and (not spread.honor_taints or shape.tolerated(signature))
+            )
+            all_count = len(counted) == len(self._shapes)
+            self._counting[key] = None if all_count else counted
+        return self._counting[key]
 
     def rules(self) -> Mapping[tuple[Spread, Signature], Rule]:
         """Those that were asked for."""

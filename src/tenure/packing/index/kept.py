@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.model.api.names import NORMALIZED_LABELS
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.demand.terms import Group
@@ -29,6 +30,13 @@ from tenure.packing.index.shapes import Shapes, free_of
 from tenure.packing.offers.daemons import DaemonPod
 
 Namespaces = Mapping[str, Mapping[str, str]]
+
+
+#: By the name of a label: its older ones.
+_OLD_NAMES: Final = {
+    key: tuple(old for old, new in NORMALIZED_LABELS.items() if new == key)
+    for key in NORMALIZED_LABELS.values()
+}
 
 
 class Seat(msgspec.Struct):
@@ -63,7 +71,7 @@ class KeptIndex:
         self.groups: Final = Groups(namespaces)
         self.running: Final = Running()
         #: Whose values are domains.
-        self._keys: tuple[str, ...] = ()
+        self._keys: set[str] = set()
         self._seats: dict[str, Seat] = {}
         #: Keys of all labels that nodes have, or had.
         self.labels: set[str] = set()
@@ -236,9 +244,11 @@ class KeptIndex:
                     self._note(number, member_of, (), count, active=kind.active)
 
     def _learn_key(self, key: str) -> None:
-        self._keys = (*self._keys, key)
+        self._keys.add(key)
+        if self.labels.isdisjoint((key, *_OLD_NAMES.get(key, ()))):
+            return  # A user may invent keys by the thousand: no node has it.
         for seat in self._seats.values():
-            found = domains_of(seat.node, (key,))
+            found = domains_of(seat.node, {key})
             if found:
                 kinds = seat.kinds
                 self._count(seat, {})

@@ -7,7 +7,7 @@ on it count.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final
 
 import msgspec
@@ -206,14 +206,21 @@ def reading_nodes(
             read = 0
             yield
         reader.count(node, domains_of(node, keys), shape)
-    for key in keys:
-        yield
-        by_value: dict[str, list[int]] = {}
-        for number, values in enumerate(found.values):
-            if key in values:
-                by_value.setdefault(values[key], []).append(number)
-        found.masks[key] = {value: bits(numbers) for value, numbers in by_value.items()}
+    yield from _masking(found)
     return found
+
+
+def _masking(found: Nodes) -> Steps[None]:
+    """By key and value: the nodes that have it."""
+    having: dict[str, dict[str, list[int]]] = {}
+    for number, values in enumerate(found.values, start=1):
+        for key, value in values.items():
+            having.setdefault(key, {}).setdefault(value, []).append(number - 1)
+        if not number % NODES_A_STEP:
+            yield
+    for key, by_value in having.items():
+        yield
+        found.masks[key] = {value: bits(numbers) for value, numbers in by_value.items()}
 
 
 class _Reader:
@@ -258,15 +265,15 @@ class _Reader:
         return bool(far or self._groups.of(namespace, labels))
 
 
-def keys_of(groups: Iterable[Group]) -> tuple[str, ...]:
+def keys_of(groups: Iterable[Group]) -> frozenset[str]:
     """The keys whose domains are counted."""
-    return tuple(sorted({group.key for group in groups if not group.on_hostname}))
+    return frozenset(group.key for group in groups if not group.on_hostname)
 
 
-def domains_of(node: ExistingNode, keys: Iterable[str]) -> dict[str, str]:
-    """The node's values of these keys."""
+def domains_of(node: ExistingNode, keys: Set[str]) -> dict[str, str]:
+    """The node's values of these keys: of those of its labels, as there may be thousands of keys."""
     labels = node.labels
-    found = {key: labels[key] for key in keys if key in labels}
+    found = {key: labels[key] for key in labels if key in keys}
     for old, key in NORMALIZED_LABELS.items():
         if old in labels and key in keys:
             found.setdefault(key, labels[old])

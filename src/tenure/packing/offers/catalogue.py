@@ -82,6 +82,7 @@ class Catalogue:
         self._fronts: dict[tuple[frozenset[Place], int], tuple[Offer, ...]] = {}
         self._clear_of: dict[tuple[HostPort, ...], int] = {(): (1 << len(self.types)) - 1}
         #: Equal requirements make one narrowing, in whichever order pods came.
+        self._values: dict[str, frozenset[str] | None] = {}
         self._narrowings: dict[Requirements, Narrowing] = {}
         self.whole: Final = self._narrowing(self.defined)
 
@@ -186,12 +187,12 @@ class Catalogue:
 
     def values_of(self, key: str) -> frozenset[str] | None:
         """Every value that the key may have on a type; None where that is not known."""
-        if key not in self._index:
-            return None
-        known = [theirs for theirs, _ in self._index[key]]
-        if any(theirs.complement for theirs in known):
-            return None
-        return frozenset(value for theirs in known for value in theirs.listed)
+        if key not in self._values:
+            known = [theirs for theirs, _ in self._index.get(key, ())]
+            unknown = not known or any(theirs.complement for theirs in known)
+            listed = (value for theirs in known for value in theirs.listed)
+            self._values[key] = None if unknown else frozenset(listed)
+        return self._values[key]
 
     def daemons_on(self, type_: int) -> list[DaemonPod]:
         """Those for which capacity is reserved on nodes of the type."""

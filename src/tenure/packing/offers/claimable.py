@@ -38,7 +38,7 @@ def said_in_claim(
     planned: Requirements,
     ours: Requirements,
     known_keys: Collection[str],
-    values_of: Callable[[str], Collection[str] | None],
+    values_of: Callable[[str], frozenset[str] | None],
 ) -> Requirements:
     """Those of the planned ones that a claim has to say.
 
@@ -54,8 +54,7 @@ def said_in_claim(
         if written == requirement:
             kept.append(requirement)
         elif key not in NEW_NODE and (written is not None or key in known_keys):
-            complement = requirement.complement
-            plain = _plain(requirement, written, values_of(key)) if complement else requirement
+            plain = _plain(requirement, written, values_of(key))
             anything = Requirement(key, complement=True, allows_absent=True)
             if written is not None or plain != anything:
                 kept.append(plain)
@@ -63,15 +62,17 @@ def said_in_claim(
 
 
 def _plain(
-    requirement: Requirement, written: Requirement | None, possible: Collection[str] | None
+    requirement: Requirement, written: Requirement | None, possible: frozenset[str] | None
 ) -> Requirement:
-    """Without the values to keep off that no node has, and without bounds that bound nothing."""
+    """Without the values that no node has, and without bounds that bound nothing."""
+    if not requirement.complement:
+        return _listing_fewer(requirement, possible)
     ours = written.listed if written is not None and written.complement else frozenset()
-    listed = {
-        value
-        for value in requirement.listed
-        if value in ours or (is_label_value(value) and (possible is None or value in possible))
-    }
+    if possible is None:
+        listed = {value for value in requirement.listed if value in ours or is_label_value(value)}
+    else:  # A pod may list thousands of values: only those that nodes have are looked at.
+        kept = {value for value in requirement.listed & possible if is_label_value(value)}
+        listed = kept | (requirement.listed & ours)
     at_least, at_most = requirement.at_least, requirement.at_most
     return msgspec.structs.replace(
         requirement,
@@ -79,6 +80,14 @@ def _plain(
         at_least=at_least if at_least is None or at_least >= 0 else None,
         at_most=at_most if at_most is None or at_most <= BOUND_MAX else None,
     )
+
+
+def _listing_fewer(requirement: Requirement, possible: frozenset[str] | None) -> Requirement:
+    """Of thousands of values, those that nodes have; where these have none, a few of them, and no node fits."""
+    if possible is None or len(requirement.listed) <= FEW:
+        return requirement
+    listed = requirement.listed & possible or frozenset(requirement.values[:FEW])
+    return msgspec.structs.replace(requirement, listed=listed)
 
 
 def refusal_of(requirements: Requirements, accepted: Requirements) -> str | None:
@@ -99,8 +108,13 @@ def _problem(requirement: Requirement) -> str | None:
     for entry in entries:
         for problem in requirement_problems(msgspec.convert(entry, Written), requirement.key):
             return str(problem)
-    error = _first_error(entries)
+    # Each value was looked at above. The CRD's rules are about how many there are, up to minValues.
+    error = _first_error([_with_few_values(entry) for entry in entries])
     return f"{requirement.key}: {error}" if error is not None else None
+
+
+def _with_few_values(entry: dict[str, Any]) -> dict[str, Any]:
+    return {**entry, "values": entry["values"][:FEW]} if "values" in entry else entry
 
 
 @lru_cache(256)

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.classes import PodClass, Units
-from tenure.packing.demand.requests import HostPort, ports_conflict
+from tenure.packing.demand.requests import PortUsers
 from tenure.packing.demand.steps import CLASSES_A_STEP, PODS_A_STEP, Steps, some_at_a_time
 from tenure.packing.demand.terms import Group, Rules
 from tenure.packing.index.domains import NO_END
@@ -229,26 +229,20 @@ class Lots:
         return mask
 
     def _mark_ports(self) -> Steps[None]:
+        """A pod may have hundreds of ports, and hundreds of pods the same ones: no two are compared."""
         self.with_ports = with_ports = [lot for lot in self.all if lot.one.demand.ports]
-        #: By number and protocol, and then by all ports of a pod: the lots.
-        using: dict[tuple[int, str], dict[tuple[HostPort, ...], int]] = {}
+        users, done = PortUsers(), 0
         for lot in with_ports:
-            ports = lot.one.demand.ports
-            for port in ports:
-                by_ports = using.setdefault((port.port, port.protocol), {})
-                by_ports[ports] = by_ports.get(ports, 0) | lot.bit
-        done = 0
+            users.add(lot.one.demand.ports, lot.bit)
         for lot in with_ports:
             ports = lot.one.demand.ports
             lot.plain = False
             lot.most = 1
             lot.forced = tuple((port, 1) for port in ports)
             for port in ports:
-                for others, lots in using[port.port, port.protocol].items():
-                    if ports_conflict(ports, others) is not None:
-                        lot.ports |= lots
-                    if not (done := done + 1) % PORTS_A_STEP:
-                        yield
+                lot.ports |= users.beside(port)
+                if not (done := done + 1) % PORTS_A_STEP:
+                    yield
 
     def _mark_groups(self) -> Steps[None]:
         """Groups over the hostname that some lot has a rule about."""

@@ -19,6 +19,8 @@ from tenure.packing.opening.drafts import used_by
 from tenure.packing.opening.lots import Lot
 from tenure.packing.opening.shelf import Shelf
 
+#: Questions to pools in one step: some milliseconds.
+ENTRANCES_A_STEP: Final = 20
 #: So many times the fee may grow by being part of what cpus cost.
 FEE_GROWS: Final = 4
 #: How often the fee is worked out again, and when it is exact enough.
@@ -59,6 +61,19 @@ class Market:
             ]
         return found
 
+    def _entering(self, signature: Signature) -> Steps[None]:
+        """Look for them in steps: each alternative of a pod is asked of each pool."""
+        if signature in self._entered:
+            return
+        asked = 0
+        for wanted in self._alternatives(signature):
+            for catalogue in self.catalogues:
+                catalogue.entrance(signature, wanted)
+                if not (asked := asked + 1) % ENTRANCES_A_STEP:
+                    yield
+        if asked > 1:
+            yield
+
     def _alternatives(self, signature: Signature) -> Iterator[Requirements]:
         if self._elsewhere is not None:
             narrowed = (wanted.add(self._elsewhere) for wanted in signature.alternatives)
@@ -82,6 +97,7 @@ class Market:
         for position, lot in enumerate(lots, start=1):
             if not position % PODS_A_STEP:
                 yield
+            yield from self._entering(lot.signature)
             first = next(iter(self.entrances(lot.signature)), None)
             if first is not None:
                 number, narrowing = first

@@ -10,6 +10,8 @@ from tenure.model.matching.requirements import Requirement
 from tenure.model.values.quantity import UNIT
 
 _BINARY: Final = ((1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
+#: Of very many values, so many are named.
+_NAMED_MAX: Final = 8
 _WORDS: Final = {ZONE: "zone", CAPACITY_TYPE: "capacity type"}
 
 
@@ -37,4 +39,7 @@ def label_text(requirement: Requirement) -> str:
     word = _WORDS.get(requirement.key)
     if word is None or requirement.operator != "In":
         return str(requirement)
-    return f"{word} {' or '.join(sorted(requirement.listed))}"
+    values = sorted(requirement.listed)
+    more = len(values) - _NAMED_MAX
+    others = [f"{more:,} others"] if more > 0 else []
+    return f"{word} {' or '.join([*values[:_NAMED_MAX], *others])}"
