@@ -56,7 +56,7 @@ def find_access(kubeconfig: str, context: str, environment: Mapping[str, str]) -
         raise SpecError(
             "--kubeconfig",
             None,
-            f"a file, as there is no {USUAL} and this is not a pod",
+            f"a kubeconfig, as there is no {USUAL} and this is not a pod",
             "For example --kubeconfig cluster.yaml; tenure up makes a cluster to try, and writes .tenure/kubeconfig.",
         )
     return Reached(load_access(path, context), str(path))
