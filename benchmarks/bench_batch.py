@@ -26,7 +26,7 @@ import msgspec
 
 from benchmarks import fleet
 from benchmarks.bench_pass import POOLS, SoldOut
-from benchmarks.figures import Figure, Figures
+from benchmarks.figures import Figure, Figures, collect_as_in_production
 from tenure.core.decision import Concern, Create
 from tenure.core.policy.deciders import PATIENCE, UNMOVED, deciders
 from tenure.core.provision.decider import ProvisionDecider
@@ -38,7 +38,6 @@ from tenure.packing.demand.problem import Problem
 from tenure.packing.pack import pack, packing
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.sim.cloud.catalogue import instance_types, select
-from tenure.sim.collector import rest_collector
 
 NODES_ALL: Final = 2_000
 #: Issue 14: while a plan is computed, the delay of a turn stays below this.
@@ -132,7 +131,7 @@ class Batch(SoldOut):
 def planned(nodes: int, workload: Workload, pods: int) -> Planned:
     """Turns until claims are created, with a claim deleted and a pod changed in each."""
     cluster = Batch(nodes, workload, pods, time.process_time)
-    rest_collector()
+    collect_as_in_production()
     turns: list[float] = []
     delays: list[float] = []
     deleted = ""
@@ -149,7 +148,7 @@ def planned(nodes: int, workload: Workload, pods: int) -> Planned:
 
 def in_one_go(nodes: int, workload: Workload, pods: int) -> tuple[float, int]:
     cluster = Batch(nodes, workload, pods)
-    rest_collector()
+    collect_as_in_production()
     took = time.process_time()
     cluster.short_turn()
     return time.process_time() - took, cluster.claims()

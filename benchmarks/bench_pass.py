@@ -27,7 +27,7 @@ import msgspec
 
 from benchmarks import fleet
 from benchmarks.bench_drift import Cluster
-from benchmarks.figures import Figure, Figures
+from benchmarks.figures import Figure, Figures, collect_as_in_production
 from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.facts.candidates import PodFitsNowhere
 from tenure.core.marks.templatehash import field_hashes, hash_annotations
@@ -41,7 +41,6 @@ from tenure.packing import pack as pack_module
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.evaluate.suspended import SLICE
-from tenure.sim.collector import rest_collector
 
 NODES_ALL: Final = 2_000
 POOLS: Final = len(fleet.ZONES)
@@ -150,7 +149,7 @@ class SoldOut(Cluster):
 def a_pass(nodes: int) -> Meanwhile:
     """The whole pass, with a claim deleted in each of its first turns."""
     cluster = SoldOut(nodes, time.process_time)
-    rest_collector()
+    collect_as_in_production()
     cluster.drift()
     turns: list[float] = []
     delays: list[float] = []
@@ -167,7 +166,7 @@ def a_pass(nodes: int) -> Meanwhile:
 
 def in_one_go(nodes: int) -> float:
     cluster = SoldOut(nodes)
-    rest_collector()
+    collect_as_in_production()
     cluster.drift()
     began = time.process_time()
     cluster.short_turn()

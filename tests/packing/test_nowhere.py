@@ -13,6 +13,7 @@ from tenure.model.api.pod import Pod
 from tenure.model.snapshot.derived import Derived
 from tenure.packing.demand.facts import VolumeClaimMissing
 from tenure.packing.demand.problem import ExistingNode, PoolTemplate, Problem
+from tenure.packing.demand.steps import at_once
 from tenure.packing.demand.volumes import VolumeNeeds
 from tenure.packing.facts import LimitReached, NoNodeFits, Why
 from tenure.packing.nowhere import REMEMBERED, Nowhere
@@ -36,7 +37,7 @@ def asked(
     problem: Problem, nodes: tuple[ExistingNode, ...], *without: str, nowhere: Nowhere | None = None
 ) -> tuple[Pod, Any] | None:
     alone = msgspec.structs.replace(problem, nodes=(), all_nodes=False)
-    return (nowhere or Nowhere()).first(alone, nodes, without)
+    return at_once((nowhere or Nowhere()).first(alone, nodes, without))
 
 
 def a_problem(*pods: Pod, templates: tuple[PoolTemplate, ...] = (), **more: Any) -> Problem:

@@ -12,6 +12,7 @@ from tenure.model.api.names import ZONE
 from tenure.model.api.pod import Pod
 from tenure.model.snapshot.derived import Derived
 from tenure.packing.demand.problem import ExistingNode, PoolTemplate, Problem
+from tenure.packing.demand.steps import at_once
 from tenure.packing.pack import pack
 from tenure.packing.unspread import Unspread
 from tests.packing.build import a_node, a_pod, a_pool, a_type
@@ -69,7 +70,7 @@ def refused_twice(fleet: Fleet) -> tuple[int, int]:
     unspread, refused, known = Unspread(), 0, 0
     for number in range(len(fleet.nodes)):
         problem = fleet.without(number)
-        told = unspread.first(problem, problem.nodes)
+        told = at_once(unspread.first(problem, problem.nodes))
         whole = pack(problem)
         refused += bool(whole.unplaced)
         if told is None:
@@ -110,13 +111,13 @@ def test_of_the_nodes_of_a_zone_that_is_sold_out_one_is_packed() -> None:
     fleet = a_zone_of(6)
     unspread = Unspread()
     problem = fleet.without(0)
-    assert unspread.first(problem, problem.nodes) is None, "nothing is known yet"
+    assert at_once(unspread.first(problem, problem.nodes)) is None, "nothing is known yet"
     unspread.learn(problem, pack(problem))
     for number in range(1, 6):
         problem = fleet.without(number)
-        assert unspread.first(problem, problem.nodes) is not None
+        assert at_once(unspread.first(problem, problem.nodes)) is not None
     problem = fleet.without(6)
-    assert unspread.first(problem, problem.nodes) is None, "another zone"
+    assert at_once(unspread.first(problem, problem.nodes)) is None, "another zone"
 
 
 def test_a_skew_that_leaves_another_zone_is_for_the_packing() -> None:
@@ -126,4 +127,4 @@ def test_a_skew_that_leaves_another_zone_is_for_the_packing() -> None:
     unspread.learn(problem, pack(problem))
     problem = wide.without(1)
     assert not pack(problem).unplaced
-    assert unspread.first(problem, problem.nodes) is None
+    assert at_once(unspread.first(problem, problem.nodes)) is None

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from tenure.packing.existing import placed_on_existing
 from tenure.packing.index import keeper as keeper_module
 from tenure.packing.index.keeper import Keeper
 from tenure.packing.index.kept import KeptIndex
@@ -14,7 +13,7 @@ from tenure.runtime.indexcheck import CHANGES_MAX, PERIOD, IndexCheck
 from tenure.runtime.telemetry.metrics import Metrics
 from tests.packing.build import a_node, a_pod
 from tests.packing.demand.test_topology import WEB, avoiding
-from tests.packing.index.clusters import Cluster
+from tests.packing.index.clusters import Cluster, placed_on_existing
 from tests.packing.index.test_kept import kept_in
 
 POD = a_pod("new", labels=WEB, **avoiding())

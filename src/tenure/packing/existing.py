@@ -29,7 +29,7 @@ from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate, Pr
 from tenure.packing.demand.queue import Waiting
 from tenure.packing.demand.relaxing import groups_of, with_wishes
 from tenure.packing.demand.requests import Resources
-from tenure.packing.demand.steps import Steps, at_once
+from tenure.packing.demand.steps import Steps
 from tenure.packing.demand.terms import NO_SOFT_TAINTS, Group
 from tenure.packing.demand.volumes import VolumeNeeds
 from tenure.packing.index.domains import Values
@@ -50,13 +50,8 @@ GROUPS_MAX: Final = 200
 RESOURCES_MAX: Final = 100
 
 
-def placed_on_existing(problem: Problem) -> dict[str, str] | None:
-    """By UID, the node of each pod; None where not all fit, or a whole packing has to say."""
-    return at_once(placing_on_existing(problem))
-
-
 def placing_on_existing(problem: Problem) -> Steps[dict[str, str] | None]:
-    """The same in steps."""
+    """In steps: by UID, the node of each pod; None where not all fit, or a whole packing has to say."""
     few = 0 < len(problem.pods) <= PODS_MAX
     if not problem.all_nodes or not few or _is_special(problem):
         return None
@@ -67,26 +62,27 @@ def placing_on_existing(problem: Problem) -> Steps[dict[str, str] | None]:
     question = _Asking(problem, asked)
     if question.is_large:
         return None
-    return ask_index(problem, problem.nodes, question.keys(daemons), daemons, question.placed)
+    keys = question.keys(daemons)
+    return (yield from asking_index(problem, problem.nodes, keys, daemons, question.placed))
 
 
-def ask_index(
+def asking_index(
     problem: Problem,
     nodes: Sequence[ExistingNode],
     keys: frozenset[str],
     daemons: tuple[DaemonPod, ...],
     ask: Callable[[KeptIndex], T | None],
-) -> T | None:
+) -> Steps[T | None]:
     """What the index of these nodes says; None: it is not to be asked, or fails.
 
     ``nodes``: all that there are. ``keys``: of the labels that the question is about. ``ask`` leaves
-    the index as it was before, but for what it has learned.
+    the index as it was before, but for what it has learned. In steps, where very many nodes have changed.
     """
     if len(keys) > KEYS_MAX or NODE_NAME in keys:
         return None
     keeper: Keeper = problem.derived.lasting.setdefault(Keeper, Keeper())
     try:
-        index = keeper.take(nodes, keys, daemons, problem.namespaces)
+        index = yield from keeper.taking(nodes, keys, daemons, problem.namespaces)
         answer = ask(index) if index is not None else None
     except Exception as error:  # noqa: BLE001  # a cache may cost time, and nothing else: it is told
         keeper.failed(repr(error))

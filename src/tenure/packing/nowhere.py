@@ -22,14 +22,15 @@ from tenure.packing.demand.asked import Demand, read_pods
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode, Problem
+from tenure.packing.demand.steps import Steps
 from tenure.packing.demand.terms import FREE
 from tenure.packing.demand.volumes import is_attachable
-from tenure.packing.existing import ask_index, daemons_on_nodes
+from tenure.packing.existing import asking_index, daemons_on_nodes
 from tenure.packing.facts import NoNodeFits, Why
 from tenure.packing.index.kept import KeptIndex
 from tenure.packing.index.shapes import keys_asked
 from tenure.packing.offers.daemons import DaemonPod
-from tenure.packing.pack import pack
+from tenure.packing.pack import pack, packing
 from tenure.packing.result import Unplaced
 
 #: Nodes with room for a pod that are remembered. A question leaves out its own nodes, and mostly no others.
@@ -52,8 +53,8 @@ class Nowhere:
 
     def first(
         self, problem: Problem, nodes: Sequence[ExistingNode], without: Collection[str]
-    ) -> tuple[Pod, Unplaced] | None:
-        """The first pod that fits nowhere by itself, and why; None: a packing has to say.
+    ) -> Steps[tuple[Pod, Unplaced] | None]:
+        """In steps: the first pod that fits nowhere by itself, and why; None: a packing has to say.
 
         ``nodes``: all that there are, instead of the problem's; ``without``: those of them that take no pods.
         """
@@ -66,10 +67,10 @@ class Nowhere:
                 continue
             if asked is None or any(map(groups.unknown, asked.rules.groups())):
                 unplaced = _whatever_the_pools(pod, problem)
-            elif self._has_taker(asked.demand, problem, nodes, without):
+            elif (yield from self._has_taker(asked.demand, problem, nodes, without)):
                 continue
             else:
-                unplaced = self._unlaunched(pod, asked.demand, problem)
+                unplaced = yield from self._unlaunched(pod, asked.demand, problem)
                 unplaced = unplaced and self._told(unplaced, nodes, without)
             if unplaced is not None:
                 return pod, unplaced
@@ -92,26 +93,27 @@ class Nowhere:
         problem: Problem,
         nodes: Sequence[ExistingNode],
         without: Collection[str],
-    ) -> bool:
+    ) -> Steps[bool]:
         """Whether a node may have room."""
         if self._daemons is None:
             self._daemons = daemons_on_nodes(problem, nodes)
         if demand not in self._takers:
             keys, daemons = frozenset(keys_asked({demand.signature}, self._daemons)), self._daemons
             ask = partial(_remembered, demand)
-            self._takers[demand] = ask_index(problem, nodes, keys, daemons, ask)
+            self._takers[demand] = yield from asking_index(problem, nodes, keys, daemons, ask)
         takers = self._takers[demand]
         return takers is None or takers[1] or any(name not in without for name in takers[0])
 
     # -- new nodes ---------------------------------------------------------------------------------
 
-    def _unlaunched(self, pod: Pod, demand: Demand, problem: Problem) -> Unplaced | None:
+    def _unlaunched(self, pod: Pod, demand: Demand, problem: Problem) -> Steps[Unplaced | None]:
         """Why no pool launches a node for it; None: one might."""
         # Of volumes it is said which, so that is about the pod.
         of_volumes = pod.uid if pod.uid in problem.volumes else ""
         key = demand, limits_of(problem), of_volumes
         if key not in self._refused:
-            unplaced = pack(alone(unconstrained(pod), problem)).unplaced.get(pod.uid)
+            found = yield from packing(alone(unconstrained(pod), problem))
+            unplaced = found.unplaced.get(pod.uid)
             unclear = unplaced is None or unplaced.why is Why.TOPOLOGY_UNSATISFIABLE
             self._refused[key] = None if unclear else unplaced
         return self._refused[key]

@@ -20,13 +20,14 @@ from tenure.model.api.names import CAPACITY_TYPE, ZONE
 from tenure.model.api.pod import Pod
 from tenure.packing.demand.asked import Asked, Demand, read_pods
 from tenure.packing.demand.problem import ExistingNode, PoolTemplate, Problem
+from tenure.packing.demand.steps import Steps
 from tenure.packing.demand.terms import Spread
-from tenure.packing.existing import ask_index, daemons_on_nodes, sold_in
+from tenure.packing.existing import asking_index, daemons_on_nodes, sold_in
 from tenure.packing.index.kept import KeptIndex
 from tenure.packing.index.reading import domains_of
 from tenure.packing.index.shapes import keys_asked
 from tenure.packing.nowhere import alone, limits_of, taken_by, unconstrained
-from tenure.packing.pack import pack
+from tenure.packing.pack import packing
 from tenure.packing.result import Packing, Unplaced
 
 
@@ -49,8 +50,10 @@ class Unspread:
                     told = packing.unplaced[pod.uid]
                     self._told.setdefault(_key(asked, pod, problem, nodes), told)
 
-    def first(self, problem: Problem, nodes: Sequence[ExistingNode]) -> tuple[Pod, Unplaced] | None:
-        """A pod of which it is known that it fits nowhere, and why; None: a packing has to say.
+    def first(
+        self, problem: Problem, nodes: Sequence[ExistingNode]
+    ) -> Steps[tuple[Pod, Unplaced] | None]:
+        """In steps: a pod of which it is known that it fits nowhere, and why; None: a packing has to say.
 
         ``nodes``: those of the problem, as they are kept from question to question.
         """
@@ -59,13 +62,13 @@ class Unspread:
         by_name = {node.name: node for node in nodes}
         for asked, pods in _spread_pods(problem):
             told = self._told.get(_key(asked, pods[0], problem, by_name))
-            if told is not None and self._keeps_out(asked, pods[0], problem, nodes):
+            if told is not None and (yield from self._keeps_out(asked, pods[0], problem, nodes)):
                 return pods[0], told
         return None
 
     def _keeps_out(
         self, asked: Asked, pod: Pod, problem: Problem, nodes: Sequence[ExistingNode]
-    ) -> bool:
+    ) -> Steps[bool]:
         """Whether one of its spreads leaves no domain with room."""
         daemons = daemons_on_nodes(problem, nodes)
         keys = frozenset(keys_asked({asked.demand.signature}, daemons))
@@ -78,13 +81,18 @@ class Unspread:
                     found.append((spread.group.key, values))
             return found
 
-        full = ask_index(problem, nodes, keys, daemons, ask) or ()
-        return any(
-            not any(self._is_sold(asked.demand, pod, key, value, problem) for value in values)
-            for key, values in full
-        )
+        full = (yield from asking_index(problem, nodes, keys, daemons, ask)) or ()
+        for key, values in full:
+            sold = False
+            for value in values:
+                sold = sold or (yield from self._is_sold(asked.demand, pod, key, value, problem))
+            if not sold:
+                return True
+        return False
 
-    def _is_sold(self, demand: Demand, pod: Pod, key: str, value: str, problem: Problem) -> bool:
+    def _is_sold(
+        self, demand: Demand, pod: Pod, key: str, value: str, problem: Problem
+    ) -> Steps[bool]:
         """Whether a pool might launch a node for the pod in the domain."""
         asked = demand, limits_of(problem), key, value
         if asked not in self._sold:
@@ -92,7 +100,8 @@ class Unspread:
             there = msgspec.structs.replace(pod.spec, node_selector={**wanted, key: value})
             pinned = unconstrained(msgspec.structs.replace(pod, spec=there))
             other = wanted.get(key, value) != value
-            self._sold[asked] = not other and not pack(alone(pinned, problem)).unplaced
+            found = yield from packing(alone(pinned, problem))
+            self._sold[asked] = not other and not found.unplaced
         return self._sold[asked]
 
 

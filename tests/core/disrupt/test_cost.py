@@ -11,13 +11,14 @@ import pytest
 
 from tenure.core.decider import Progress
 from tenure.core.decision import Verdict
-from tenure.core.disrupt.facts.candidates import PodFitsNowhere
+from tenure.core.disrupt.facts.candidates import PendingPodsFirst, PodFitsNowhere
 from tenure.core.disrupt.pipeline import DisruptionDecider
 from tenure.core.reasons import Reason
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.packing import pack as pack_module
+from tenure.packing.existing import PODS_MAX
 from tenure.packing.facts import LimitReached, NoNodeFits, NoOffering
 from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import (
@@ -116,6 +117,20 @@ def test_pods_that_are_pending_for_long_are_not_packed_again_for_each_node() -> 
     assert made[0] == made[1]
 
 
+def test_very_many_pods_that_need_new_nodes_are_packed_once_for_all_candidates() -> None:
+    """They get their nodes first, whichever node goes."""
+    pool = a_pool(disruption=ANY, repair=REPAIR)
+    pending = [a_pending_pod(f"w{i}") for i in range(PODS_MAX + 1)]
+    made, told = [], []
+    for count in (2, 40):
+        fleet = a_fleet(count)
+        some, found = packings(lambda fleet=fleet: verdicts(pool, *pending, *fleet))  # type: ignore[misc]
+        made.append(some)
+        told.append(sum(PendingPodsFirst() in one.facts for one in found))
+    assert made[0] == made[1]
+    assert told == [2 * 2, 2 * 40], "each is told at once, claim and Node"
+
+
 def test_between_two_steps_of_a_pass_at_most_one_candidate_is_planned() -> None:
     """So a pass over very many can be suspended."""
     known = Observations(
@@ -128,7 +143,31 @@ def test_between_two_steps_of_a_pass_at_most_one_candidate_is_planned() -> None:
     assert view is not None
     *steps, last = decider.deciding(view, Settings(), NOW, Progress())
     assert last == decider.decide(view, Settings(), NOW)
-    assert len(steps) == len(last) + 5, "one step for each verdict, and for the gates of each"
+    assert len(steps) >= len(last) + 5, "one step for each verdict, and for the gates of each"
+
+
+def test_where_very_many_pods_wait_to_pack_them_first_takes_steps_as_well() -> None:
+    """Each of another size: they get their nodes before pods of a candidate do, and other keys do not wait for that."""
+    known = Observations(repair_statements=kwok_statements(), instance_types=types())
+    snapshots = (
+        snapshot_with(
+            a_class(),
+            a_pool(disruption=ANY, repair=REPAIR),
+            *a_fleet(1),
+            *(a_pending_pod(f"w{i}", requests={"cpu": f"{100 + i}m"}) for i in range(pods)),
+            observations=known,
+        )
+        for pods in (1, 1000)
+    )
+    taken = []
+    for snapshot in snapshots:
+        decider = DisruptionDecider()
+        view = decider.view(snapshot, "cluster")
+        assert view is not None
+        *steps, last = decider.deciding(view, Settings(), NOW, Progress())
+        assert any(isinstance(fact, PendingPodsFirst) for one in last or () for fact in one.facts)
+        taken.append(len(steps))
+    assert taken[1] > taken[0] + 30
 
 
 def in_each_others_way(count: int, *without: str) -> Snapshot:

@@ -10,7 +10,8 @@ from tenure.core.protect.protection import CREATION
 from tenure.model.api.names import REPLACES
 from tenure.model.api.resource import DEPLOYMENTS, NODES, PODS
 from tenure.packing.demand.problem import Problem
-from tenure.packing.pack import pack
+from tenure.packing.demand.steps import Steps, at_once
+from tenure.packing.pack import packing
 from tenure.packing.result import Packing
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.scenario.dsl import Story
@@ -46,8 +47,9 @@ def test_a_shared_seating_gives_the_plans_that_each_would_have_alone() -> None:
     with story:
         shared, settings, now = Reservations(), story.options.settings, story.now
         for leaving in simulation.leaving:
-            alone = simulation.plan((leaving,), settings, now)
-            assert simulation.plan((leaving,), settings, now, reservations=shared) == alone
+            alone = at_once(simulation.plan((leaving,), settings, now))
+            both = simulation.plan((leaving,), settings, now, reservations=shared)
+            assert at_once(both) == alone
 
 
 def test_one_more_plan_costs_no_more_packings_than_it_makes_itself(
@@ -56,19 +58,19 @@ def test_one_more_plan_costs_no_more_packings_than_it_makes_itself(
     story, simulation = simulation_of(8)
     count = 0
 
-    def counted(problem: Problem) -> Packing:
+    def counted(problem: Problem) -> Steps[Packing]:
         nonlocal count
         count += 1
-        return pack(problem)
+        return packing(problem)
 
-    monkeypatch.setattr(replacement, "pack", counted)
+    monkeypatch.setattr(replacement, "packing", counted)
     with story:
         shared, settings, now = Reservations(), story.options.settings, story.now
         first, second = simulation.leaving[:2]
-        simulation.plan((first,), settings, now, reservations=shared)
+        at_once(simulation.plan((first,), settings, now, reservations=shared))
         assert count > len(simulation.leaving)
         count = 0
-        simulation.plan((second,), settings, now, reservations=shared)
+        at_once(simulation.plan((second,), settings, now, reservations=shared))
         assert count <= 3
 
 
@@ -92,9 +94,9 @@ def test_two_nodes_are_planned_for_together() -> None:
             if (claim := snapshot.claim_of(node)) is not None
         )
         settings, now = story.options.settings, story.now
-        assert not simulation.plan((first,), settings, now).claims
-        assert not simulation.plan((second,), settings, now).claims
-        plan = simulation.plan((first, second), settings, now)
+        assert not at_once(simulation.plan((first,), settings, now)).claims
+        assert not at_once(simulation.plan((second,), settings, now)).claims
+        plan = at_once(simulation.plan((first, second), settings, now))
         (new,) = plan.claims
         uids = sorted((first.claim.uid, second.claim.uid))
         assert new.create.body["metadata"]["annotations"][REPLACES] == ",".join(uids)

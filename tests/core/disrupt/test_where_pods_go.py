@@ -12,6 +12,7 @@ from tenure.core.protect.protection import CREATION
 from tenure.model.api.resource import NODES
 from tenure.packing import existing
 from tenure.packing import pack as packing
+from tenure.packing.demand.steps import at_once
 from tenure.packing.index.keeper import Keeper
 from tenure.packing.question import Question
 from tenure.sim.scenario.dsl import Story
@@ -39,7 +40,7 @@ def plans_of(story: Story) -> list[Plan]:
         claim = snapshot.claim_of(node)
         assert claim is not None
         leaving = leaving_node(claim, node, snapshot.pods_on(name).values())
-        found.append(simulation.plan([leaving], story.options.settings, story.now))
+        found.append(at_once(simulation.plan([leaving], story.options.settings, story.now)))
     return found
 
 

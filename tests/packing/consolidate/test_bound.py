@@ -9,6 +9,7 @@ from hypothesis import event, given, settings
 
 from tenure.packing.consolidate.pools import Opened, Pools
 from tenure.packing.consolidate.question import Candidate, Question
+from tenure.packing.demand.steps import at_once
 from tenure.packing.index.whatif import Trial, WhatIf
 from tests.packing.build import a_pod, a_pool, pods
 from tests.packing.consolidate.build import ask, on
@@ -44,7 +45,7 @@ def test_no_plan_is_cheaper_than_the_bound(question: Question) -> None:
     least: list[float] = []
     for pools, trial, opened in tried(question):
         if opened is None:
-            least = [pools.least(trial, fee) for fee in FEES]
+            least = [at_once(pools.least(trial, fee)) for fee in FEES]
             continue
         event(f"a bound: {least[0] > 0}")
         for bound, fee in zip(least, FEES, strict=True):
@@ -53,7 +54,7 @@ def test_no_plan_is_cheaper_than_the_bound(question: Question) -> None:
 
 def _least(question: Question, fee: float = 0.0) -> float:
     pools, trial, _ = next(tried(question))
-    return pools.least(trial, fee)
+    return at_once(pools.least(trial, fee))
 
 
 def test_pods_that_stay_apart_need_a_node_each() -> None:

@@ -11,6 +11,8 @@ from tenure.model.api.names import ARCH, CAPACITY_TYPE, HOSTNAME, ZONE
 from tenure.model.api.pod import Pod
 from tenure.model.snapshot.derived import Derived
 from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate, Problem
+from tenure.packing.demand.steps import at_once
+from tenure.packing.existing import placing_on_existing
 from tests.packing.build import NO_SCHEDULE, TOLERATE_BATCH, a_node, a_pod, a_pool
 from tests.packing.mixes import APPS, TYPES, rules
 
@@ -166,3 +168,7 @@ def _holding(node: ExistingNode, pods: list[Pod]) -> ExistingNode:
     return msgspec.structs.replace(
         node, pods=tuple(pods), available=available, host_ports=less.host_ports
     )
+
+
+def placed_on_existing(problem: Problem) -> dict[str, str] | None:
+    return at_once(placing_on_existing(problem))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 
 import msgspec
@@ -13,15 +14,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tenure.model.api.names import HOSTNAME
 from tenure.model.api.pod import Pod
 from tenure.packing.demand.problem import Problem
-from tenure.packing.existing import placed_on_existing
+from tenure.packing.existing import placing_on_existing
 from tenure.packing.index import keeper as keeper_module
+from tenure.packing.index import kept as kept_module
 from tenure.packing.index.comparing import state, teach
 from tenure.packing.index.keeper import Keeper
-from tenure.packing.index.kept import KeptIndex
+from tenure.packing.index.kept import CHANGES_A_STEP, KeptIndex
 from tenure.packing.pack import pack
 from tests.packing.build import a_daemon, a_node, a_pod
 from tests.packing.demand.test_topology import WEB, avoiding, spread
-from tests.packing.index.clusters import Cluster
+from tests.packing.index.clusters import Cluster, placed_on_existing
 
 seeds = st.integers(0, 2**48)
 STEPS = ("node_comes", "node_goes", "node_changes", "pod_comes", "pod_goes", "pod_terminates")
@@ -48,13 +50,16 @@ def rebuilt(index: KeptIndex) -> KeptIndex:
 def assert_as_a_whole_packing_says(problem: Problem) -> bool:
     """Whether the index had an answer: then it is that of the packing."""
     found = placed_on_existing(problem)
-    if found is None:
-        return False
+    if found is not None:
+        assert found == placed_without_index(problem)
+    return found is not None
+
+
+def placed_without_index(problem: Problem) -> Mapping[str, str]:
     whole = pack(msgspec.structs.replace(problem, all_nodes=False))
-    assert found == whole.placed
     assert not whole.claims
     assert not whole.unplaced
-    return True
+    return whole.placed
 
 
 class KeptOverTurns(RuleBasedStateMachine):
@@ -110,6 +115,58 @@ def test_the_index_answers_what_a_packing_would(seed: int, monkeypatch: pytest.M
         answered += assert_as_a_whole_packing_says(cluster.where_its_pods_go())
     assert answered >= 6
     assert state(kept_in(cluster)) == state(rebuilt(kept_in(cluster)))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_questions_that_are_asked_in_turns_have_the_same_answers(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each follows the nodes of its own question, one in each step, while the others do so, too."""
+    monkeypatch.setattr(kept_module, "CHANGES_A_STEP", 1)
+    random, cluster = Random(seed), Cluster(seed, nodes=8)
+    answered = 0
+    for _ in range(10):
+        asked = []
+        for _ in range(3):
+            for _ in range(4):
+                getattr(cluster, random.choice(STEPS))()
+            asked.append(cluster.where_its_pods_go())
+        under_way = {number: placing_on_existing(one) for number, one in enumerate(asked)}
+        answers = {}
+        while under_way:
+            number = random.choice(list(under_way))
+            try:
+                next(under_way[number])
+            except StopIteration as end:
+                answers[number] = end.value
+                del under_way[number]
+        for number, placed in answers.items():
+            if placed is not None:
+                answered += 1
+                assert placed == placed_without_index(asked[number])
+    assert answered >= 2
+    assert not keeper_of(cluster).rebuilds["Failure"]
+    assert state(kept_in(cluster)) == state(rebuilt(kept_in(cluster)))
+
+
+def test_an_index_of_very_many_nodes_is_built_in_steps() -> None:
+    cluster = Cluster(1, nodes=0)
+    cluster.nodes = {f"n-{n:03d}": a_node(f"n-{n:03d}") for n in range(3 * CHANGES_A_STEP)}
+    problem = cluster.problem((a_pod("new"),))
+    seen = [len(kept_in(cluster)) for _ in placing_on_existing(problem)]
+    assert seen == [CHANGES_A_STEP, 2 * CHANGES_A_STEP, 3 * CHANGES_A_STEP]
+    assert placed_on_existing(problem) == {"new": "n-000"}
+
+
+def test_what_was_read_before_a_question_was_given_up_is_not_read_again() -> None:
+    cluster = Cluster(1, nodes=0)
+    cluster.nodes = {f"n-{n:03d}": a_node(f"n-{n:03d}") for n in range(2 * CHANGES_A_STEP)}
+    question = placing_on_existing(cluster.problem((a_pod("new"),)))
+    next(question)
+    question.close()
+    assert placed_on_existing(cluster.problem((a_pod("new"),))) == {"new": "n-000"}
+    assert kept_in(cluster).changes == 2 * CHANGES_A_STEP
+    assert not keeper_of(cluster).rebuilds
 
 
 def test_a_question_leaves_nothing_behind() -> None:

@@ -55,6 +55,7 @@ from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, no_later, say
 from tenure.model.api.meta import later
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.packing.demand.steps import Steps
 
 _say = partial(say, Concern.DISRUPTION)
 
@@ -73,7 +74,8 @@ class Execution:
         self._shared, self._settings, self._now = shared, shared.settings, shared.now
         self._members = tuple(Member(one, pools, shared) for one in group)
 
-    def verdicts(self) -> Iterator[Verdict]:
+    def verdicts(self) -> Iterator[Verdict | None]:
+        """None: nothing is said yet, and it may be suspended."""
         if any(one.off for one in self._members):
             return  # ``orchestrate`` says so.
         facts = dict(self._gates())
@@ -81,7 +83,7 @@ class Execution:
         changes: datetime | None = None
         if (found := self._together(blocked)) is None:
             leaving = self._leaving()
-            plan = self._plan(leaving)
+            plan = yield from self._plan(leaving)
             found = self._rejected(leaving, plan)
             if found is None:
                 reason = self._members[0].command.reason
@@ -151,7 +153,7 @@ class Execution:
         came = self._came()
         return tuple(one.leaving(came) for one in self._members)
 
-    def _plan(self, leaving: Sequence[LeavingNode]) -> Plan:
+    def _plan(self, leaving: Sequence[LeavingNode]) -> Steps[Plan]:
         if not self._members[0].method.traits.needs_replacement:
             return Plan()
         simulation, came = self._shared.simulation, tuple(self._came().values())
@@ -162,13 +164,13 @@ class Execution:
             self._now,
             reservations=self._shared.reservations,
         )
-        plan = plan_for(credit=False)
+        plan = yield from plan_for(credit=False)
         if plan.claims:
             return Plan(
                 why=ReservedCapacityTaken(), passing=True, changes_at=plan.changes_at, came=came
             )
         if plan.why is not None and not plan.passing:
-            plan = plan_for()
+            plan = yield from plan_for()
         return msgspec.structs.replace(plan, came=came)
 
     def _rejected(self, leaving: Sequence[LeavingNode], plan: Plan) -> list[Verdict] | None:

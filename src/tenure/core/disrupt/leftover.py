@@ -41,6 +41,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
+from tenure.packing.demand.steps import Steps
 
 _say = partial(say, Concern.DISRUPTION)
 
@@ -73,13 +74,15 @@ def left_overs(snapshot: Snapshot) -> Iterator[LeftOver]:
         yield LeftOver(claim, found[0].name, nodes, room, occupied)
 
 
-def left_over_verdict(one: LeftOver, shared: Pass) -> Verdict:
+def left_over_verdict(one: LeftOver, shared: Pass) -> Steps[Verdict]:
     claim, now = one.claim, shared.now
     new_until = later(claim.created_at, NEW)
     if now < new_until:
         new = LeftOverKept(claim.name, one.replaced, new_until)
         return _say(claim, Reason.REPLACEMENT_LEFT_OVER, new, recheck_at=new_until)
-    plan = shared.simulation.plan_empty(one.room, shared.settings, now, shared.reservations)
+    plan = yield from shared.simulation.plan_empty(
+        one.room, shared.settings, now, shared.reservations
+    )
     if one.occupied or plan.why is not None:
         return _stays(claim, LeftOverInUse(claim.name, one.replaced), plan.changes_at)
     if (protection := _protection(one, now)) is not None:

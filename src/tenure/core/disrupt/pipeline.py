@@ -56,7 +56,7 @@ from tenure.model.api.resource import (
     PODS,
 )
 from tenure.model.settings import Settings
-from tenure.model.snapshot.snapshot import Change, Snapshot
+from tenure.model.snapshot.snapshot import CANDIDATE_CONDITIONS, Change, Snapshot
 
 _say = partial(say, Concern.DISRUPTION)
 
@@ -95,6 +95,16 @@ class DisruptionDecider:
 
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         return (CLUSTER,) if subject == PLAN or observes_capacity(subject) else ()
+
+    def preparing(self, snapshot: Snapshot, key: str) -> Iterator[None]:
+        """Where there may be candidates or commands: then all nodes count."""
+        if (
+            snapshot.suspect_nodes()
+            or any(map(snapshot.claims_that_say, CANDIDATE_CONDITIONS))
+            or snapshot.replaced_claims()
+            or snapshot.replacing_claims()
+        ):
+            yield from self._surroundings.preparing(snapshot)
 
     def view(self, snapshot: Snapshot, key: str) -> DisruptionView | None:
         created = self._surroundings.has_created
@@ -142,7 +152,7 @@ class DisruptionDecider:
     def deciding(
         self, view: DisruptionView, settings: Settings, now: datetime, progress: Progress
     ) -> Iterator[Sequence[Verdict] | None]:
-        """With very many candidates a pass takes long: a step is the gates of one of them, or one plan."""
+        """With very many candidates a pass takes long: a step is the gates of one of them, or a part of a plan."""
         for verdict in _Pass(view, self._methods, settings, now, progress).verdicts():
             if verdict is not None:
                 progress.said.append(verdict)
@@ -217,8 +227,8 @@ class _Pass:
             starts = recording.starts.get(pool.pool.name, ())
             action = record(pool.pool, starts, self._settings) if starts else None
             yield msgspec.structs.replace(verdict, action=action)
-        if not planner.has_planned:
-            yield from (left_over_verdict(one, self._shared) for one in self._view.left_over)
+        for left in self._view.left_over if not planner.has_planned else ():
+            yield (yield from left_over_verdict(left, self._shared))
 
     def _due(self, reason: str, pool: PoolCandidates) -> Due:
         watch = next(watch for of, watch in pool.watches if of == reason)
@@ -322,7 +332,7 @@ class _Pass:
         what = self._methods.named(reason).watched_as
         return NodesWatched(what, tuple(sorted(claims)), reason, candidates)
 
-    def _carried_out(self, taken_over: Container[str]) -> Iterator[Verdict]:
+    def _carried_out(self, taken_over: Container[str]) -> Iterator[Verdict | None]:
         for group in self._view.ready:
             if not any(one.under_way.command.claim.name in taken_over for one in group):
                 yield from Execution(group, self._view.ready_pools, self._shared).verdicts()

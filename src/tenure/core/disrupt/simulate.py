@@ -43,7 +43,7 @@ from tenure.core.launchbreaker.history import History, remembered_launches
 from tenure.core.marks.command import commands_under_way, replacement_marks
 from tenure.core.marks.ownership import room_of
 from tenure.core.pool.lookup import capacity_of
-from tenure.core.provision.demand import is_reschedulable, pods_to_schedule
+from tenure.core.provision.demand import Demand, is_reschedulable, pods_to_schedule
 from tenure.core.provision.placement import Capacity, NewClaim, capacity_in, claim_refused
 from tenure.model.api.meta import later
 from tenure.model.api.node import Node
@@ -53,9 +53,11 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.packing.consolidate.question import PoolTotals
 from tenure.packing.demand.problem import ExistingNode, PoolTemplate
+from tenure.packing.demand.steps import Steps
+from tenure.packing.existing import PODS_MAX
 from tenure.packing.facts import Why
 from tenure.packing.nowhere import Nowhere
-from tenure.packing.pack import pack
+from tenure.packing.pack import packing
 from tenure.packing.result import Packing, Unplaced
 from tenure.packing.unspread import Unspread
 
@@ -124,8 +126,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         credit: bool = True,
         reservations: Reservations | None = None,
         avoid: Collection[str] = (),
-    ) -> Plan:
-        """One plan for all of these nodes, as if they terminated together.
+    ) -> Steps[Plan]:
+        """In steps: one plan for all of these nodes, as if they terminated together.
 
         ``credit``: the capacity of the terminating nodes is free under their pools' limits.
         ``reservations``: shared by all plans of one pass. ``avoid``: names of nodes that their pods are
@@ -140,14 +142,15 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         if unknown := self.capacity.unknown:
             return Plan(why=unknown, passing=True, changes_at=changes_at)
         reservations = reservations or Reservations()
-        if why := self._nowhere(leaving, zones, settings, now, credit, reservations, avoid):
+        why = yield from self._nowhere(leaving, zones, settings, now, credit, reservations, avoid)
+        if why is not None:
             return Plan(why=why, changes_at=changes_at)
-        bins, left = reservations.without(self, leaving, zones, settings, now)
-        before = self._assigned(bins, left, leaving, zones, settings, now)
+        if (yield from reservations.need_new_nodes(self, zones, settings, now)):
+            return self._pending_first(changes_at, now)
+        bins, left = yield from reservations.without(self, leaving, zones, settings, now)
+        before = yield from self._assigned(bins, left, leaving, zones, settings, now)
         if before.claims:
-            ends = (later(one.since, WAITED_FOR) for one in self.capacity.demands)
-            at = min((at for at in (*ends, changes_at) if at and at > now), default=None)
-            return Plan(why=PendingPodsFirst(), passing=True, changes_at=at)
+            return self._pending_first(changes_at, now)
         bins.close(*avoid)
         templates: Sequence[PoolTemplate] = self.capacity.templates_at(now)
         for one in leaving:
@@ -157,12 +160,17 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         problem = self.capacity.problem(
             pods, zones, settings, now, nodes=nodes, templates=templates
         )
-        if known := reservations.unspread.first(problem, nodes):
+        if known := (yield from reservations.unspread.first(problem, nodes)):
             return Plan(why=self._fits_nowhere(*known, now), changes_at=changes_at)
-        found = pack(problem)
+        found = yield from packing(problem)
         reservations.unspread.learn(problem, found)
         plan = self._told(leaving, found, now)
         return msgspec.structs.replace(plan, changes_at=changes_at)
+
+    def _pending_first(self, changes_at: datetime | None, now: datetime) -> Plan:
+        ends = (later(one.since, WAITED_FOR) for one in self.capacity.demands)
+        at = min((at for at in (*ends, changes_at) if at and at > now), default=None)
+        return Plan(why=PendingPodsFirst(), passing=True, changes_at=at)
 
     def _nowhere(
         self,
@@ -173,7 +181,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         credit: bool,
         reservations: Reservations,
         avoid: Collection[str],
-    ) -> PodFitsNowhere | None:
+    ) -> Steps[PodFitsNowhere | None]:
         """A pod that fits nowhere whatever becomes of all others; None: the packing has to say."""
         templates: Sequence[PoolTemplate] = self.capacity.templates_at(now)
         for one in leaving if credit else ():
@@ -182,7 +190,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         problem = self.capacity.problem(pods, zones, settings, now, nodes=(), templates=templates)
         late = (name for name, at in self.late_at.items() if at <= now)
         without = {*(one.node.name for one in leaving), *late, *reservations.given_up, *avoid}
-        found = reservations.nowhere.first(problem, self.capacity.nodes, without)
+        found = yield from reservations.nowhere.first(problem, self.capacity.nodes, without)
         return None if found is None else self._fits_nowhere(*found, now)
 
     def _fits_nowhere(self, pod: Pod, unplaced: Unplaced, now: datetime) -> PodFitsNowhere:
@@ -190,8 +198,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
 
     def plan_empty(
         self, name: str, settings: Settings, now: datetime, reservations: Reservations
-    ) -> Plan:
-        """For a node without reschedulable pods: one that pending pods fit on stays."""
+    ) -> Steps[Plan]:
+        """In steps, for a node without reschedulable pods: one that pending pods fit on stays."""
         zones = self.capacity.zones.at(settings, now)
         waiting = self.capacity.waiting(now)
         instants = self.capacity.instants(zones) if self.capacity.demands else []
@@ -201,7 +209,7 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         moving = any(one.pods for one in self.leaving)
         if not (waiting or moving) or self.capacity.unknown is not None:
             return Plan(changes_at=changes_at)
-        if name in reservations.expected(self, zones, settings, now):
+        if name in (yield from reservations.expected(self, zones, settings, now)):
             return Plan(why=PendingPodsFit(name), passing=True, changes_at=changes_at)
         return Plan(changes_at=changes_at)
 
@@ -232,29 +240,29 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         zones: DomainState,
         settings: Settings,
         now: datetime,
-    ) -> list[Pod]:
+    ) -> Steps[list[Pod]]:
         """Pods of nodes with the same replacements are assigned to these; returns those that do not fit."""
         pods, own = pods_of(others), others[0].own
         if not own:
             return pods
         nodes = bins.nodes(own)
         problem = self.capacity.problem(pods, zones, settings, now, nodes=nodes, templates=())
-        assigned = pack(problem).placed
+        assigned = (yield from packing(problem)).placed
         bins.assign(assigned, pods)
         return [pod for pod in pods if pod.uid not in assigned]
 
     def settled(
         self, settings: Settings, now: datetime
-    ) -> tuple[tuple[ExistingNode, ...], Packing]:
-        """All nodes, with every pod that waits for capacity where it fits; nodes that leave are closed.
+    ) -> Steps[tuple[tuple[ExistingNode, ...], Packing]]:
+        """In steps: all nodes, with every pod that waits for capacity where it fits; nodes that leave are closed.
 
         And which new nodes these pods need.
         """
         zones = self.capacity.zones.at(settings, now)
-        bins, left = Reservations().without(self, (), zones, settings, now)
-        packing = self._assigned(bins, left, (), zones, settings, now)
+        bins, left = yield from Reservations().without(self, (), zones, settings, now)
+        found = yield from self._assigned(bins, left, (), zones, settings, now)
         bins.close(*(one.node.name for one in self.leaving))
-        return bins.nodes(), packing
+        return bins.nodes(), found
 
     def empty_bins(self, now: datetime) -> _Bins:
         bins = _Bins(self.capacity.nodes)
@@ -269,30 +277,47 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         zones: DomainState,
         settings: Settings,
         now: datetime,
-    ) -> Packing:
+    ) -> Steps[Packing]:
         """Assigns all other pods; the answer says which new nodes they need."""
-        known = {pod.uid for pod in pods_of((*others_than(leaving, self.leaving), *leaving))}
-        demands = [demand for demand in self.capacity.demands if demand.pod.uid not in known]
+        demands = self.waiting_beside(leaving)
         first = [*left, *(demand.pod for demand in demands if demand.needs_capacity(now))]
-        # Pods whose launch breaker is open, or whose claim is never created, are pending for long; for pods
-        # that stay with a node that is consolidated nothing is launched at all: no command waits for them.
-        no_claim, _ = without_claims(self.history, settings, now)
-        no_claim |= {one.pod.uid for one in demands if later(one.since, WAITED_FOR) <= now}
-        no_claim |= {one.pod.uid for one in self.capacity.demands if one.only_fitting}
-        packing = Packing(placed={}, claims=(), unplaced={})
-        if first:  # A packing reads every node, and mostly no pod is pending.
-            packing = pack(
-                self.capacity.problem(first, zones, settings, now, no_claim, nodes=bins.nodes())
-            )
-            bins.assign(packing.placed, first)
+        found = yield from self.pack_waiting(first, bins, demands, zones, settings, now)
+        bins.assign(found.placed, first)
         # Those that stay for now come later, and count where they fit.
         second = [demand.pod for demand in demands if not demand.needs_capacity(now)]
         if second:
             stay = self.capacity.problem(
                 second, zones, settings, now, nodes=bins.nodes(), templates=()
             )
-            bins.assign(pack(stay).placed, second)
-        return packing
+            bins.assign((yield from packing(stay)).placed, second)
+        return found
+
+    def waiting_beside(self, leaving: Sequence[LeavingNode]) -> list[Demand]:
+        """The pods that need capacity, and are not of a node that is being replaced, or of these."""
+        known = {pod.uid for pod in pods_of((*others_than(leaving, self.leaving), *leaving))}
+        return [demand for demand in self.capacity.demands if demand.pod.uid not in known]
+
+    def pack_waiting(
+        self,
+        pods: Sequence[Pod],
+        bins: _Bins,
+        demands: Iterable[Demand],
+        zones: DomainState,
+        settings: Settings,
+        now: datetime,
+    ) -> Steps[Packing]:
+        """Where pods go that get capacity before others, and which new nodes they need.
+
+        Pods whose launch breaker is open, or whose claim is never created, are pending for long; for pods that stay with
+        a node that is consolidated nothing is launched at all: no command waits for them.
+        """
+        if not pods:  # A packing reads every node, and mostly no pod is pending.
+            return Packing(placed={}, claims=(), unplaced={})
+        no_claim, _ = without_claims(self.history, settings, now)
+        no_claim |= {one.pod.uid for one in demands if later(one.since, WAITED_FOR) <= now}
+        no_claim |= {one.pod.uid for one in self.capacity.demands if one.only_fitting}
+        problem = self.capacity.problem(pods, zones, settings, now, no_claim, nodes=bins.nodes())
+        return (yield from packing(problem))
 
 
 class Reservations:
@@ -308,6 +333,8 @@ class Reservations:
         self._left: dict[str, list[Pod]] = {}
         #: How many replaced nodes each node concerns.
         self._concerned: Counter[str] = Counter()
+        #: Whether pods that wait need new nodes, whichever node goes.
+        self._need_new_nodes: bool | None = None
         #: Nodes that pods fit on which wait for capacity.
         self._expected: frozenset[str] | None = None
         #: Pods that fit nowhere by themselves.
@@ -319,31 +346,50 @@ class Reservations:
         #: By commands of this pass: nodes that their pods were planned onto.
         self.counted_on: set[str] = set()
 
+    def need_new_nodes(
+        self, simulation: Simulation, zones: DomainState, settings: Settings, now: datetime
+    ) -> Steps[bool]:
+        """Whether pods that wait need new nodes even if no node goes: then they get these first, whichever would go.
+
+        Of thousands of pods that is asked once for all candidates.
+        """
+        if self._need_new_nodes is None:
+            demands = simulation.waiting_beside(())
+            waiting = [one.pod for one in demands if one.needs_capacity(now)]
+            if len(waiting) <= PODS_MAX:
+                self._need_new_nodes = False  # Each plan asks the index.
+            else:
+                full, _ = yield from self._assign_all(simulation, zones, settings, now)
+                first = simulation.pack_waiting(waiting, full, demands, zones, settings, now)
+                self._need_new_nodes = bool((yield from first).claims)
+        return self._need_new_nodes
+
     def expected(
         self, simulation: Simulation, zones: DomainState, settings: Settings, now: datetime
-    ) -> frozenset[str]:
+    ) -> Steps[frozenset[str]]:
         """Names of the nodes that the scheduler may bind pods to which wait for capacity."""
         if self._expected is None:
-            full, _ = self._assign_all(simulation, zones, settings, now)
+            full, _ = yield from self._assign_all(simulation, zones, settings, now)
             known = {pod.uid for one in simulation.leaving for pod in one.pods}
             waiting = [pod for pod in simulation.capacity.waiting(now) if pod.uid not in known]
             waiting += [pod for pods in self._left.values() for pod in pods]
             problem = simulation.capacity.problem(waiting, zones, settings, now, nodes=full.nodes())
-            placed = pack(problem).placed
+            placed = (yield from packing(problem)).placed
             self._expected = frozenset(placed.values())
         return self._expected
 
     def _assign_all(
         self, simulation: Simulation, zones: DomainState, settings: Settings, now: datetime
-    ) -> tuple[_Bins, _Bins]:
+    ) -> Steps[tuple[_Bins, _Bins]]:
         """The bins with the pods of all nodes that are being replaced, and without."""
         if self._full is None or self._empty is None:
-            self._empty, self._full = simulation.empty_bins(now), simulation.empty_bins(now)
+            full = simulation.empty_bins(now)
             for group in grouped(simulation.leaving):
-                left = simulation.assign_own(self._full, group, zones, settings, now)
+                left = yield from simulation.assign_own(full, group, zones, settings, now)
                 for one in group:
                     self._left[one.claim.uid] = _among(one.pods, left)
                     self._concerned.update(_concerned(one))
+            self._empty, self._full = simulation.empty_bins(now), full
         return self._full, self._empty
 
     def without(
@@ -353,9 +399,9 @@ class Reservations:
         zones: DomainState,
         settings: Settings,
         now: datetime,
-    ) -> tuple[_Bins, list[Pod]]:
+    ) -> Steps[tuple[_Bins, list[Pod]]]:
         """The bins with all other pods assigned, and the pods that do not fit; its nodes take no pods."""
-        full, empty = self._assign_all(simulation, zones, settings, now)
+        full, empty = yield from self._assign_all(simulation, zones, settings, now)
         uids = {one.claim.uid for one in leaving}
         own: Counter[str] = Counter()
         for one in simulation.leaving:
@@ -363,7 +409,7 @@ class Reservations:
                 own.update(_concerned(one))
         names = {one.node.name for one in leaving}
         if any(self._concerned[name] > own[name] for name in names | own.keys()):
-            return self._slowly(simulation, leaving, zones, settings, now)
+            return (yield from self._slowly(simulation, leaving, zones, settings, now))
         bins = full.copy()
         bins.restore(own, empty)
         bins.close(*names, *self.given_up)
@@ -377,12 +423,12 @@ class Reservations:
         zones: DomainState,
         settings: Settings,
         now: datetime,
-    ) -> tuple[_Bins, list[Pod]]:
+    ) -> Steps[tuple[_Bins, list[Pod]]]:
         bins = simulation.empty_bins(now)
         bins.close(*(one.node.name for one in leaving), *self.given_up)
         left: list[Pod] = []
         for group in grouped(others_than(leaving, simulation.leaving)):
-            left += simulation.assign_own(bins, group, zones, settings, now)
+            left += yield from simulation.assign_own(bins, group, zones, settings, now)
         return bins, left
 
 

@@ -6,15 +6,21 @@ anything may be done at all. Methods, gates and commands are the same (``core.be
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, Protocol
 
 from tenure.core.disrupt.simulate import Simulation, simulation_in
+from tenure.core.provision.knownnodes import reading_nodes
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.snapshot.snapshot import Snapshot
 
 
 class Surroundings(Protocol):
+    def preparing(self, snapshot: Snapshot) -> Iterator[None]:
+        """In steps: derive what the simulation consists of."""
+        ...
+
     def simulation(self, snapshot: Snapshot, protection_clock: str) -> Simulation:
         """By which it is planned where pods go."""
         ...
@@ -34,6 +40,9 @@ class Surroundings(Protocol):
 
 class InCharge:
     """Tenure launches and terminates."""
+
+    def preparing(self, snapshot: Snapshot) -> Iterator[None]:
+        return reading_nodes(snapshot)
 
     def simulation(self, snapshot: Snapshot, protection_clock: str) -> Simulation:
         return simulation_in(snapshot, protection_clock)

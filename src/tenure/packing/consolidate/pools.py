@@ -139,8 +139,8 @@ class Pools:
         """What nodes for these pods cost at the least."""
         return sum(self._prices[index] * len(pods) for index, pods in load.items())
 
-    def least(self, trial: Trial, fee: float) -> float:
-        """What claims for the pods that are left cost at the least, with a fee for each claim.
+    def least(self, trial: Trial, fee: float) -> Steps[float]:
+        """In steps: what claims for the pods that are left cost at the least, with a fee for each claim.
 
         Only pods count that surely get a claim: others may fit on nodes without a preference.
         """
@@ -148,7 +148,9 @@ class Pools:
             return 0.0
         index, demand = self._index, [0] * len(self._index.units.names)
         apart: dict[Group, float] = {}
-        for number, pods in trial.left.items():
+        for place, (number, pods) in enumerate(trial.left.items(), start=1):
+            if not place % CLASSES_A_STEP:
+                yield
             given_up = trial.given_up.get(number, 0)
             last = given_up + 1 == len(index.relaxed[number])
             if not last and not self._sure(number, given_up):
@@ -242,6 +244,7 @@ class Pools:
             budget.left = dict(self._budgets[pool].left)
             budget.reserved.update(self._budgets[pool].reserved)
         opened = Opened([], [], trial, self._index.point(trial))
+        yield
         while trial.left:
             opened.lots += yield from self._serving(trial, opener, again=bool(opened.lots))
             if trial.left and not (yield from self._index.relaxing(trial)):
@@ -253,11 +256,12 @@ class Pools:
     def _serving(self, trial: Trial, opener: Opener, *, again: bool) -> Steps[list[Lot]]:
         """Claims for the pods that are left, with the preferences that they still have."""
         index, left = self._index, trial.left
-        nodes, classes = index.nodes, [index.asked(trial, number) for number in sorted(left)]
-        queue = [
-            Waiting(msgspec.structs.replace(one, pods=tuple(left[number])))
-            for number, one in zip(sorted(left), classes, strict=True)
-        ]
+        nodes, queue = index.nodes, list[Waiting]()
+        for number in sorted(left):
+            one = index.asked(trial, number)
+            queue.append(Waiting(msgspec.structs.replace(one, pods=tuple(left[number]))))
+            if not len(queue) % CLASSES_A_STEP:
+                yield
         yield
         dealer = Dealer(nodes.domains, self._sites, self._question.avoid, asked=self._asked)
         dealt = yield from dealer.dealing(queue, {})

@@ -253,9 +253,11 @@ class Search:
         """``least``: what a move of several nodes must be worth more than."""
         trial = yield from self._taken_out(group)
         yield
-        if isinstance(trial, Trial) and trial.left and not self._may_gain(trial, group, least):
-            self.index.undo(trial)
-            return None
+        if isinstance(trial, Trial) and trial.left:
+            if not (yield from self._may_gain(trial, group, least)):
+                self.index.undo(trial)
+                return None
+            yield
         found = trial if isinstance(trial, Fact) else (yield from self._found(trial, tuple(group)))
         if not isinstance(found, Fact):
             return found
@@ -268,17 +270,17 @@ class Search:
             self.why[name] = found
         return None
 
-    def _may_gain(self, trial: Trial, group: Sequence[Candidate], least: float) -> bool:
+    def _may_gain(self, trial: Trial, group: Sequence[Candidate], least: float) -> Steps[bool]:
         """Whether new nodes for the pods that are left could be cheap enough; only where that is all to say."""
         pools, total = self._pools, price_of(group)
         if len(group) > 1:
-            most = total + pools.fee * len(group) - pools.least(trial, pools.fee)
+            most = total + pools.fee * len(group) - (yield from pools.least(trial, pools.fee))
             return most > least - TINY
         if not isinstance(self.why.get(group[0].name), PreferenceKept):
             return True
         # More nodes save more than the fee of each, as many or fewer save something: see ``rules``.
         fee = fee_of(group, self._question.node_fee_cpus)
-        return pools.least(trial, fee) < total + fee + TINY
+        return (yield from pools.least(trial, fee)) < total + fee + TINY
 
     def _found(self, trial: Trial, group: tuple[Candidate, ...]) -> Steps[_Found | Fact]:
         if not trial.left:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tenure.packing.demand.problem import ExistingNode
+from tenure.packing.demand.steps import Steps, at_once
 from tenure.packing.index.comparing import difference, tables, teach
 from tenure.packing.index.kept import KeptIndex, Namespaces
 from tenure.packing.index.order import rank_of
@@ -64,17 +65,26 @@ class Keeper:
         ``keys``: of labels that are asked for. Those that no node has tell no nodes apart. If the index is
         not given back, because something ``failed``, the next one is built anew.
         """
+        return at_once(self.taking(nodes, keys, daemons, namespaces))
+
+    def taking(
+        self,
+        nodes: Sequence[ExistingNode],
+        keys: frozenset[str],
+        daemons: tuple[DaemonPod, ...],
+        namespaces: Namespaces | None = None,
+    ) -> Steps[KeptIndex | None]:
+        """The same in steps: very many nodes may have changed. Between two steps others may take it, and give it back."""
         if self._skipped:
             self._skipped -= 1
             return None
-        index, self.index = self.index, None
+        index = self.index
         why = self._why_not(index, daemons, namespaces)
         if index is not None and not why:
-            self._apply(index, nodes)
+            yield from self._applying(index, nodes)
             if keys & index.labels <= index.keys:
-                return index
+                return self._out(index)
             if len((index.keys & index.labels) | keys) > LABELS_MAX:
-                self.index = index
                 return None
             why = "Labels"
         if self._started:
@@ -84,14 +94,18 @@ class Keeper:
         if index is not None:
             both = (index.keys & index.labels) | keys
             keys = both if len(both) <= LABELS_MAX else keys
-        index = KeptIndex(keys=keys, daemons=daemons, namespaces=namespaces)
-        self._apply(index, nodes)
-        return index
+        self.index = index = KeptIndex(keys=keys, daemons=daemons, namespaces=namespaces)
+        yield from self._applying(index, nodes)
+        return self._out(index)
 
-    def _apply(self, index: KeptIndex, nodes: Sequence[ExistingNode]) -> None:
+    def _applying(self, index: KeptIndex, nodes: Sequence[ExistingNode]) -> Steps[None]:
         before = index.changes
-        index.apply(nodes)
+        yield from index.applying(nodes)
         self.changes += index.changes - before
+
+    def _out(self, index: KeptIndex) -> KeptIndex:
+        self.index = None
+        return index
 
     def give_back(self, index: KeptIndex) -> None:
         """As it was taken."""
@@ -102,7 +116,7 @@ class Keeper:
 
     def failed(self, error: str) -> None:
         """A question could not be answered. One failure is forgiven; then ever more questions are skipped."""
-        self.error = error
+        self.index, self.error = None, error
         self._skipped = min(2**self._failures - 1, SKIPPED_MAX)
         self._failures += 1
 
@@ -128,7 +142,7 @@ class Keeper:
         Where they differ, the new one is kept. Between two steps, questions may be asked.
         """
         first = self.index
-        if first is None:
+        if first is None or not first.settled:
             return
         fresh = KeptIndex(keys=first.keys, daemons=first.daemons, namespaces=first.namespaces)
         nodes = sorted((seat.node for seat in first.seats().values()), key=rank_of)
@@ -136,8 +150,8 @@ class Keeper:
             fresh.apply(nodes[:end])
             yield ""
         for table in tables(first):
-            if self.index is not first:
-                return  # Built anew meanwhile.
+            if self.index is not first or not first.settled:
+                return  # Built anew meanwhile, or about to follow.
             fresh.apply(first.given)
             teach(fresh, first)
             found = difference(table, first, fresh)

@@ -19,6 +19,7 @@ import msgspec
 from tenure.model.api.names import NORMALIZED_LABELS
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
+from tenure.packing.demand.steps import Steps, at_once
 from tenure.packing.demand.terms import Group
 from tenure.packing.demand.volumes import is_attachable
 from tenure.packing.index.bins import Bins
@@ -30,6 +31,11 @@ from tenure.packing.index.shapes import Shapes, free_of
 from tenure.packing.offers.daemons import DaemonPod
 
 Namespaces = Mapping[str, Mapping[str, str]]
+
+#: Nodes that are read in one step: some milliseconds.
+CHANGES_A_STEP: Final = 50
+#: So often it begins anew where it was told of other nodes meanwhile: then it goes on to the end.
+TOLD_OTHERS_MAX: Final = 3
 
 
 #: By the name of a label: its older ones.
@@ -75,8 +81,10 @@ class KeptIndex:
         self._seats: dict[str, Seat] = {}
         #: Keys of all labels that nodes have, or had.
         self.labels: set[str] = set()
-        #: As they were given the last time.
+        #: As they were given the last time; none: there is still something to read.
         self.given: tuple[ExistingNode, ...] = ()
+        #: Which of several that tell it of nodes did so last.
+        self._told: object = None
         #: How many nodes came, changed or went since it was built. One that only takes pods again, or
         #: takes no more, is none: each plan closes some nodes for itself.
         self.changes = 0
@@ -90,6 +98,11 @@ class KeptIndex:
         learned = len(self.groups) + len(self.nodes.bins.accepted()) + len(self.shapes.all)
         return learned + self.running.gone
 
+    @property
+    def settled(self) -> bool:
+        """Whether it is the index of the nodes that it was told of: not between two steps."""
+        return bool(self.given) or not self._seats
+
     def seats(self) -> Mapping[str, Seat]:
         return self._seats
 
@@ -97,13 +110,27 @@ class KeptIndex:
 
     def apply(self, nodes: Sequence[ExistingNode]) -> None:
         """These are all nodes now. No two have the same name."""
+        at_once(self.applying(nodes))
+
+    def applying(self, nodes: Sequence[ExistingNode]) -> Steps[None]:
+        """The same in steps, between which it may be told of other nodes: at the end it is the index of these."""
         nodes = tuple(nodes)
-        if nodes is self.given:
-            return
-        changed = self._changed(nodes)
-        self.given = nodes
-        for node in sorted(changed, key=rank_of):
-            self._change(node)
+        times = 0
+        while nodes is not self.given:
+            changed, self.given = self._changed(nodes), ()
+            mine = self._told = object()
+            times += 1
+            for number, node in enumerate(sorted(changed, key=rank_of), start=1):
+                self._change(node)
+                if not number % CHANGES_A_STEP and times <= TOLD_OTHERS_MAX:
+                    yield
+                    if self._told is not mine:
+                        break
+            else:
+                self._remove_others(nodes)
+                self.given = nodes
+
+    def _remove_others(self, nodes: Sequence[ExistingNode]) -> None:
         if len(nodes) != len(self._seats):
             there = {node.name for node in nodes}
             for name in [name for name in self._seats if name not in there]:

@@ -16,10 +16,18 @@ from tenure.errors import SpecError
 from tenure.model.api.names import NORMALIZED_LABELS
 from tenure.model.api.pod import Pod
 from tenure.model.snapshot.derived import NOTHING_KEPT, Derived
+from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.classes import Sorted
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
-from tenure.packing.demand.steps import NODES_A_STEP, PODS_A_STEP, Steps, at_once
+from tenure.packing.demand.steps import (
+    CLASSES_A_STEP,
+    NODES_A_STEP,
+    PODS_A_STEP,
+    Steps,
+    at_once,
+    some_at_a_time,
+)
 from tenure.packing.demand.terms import Group, avoided_by
 from tenure.packing.index.bins import Bins
 from tenure.packing.index.domains import Domains
@@ -160,8 +168,14 @@ def reading_nodes(
     ordered = sorted(
         nodes, key=lambda node: (late.get(node.name, 0), not node.initialized, node.name)
     )
-    asked = keys_asked({one.demand.signature for one in pods.classes}, daemons)
-    yield
+    signatures: set[Signature] = set()
+    for some in some_at_a_time(pods.classes, PODS_A_STEP):
+        signatures.update(one.demand.signature for one in some)
+        yield
+    asked = keys_asked((), daemons)
+    for each in some_at_a_time(signatures, PODS_A_STEP):
+        asked |= keys_asked(each, ())
+        yield
     known = Shapes(that_differ(asked, ordered), daemons)
     yield
     open_, units = [node for node in ordered if not node.closed], pods.units
@@ -200,12 +214,12 @@ def reading_nodes(
             yield
         if node.host_ports:
             found.bins.note_ports(number, node.host_ports)
-        reader.count(node, found.values[number], shapes[number], number)
+        yield from reader.count(node, found.values[number], shapes[number], number)
     for node, shape in closed:
         if (read := read + len(node.pods) + 10) >= PODS_A_STEP:
             read = 0
             yield
-        reader.count(node, domains_of(node, keys), shape)
+        yield from reader.count(node, domains_of(node, keys), shape)
     yield from _masking(found)
     return found
 
@@ -234,7 +248,7 @@ class _Reader:
 
     def count(
         self, node: ExistingNode, values: Mapping[str, str], shape: int, number: int = -1
-    ) -> None:
+    ) -> Steps[None]:
         """``number``: its bin; -1: it has none."""
         bins, domains = self._nodes.bins, self._nodes.domains
         domains.add_node(values, shape)
@@ -244,7 +258,9 @@ class _Reader:
         moving = [pod for pod in node.pods if pod.uid in there] if there else []
         kinds = self._pods_on.count(node)
         leave = Counter(map(self._pods_on.kind, moving)) if moving else {}
-        for kind, count in kinds.items():
+        for place, (kind, count) in enumerate(kinds.items(), start=1):
+            if not place % CLASSES_A_STEP:
+                yield
             namespace, labels, active, far = kind
             member_of = self._groups.of(namespace, labels)
             if not member_of and not far:

@@ -30,7 +30,7 @@ from tenure.packing.index.reading import avoided_by_running, reading_nodes
 from tenure.packing.offers.daemons import DaemonPod
 
 #: Classes of which pods are put onto nodes in one step: some milliseconds.
-PLACED_A_STEP: Final = 25
+PLACED_A_STEP: Final = 10
 #: The pods of a node, by the index of their class: in the order in which they are served.
 Load = dict[int, list[Pod]]
 

@@ -96,8 +96,9 @@ class Evaluator:
         now: datetime,
         leave_out: Collection[Concern] = (),
     ) -> list[Verdict]:
-        """One turn as a whole; return the verdicts that are new or different."""
+        """One turn as a whole, however long it takes; return the verdicts that are new or different."""
         self.begin(snapshot, changes, observed, now, leave_out)
+        self._left_over.leave_nothing()
         return self.resume(snapshot, now)
 
     def begin(

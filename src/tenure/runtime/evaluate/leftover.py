@@ -43,6 +43,10 @@ class LeftOver:
         self._leaves_nothing = not timedelta(0) <= now - self._since < LEFT_OVER_MAX
         return works
 
+    def leave_nothing(self) -> None:
+        """This turn is done to its end."""
+        self._leaves_nothing = True
+
     def may_end(self, took: float) -> bool:
         """Whether a turn that has taken so many seconds leaves the rest to the next."""
         return took >= TURN and not self._leaves_nothing

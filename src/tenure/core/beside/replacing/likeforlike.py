@@ -36,6 +36,7 @@ from tenure.model.values.quantity import (
     subtract,
 )
 from tenure.packing.demand.problem import PoolTemplate
+from tenure.packing.demand.steps import Steps
 from tenure.packing.result import PlannedClaim
 
 
@@ -62,13 +63,14 @@ class LikeForLikeSimulation(Simulation, frozen=True, kw_only=True):
         credit: bool = True,
         reservations: Reservations | None = None,
         avoid: Collection[str] = (),
-    ) -> Plan:
+    ) -> Steps[Plan]:
         """``credit``: else it is about to terminate, and its replacements should be there."""
         needy = [one for one in leaving if one.pods and not one.own]
         if not needy:
             return Plan(counts_on=frozenset(name for one in leaving for name in one.own))
         if not credit:
             return Plan(why=PodsCameSince(needy[0].node.name))
+        yield
         state = self.capacity.zones.at(settings, now)
         outage, found = frozenset(state.zones_in_outage()), list[NewClaim]()
         for one in needy:
@@ -80,8 +82,9 @@ class LikeForLikeSimulation(Simulation, frozen=True, kw_only=True):
 
     def plan_empty(
         self, name: str, settings: Settings, now: datetime, reservations: Reservations
-    ) -> Plan:
+    ) -> Steps[Plan]:
         """Whether pending pods would fit there is Karpenter's to know."""
+        yield
         return Plan()
 
     def _replacement(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tenure.core.beside.karpenter import karpenter_of
 from tenure.core.beside.replacing.likeforlike import like_for_like_in
 from tenure.core.disrupt.simulate import Simulation
@@ -17,6 +19,9 @@ from tenure.model.snapshot.snapshot import Snapshot
 class BesideKarpenter:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+
+    def preparing(self, snapshot: Snapshot) -> Iterator[None]:
+        return iter(())  # It asks no node.
 
     def simulation(self, snapshot: Snapshot, protection_clock: str) -> Simulation:
         return like_for_like_in(snapshot)

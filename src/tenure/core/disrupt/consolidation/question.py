@@ -34,6 +34,7 @@ from tenure.core.gates.budgets import UNLIMITED, limit
 from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.operations import Gate
 from tenure.core.pool.lookup import capacity_of
+from tenure.core.provision.knownnodes import reading_nodes
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
@@ -121,6 +122,7 @@ def _asked(
     if not eligible:
         yield Asked(why=why, changes_at=_next(instants, now))
         return
+    yield from reading_nodes(snapshot)
     simulation = simulation_in(snapshot, settings.protection_clock)
     zones = simulation.capacity.zones.at(settings, now)
     instants += [*simulation.capacity.instants(zones), *simulation.late_at.values()]
@@ -129,7 +131,7 @@ def _asked(
         yield Asked(why=why, waits=unknown, changes_at=_next(instants, now))
         return
     yield None
-    nodes, packing = simulation.settled(settings, now)
+    nodes, packing = yield from simulation.settled(settings, now)
     if packing.claims:
         yield Asked(why=why, waits=PendingPodsFirst(), changes_at=_next(instants, now))
         return

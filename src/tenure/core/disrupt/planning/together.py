@@ -6,8 +6,9 @@ a group before the next one, and what keeps one of them back keeps back all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 
@@ -38,11 +39,26 @@ from tenure.core.reasons import Reason
 from tenure.core.verdicts import also_of, no_later, say
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
+from tenure.packing.demand.steps import Steps
 
 _say = partial(say, Concern.DISRUPTION)
 
-#: What is said of each candidate.
+#: What is said of each candidate; nothing, where it may be suspended before that.
 Said = Iterator[tuple[Wanted, Sequence[Verdict]]]
+V = TypeVar("V")
+
+
+def nothing_said(
+    steps: Steps[V], of: Wanted
+) -> Generator[tuple[Wanted, Sequence[Verdict]], None, V]:
+    """What the steps make; after each of them nothing is said of the candidate."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            value: V = end.value
+            return value
+        yield of, ()
 
 
 class Together:
@@ -80,32 +96,32 @@ class Together:
         for claim, node, facts in sorted(found, key=lambda one: one[0].name):
             yield leaving_node(claim, node, (item.pod for item in facts.drain.pods), self._came)
 
-    def plan(self) -> Plan:
-        """With the replacements that exist, and come up."""
+    def plan(self) -> Steps[Plan]:
+        """In steps, with the replacements that exist, and come up."""
         # Empty nodes wait for no replacement that was launched before their pods left.
         empty = self.method.traits.voluntary and self.empty
         came = () if empty else tuple(sorted(self._came.values(), key=lambda one: one.name))
-        plan = msgspec.structs.replace(self._plan(empty=empty), came=came)
+        plan = msgspec.structs.replace((yield from self._plan(empty=empty)), came=came)
         if empty or not self.method.traits.needs_replacement:
             return plan
         settings, now = self._shared.settings, self._shared.now
         return self.method.revised(self.leaving, plan, self._shared.simulation, settings, now)
 
-    def _plan(self, *, empty: bool) -> Plan:
+    def _plan(self, *, empty: bool) -> Steps[Plan]:
         simulation, shared = self._shared.simulation, self._shared
         common = (shared.settings, shared.now)
         if empty:
-            found = [
-                simulation.plan_empty(one.node.name, *common, shared.reservations)
-                for one in self.leaving
-            ]
+            found: list[Plan] = []
+            for one in self.leaving:
+                about = simulation.plan_empty(one.node.name, *common, shared.reservations)
+                found.append((yield from about))
             return next((one for one in found if one.why is not None), found[0])
         if not self.method.traits.needs_replacement:
             return Plan()
         alone = self._is_alone
         if alone and (refused := shared.refused(self.leaving[0])) is not None:
             return refused
-        plan = simulation.plan(
+        plan = yield from simulation.plan(
             self.leaving,
             *common,
             reservations=shared.reservations,
@@ -151,7 +167,7 @@ class Commands:
         self.planned = ""
 
     def verdicts(self, group: Together) -> Said:
-        plan = group.plan()
+        plan = yield from nothing_said(group.plan(), group.ways[0])
         launches = self._shared.simulation.launches(plan, plan.came)
         facts = [with_plan(self._gating.facts(one), plan, launches) for one in group.ways]
         if found := self._kept_back(group, plan, facts):
