@@ -8,7 +8,7 @@ a message that says so; follow it here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from datetime import timedelta
 from typing import Any, Final
 
@@ -54,6 +54,16 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True):
 
 def always(value: Any) -> Callable[[Any, World], Any]:
     return lambda original, world: lambda *args, **more: value
+
+
+def at_once(value: Any) -> Callable[[Any, World], Any]:
+    """Of what is made in steps: the value, without a step."""
+
+    def steps() -> Generator[None, None, Any]:
+        yield from ()
+        return value
+
+    return lambda original, world: lambda *args, **more: steps()
 
 
 def _every_budget_open(original: Any, world: World) -> Any:
@@ -271,7 +281,7 @@ MUTATIONS: Final = (
     Mutation(
         name="beside Karpenter a node with pods needs no replacement",
         point="tenure.core.beside.replacing.likeforlike:LikeForLikeSimulation.plan",
-        breaks=always(Plan()),
+        breaks=at_once(Plan()),
         guard="has no replacement",
         checker="before its replacements",
         **_BESIDE,

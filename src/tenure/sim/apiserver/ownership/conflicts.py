@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -48,5 +49,5 @@ def _shown_step(step: str) -> str:
         return f".{text}"
     if kind == "v":
         return f"[={text}]"
-    keys = msgspec.json.decode(text)
+    keys = msgspec.json.decode(text, type=dict[str, Any])
     return f"[{','.join(f'{key}={msgspec.json.encode(value).decode()}' for key, value in keys.items())}]"

@@ -11,6 +11,8 @@ from typing import Final
 
 import msgspec
 
+from tenure.errors import SpecError
+from tenure.parse import jsontext
 from tenure.schema.structure.structural import Schema
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.ownership import fieldsets
@@ -24,12 +26,12 @@ ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 def own_fields(live: Obj, schema: Schema) -> FieldSet:
     """The fields of the live object that are as ``kubectl apply`` left them."""
     try:
-        last = msgspec.json.decode(_annotations(live).get(ANNOTATION, ""))
+        last = jsontext.body(_annotations(live).get(ANNOTATION, "").encode())
         if not isinstance(last, dict):
             return NOTHING
         changed = compared(last, live, schema)
         return fieldsets.fields_of(last, schema) - changed.modified - changed.removed
-    except (msgspec.DecodeError, Unmergeable):
+    except (SpecError, Unmergeable):
         return NOTHING
 
 
