@@ -116,16 +116,16 @@ def test_the_table_of_values_is_how_they_are_read() -> None:
             assert (protection.ends_at is None) == ("for ever" in meaning), value
 
 
-def test_the_four_examples_protect_for_as_long_as_they_say() -> None:
+def test_the_three_examples_protect_for_as_long_as_they_say() -> None:
     spans: list[timedelta | None] = []
-    for text in blocks("protection.md", "yaml")[:4]:
+    for text in blocks("protection.md", "yaml")[:3]:
         manifest: Any = yaml.safe_load(text)
         pod = manifest["spec"].get("template", manifest)
         value = pod["metadata"]["annotations"][DO_NOT_DISRUPT]
         protection = protection_of(a_pod(protected=value))
         assert protection is not None
         spans.append(protection.ends_at - HOUR_AGO if protection.ends_at else None)
-    assert spans == [timedelta(hours=2), timedelta(hours=24), None, timedelta(minutes=30)]
+    assert spans == [timedelta(hours=2), timedelta(hours=24), None]
 
 
 def test_a_protection_together_with_a_deadline() -> None:
