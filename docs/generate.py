@@ -18,6 +18,9 @@ from docs.life_picture import life_picture
 from docs.lint_page import codes_table
 from docs.messages_page import messages_page
 from docs.metrics_page import metrics_page
+from docs.monitoring.dashboard import dashboard
+from docs.monitoring.rules import rules
+from docs.monitoring.runbook import runbook
 from docs.safety_page import safety_page
 from docs.scenario_page import scenario_page
 from docs.settings_page import settings_page
@@ -73,6 +76,9 @@ def generated() -> dict[Path, str]:
         ROOT / "docs" / "api-reference.md": api_page(KINDS),
         ROOT / "docs" / "messages.md": messages_page(),
         ROOT / "docs" / "metrics.md": metrics_page(),
+        ROOT / "docs" / "alerts.md": runbook(),
+        chart.CHART / "files" / "rules.yaml": rules(),
+        chart.CHART / "files" / "dashboard.json": dashboard(),
         ROOT / "docs" / "safety.md": safety_page(),
         ROOT / "docs" / "disruption-gates.md": gates_page(),
         ROOT / "docs" / "settings.md": settings_page(),

@@ -38,6 +38,8 @@ class Binary:
     #: Built in its own source, unpacked beside it in the cache. Its kinds are read from there, so a binary
     #: alone in a folder of assets does not count. (Not in ``repr``: that decides the other modules' folders.)
     unpacked: bool = field(default=False, repr=False)
+    #: Build tags. (They decide the folder as well, but only of modules that have any.)
+    tags: str = field(default="", repr=False)
 
 
 def _kubernetes(name: str) -> Binary:
@@ -77,6 +79,12 @@ def karpenter_module(environment: Mapping[str, str] = os.environ) -> str:
     return wanted
 
 
+def _prometheus(name: str) -> Binary:
+    """Without discovery in clouds, which is most of it: the tests scrape by a fixed address."""
+    package = f"github.com/prometheus/prometheus/cmd/{name}"
+    return Binary(name, "prometheus", package, tags="remove_all_sd")
+
+
 #: In the order of building: what is needed first comes first.
 BINARIES: Final = (
     Binary("etcd", "etcd", "."),
@@ -88,6 +96,8 @@ BINARIES: Final = (
     _kubectl(OLD_KUBECTL),
     Binary("client-go", "clientgo", "."),
     Binary("karpenter-kwok", karpenter_module(), "./kwok", unpacked=True),
+    _prometheus("promtool"),
+    _prometheus("prometheus"),
 )
 NAMES: Final = tuple(binary.name for binary in BINARIES)
 
@@ -108,6 +118,7 @@ def pins(module: str) -> str:
     """A hash of all that decides what the binaries of this module are."""
     built = tuple(binary for binary in BINARIES if binary.module == module)
     digest = hashlib.sha256(f"{platform.system()} {platform.machine()} {built}".encode())
+    digest.update("".join(binary.tags for binary in built).encode())
     for path in sorted((SOURCES / module).iterdir()):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]

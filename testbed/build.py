@@ -75,10 +75,11 @@ def _build_one(go: str, binary: Binary, into: Path, title: str) -> None:
         source = SOURCES / binary.module
         if binary.unpacked:
             source = karpentersource.unpacked(go, into, Path(folder))
-        watched([go, "list", "-deps", binary.package], source, needed, title, "fetched")
+        tags = ["-tags", binary.tags] if binary.tags else []
+        watched([go, "list", "-deps", *tags, binary.package], source, needed, title, "fetched")
         most = len(needed.read_text().splitlines())
         print(f"{title}: compiling what is new of its {most} packages", flush=True)
-        command = [go, "build", "-v", "-ldflags", binary.linker_flags, "-o", str(whole)]
+        command = [go, "build", "-v", *tags, "-ldflags", binary.linker_flags, "-o", str(whole)]
         watched([*command, binary.package], source, needed, title, "compiled")
         whole.replace(into / binary.name)
     print(f"{title}: done after {time.monotonic() - started:.0f} s", flush=True)

@@ -78,7 +78,7 @@ class ControlPlane:
         self._choose_ports()
 
     def _choose_ports(self) -> None:
-        self._etcd_port, self._peer_port, self.port = _free_ports(3)
+        self._etcd_port, self._peer_port, self.port = free_ports(3)
         self.kubeconfig = self.kubeconfig_for("admin", ADMINISTRATORS)
 
     @property
@@ -321,7 +321,7 @@ def control_plane(
         keeper.communicate()  # The orders end, and so does it.
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     ports: list[int] = []
     while len(ports) < count:
         port = random.choice(PORTS)

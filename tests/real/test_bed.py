@@ -51,11 +51,11 @@ def taken() -> Iterator[int]:
 def test_a_port_that_is_taken_meanwhile_is_replaced_by_another(
     taken: int, place: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = controlplane._free_ports(3)
+    first = controlplane.free_ports(3)
     first[place] = taken
     answers = iter([first])
-    free_ports = controlplane._free_ports
-    monkeypatch.setattr(controlplane, "_free_ports", lambda n: next(answers, None) or free_ports(n))
+    given = controlplane.free_ports
+    monkeypatch.setattr(controlplane, "free_ports", lambda n: next(answers, None) or given(n))
     with control_plane() as plane:
         assert plane.port not in first
         assert str(plane.port) in plane.kubeconfig.read_text()

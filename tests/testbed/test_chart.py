@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -334,3 +335,21 @@ def test_kinds_are_installed_by_helm_alone_and_karpenters_only_where_they_are_wa
 ) -> None:
     assert "CustomResourceDefinition" not in kinds_of(rendered(*values))
     assert kinds_of(rendered(*values, "--include-crds")).count("CustomResourceDefinition") == crds
+
+
+def test_alerts_are_for_those_who_have_the_operator_and_lead_to_the_page() -> None:
+    assert "PrometheusRule" not in rendered()
+    chosen = ("rules.enabled=true", "rules.runbooks=https://docs.example/alerts.html")
+    text = rendered(*(word for one in chosen for word in ("--set", one)))
+    (rule,) = objects_of(text, "PrometheusRule")
+    alerts = [alert for group in rule["spec"]["groups"] for alert in group["rules"]]
+    links = {alert["alert"]: alert["annotations"]["runbook_url"] for alert in alerts}
+    assert links["TenureNoLeader"] == "https://docs.example/alerts.html#tenurenoleader"
+    assert "RUNBOOKS" not in "".join(links.values())
+
+
+def test_the_dashboard_is_what_grafanas_sidecar_looks_for() -> None:
+    assert "grafana_dashboard" not in rendered()
+    (folder,) = objects_of(rendered("--set", "dashboards.enabled=true"), "ConfigMap")
+    assert folder["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert json.loads(folder["data"]["tenure.json"])["title"] == "Tenure"

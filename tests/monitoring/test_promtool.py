@@ -1,0 +1,60 @@
+"""promtool, built from its module, reads the rules, and finds that each alert fires when it should and not else."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from docs.monitoring.alerts import ALERTS
+from docs.monitoring.rules import unit_tests
+from testbed.binaries import Missing, found
+from tests.folders import ROOT
+
+RULES = ROOT / "charts" / "tenure" / "files" / "rules.yaml"
+
+
+def no_promtool() -> bool:
+    try:
+        found(["promtool"])
+    except Missing:
+        return True
+    return False
+
+
+pytestmark = pytest.mark.skipif(no_promtool(), reason="no promtool: `make bed ARGS=promtool`")
+
+
+def promtool(*arguments: str) -> str:
+    done = subprocess.run(  # noqa: S603  # our own words
+        [str(found(["promtool"])["promtool"]), *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_prometheus_understands_the_rules() -> None:
+    assert f"SUCCESS: {len(ALERTS)} rules found" in promtool(
+        "check", "rules", "--lint=all", str(RULES)
+    )
+
+
+def test_each_alert_fires_for_its_series_and_is_quiet_for_the_others(tmp_path: Path) -> None:
+    tests = tmp_path / "tests.yaml"
+    tests.write_text(yaml.safe_dump(unit_tests(str(RULES)), sort_keys=False))
+    assert "SUCCESS" in promtool("test", "rules", str(tests))
+
+
+def test_an_alert_that_never_fires_is_noticed(tmp_path: Path) -> None:
+    """That the test above can fail."""
+    dull = tmp_path / "rules.yaml"
+    dull.write_text(RULES.read_text().replace("tenure_second_tenure", "tenure_second_nothing"))
+    tests = tmp_path / "tests.yaml"
+    tests.write_text(yaml.safe_dump(unit_tests(str(dull)), sort_keys=False))
+    with pytest.raises(AssertionError, match="TenureTwoModes fires"):
+        promtool("test", "rules", str(tests))
