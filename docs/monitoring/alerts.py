@@ -63,8 +63,8 @@ _ITSELF: Final = (
             "`kubectl get pods -n tenure -l app.kubernetes.io/name=tenure`: do the replicas run? Their last log line says why not.",
             "They run: does Prometheus reach them? Look at its page of targets, the ServiceMonitor and the NetworkPolicy (`networkPolicy.metricsFrom`).",
         ),
-        fires=(("nothing", "0x60"),),
-        quiet=((_at(m.BUILD, 'version="0.1", python="3.11"'), "1x60"),),
+        fires=(("nothing", "0x120"),),
+        quiet=((_at(m.BUILD, 'version="0.1", python="3.11"'), "1x120"),),
     ),
     Alert(
         name="TenureNoLeader",
@@ -77,8 +77,8 @@ _ITSELF: Final = (
             "`curl localhost:8081/healthz` in a replica: the line says who holds the Lease, or why it cannot be read.",
             "The API server refuses: apply the chart's Role for leases again. It is slow: look at TenureApiErrors.",
         ),
-        fires=((_at(m.LEADER), "0x60"), (_at(m.HELD_BACK), "0x60")),
-        quiet=((_at(m.LEADER), "0x60"), (_at(m.HELD_BACK), "1x60")),
+        fires=((_at(m.LEADER), "0x120"), (_at(m.HELD_BACK), "0x120")),
+        quiet=((_at(m.LEADER), "0x120"), (_at(m.HELD_BACK), "1x120")),
     ),
     Alert(
         name="TenureTwoLeaders",
@@ -92,12 +92,12 @@ _ITSELF: Final = (
             "Stop one of them: `kubectl scale deployment tenure --replicas=1`. Report it if both use the same Lease.",
         ),
         fires=(
-            (_at(m.LEADER, 'pod="a"'), "1x60"),
-            (_at(m.LEADER, 'pod="b"'), "1x60"),
+            (_at(m.LEADER, 'pod="a"'), "1x120"),
+            (_at(m.LEADER, 'pod="b"'), "1x120"),
         ),
         quiet=(
-            (_at(m.LEADER, 'pod="a"'), "1x60"),
-            (_at(m.LEADER, 'pod="b"'), "0x60"),
+            (_at(m.LEADER, 'pod="a"'), "1x120"),
+            (_at(m.LEADER, 'pod="b"'), "0x120"),
         ),
     ),
     Alert(
@@ -111,8 +111,8 @@ _ITSELF: Final = (
             "`tenure plan --kubeconfig …`: its first lines name who acts.",
             "Karpenter is gone for good: start Tenure with `--take-over`. Else stop the one that shall not act ([leader election](leader-election.md)).",
         ),
-        fires=((_at(m.HELD_BACK), "1x60"),),
-        quiet=((_at(m.HELD_BACK), "0x60"),),
+        fires=((_at(m.HELD_BACK), "1x120"),),
+        quiet=((_at(m.HELD_BACK), "0x120"),),
     ),
     Alert(
         name="TenureTwoModes",
@@ -124,8 +124,8 @@ _ITSELF: Final = (
         steps=(
             "`kubectl get deployments -A -l app.kubernetes.io/name=tenure`: stop the one that shall not run ([migration](migration.md)).",
         ),
-        fires=((_at(m.SECOND), "1x60"),),
-        quiet=((_at(m.SECOND), "0x60"),),
+        fires=((_at(m.SECOND), "1x120"),),
+        quiet=((_at(m.SECOND), "0x120"),),
     ),
     Alert(
         name="TenureLate",
@@ -138,8 +138,8 @@ _ITSELF: Final = (
             "The log: `the loop was busy`, or a line that names the evaluation that takes so long.",
             "`kubectl top pod -n tenure`: raise `resources.requests.cpu` of the chart if it has less than it uses.",
         ),
-        fires=((_at(m.RECHECK_LAG), "20x60"),),
-        quiet=((_at(m.RECHECK_LAG), "1x60"),),
+        fires=((_at(m.RECHECK_LAG), "20x120"),),
+        quiet=((_at(m.RECHECK_LAG), "1x120"),),
     ),
     Alert(
         name="TenureSlowTurns",
@@ -153,13 +153,13 @@ _ITSELF: Final = (
             "Raise `resources.requests.cpu`. Report it with the log lines `evaluating … took`.",
         ),
         fires=(
-            (f'{m.TURN.name}_bucket{{{_AT}, le="2.048"}}', "0x90"),
-            (f'{m.TURN.name}_bucket{{{_AT}, le="4.096"}}', "0+10x90"),
-            (f'{m.TURN.name}_bucket{{{_AT}, le="+Inf"}}', "0+10x90"),
+            (f'{m.TURN.name}_bucket{{{_AT}, le="2.048"}}', "0x120"),
+            (f'{m.TURN.name}_bucket{{{_AT}, le="4.096"}}', "0+10x120"),
+            (f'{m.TURN.name}_bucket{{{_AT}, le="+Inf"}}', "0+10x120"),
         ),
         quiet=(
-            (f'{m.TURN.name}_bucket{{{_AT}, le="0.128"}}', "0+10x90"),
-            (f'{m.TURN.name}_bucket{{{_AT}, le="+Inf"}}', "0+10x90"),
+            (f'{m.TURN.name}_bucket{{{_AT}, le="0.128"}}', "0+10x120"),
+            (f'{m.TURN.name}_bucket{{{_AT}, le="+Inf"}}', "0+10x120"),
         ),
     ),
     Alert(
@@ -172,8 +172,8 @@ _ITSELF: Final = (
         steps=(
             "`curl localhost:8081/healthz`: the lines with `[!]` name it. Please report it, with the trace of the log.",
         ),
-        fires=((_at(m.FAILING, 'concern="drain"'), "1x60"),),
-        quiet=((_at(m.FAILING, 'concern="drain"'), "0x60"),),
+        fires=((_at(m.FAILING, 'concern="drain"'), "1x120"),),
+        quiet=((_at(m.FAILING, 'concern="drain"'), "0x120"),),
     ),
     Alert(
         name="TenureUnreadableObjects",
@@ -186,8 +186,8 @@ _ITSELF: Final = (
             "`kubectl get events -A | grep -i unreadable`: the event names the object and the field ([bad objects](bad-objects.md)).",
             "Correct or delete the object.",
         ),
-        fires=((_at(m.UNREADABLE, 'resource="pods"'), "1x60"),),
-        quiet=((_at(m.UNREADABLE, 'resource="pods"'), "0x60"),),
+        fires=((_at(m.UNREADABLE, 'resource="pods"'), "1x120"),),
+        quiet=((_at(m.UNREADABLE, 'resource="pods"'), "0x120"),),
     ),
     Alert(
         name="TenureIndexDiffers",
@@ -197,8 +197,8 @@ _ITSELF: Final = (
         summary="The index of nodes differed from one built anew",
         meaning="A fault of Tenure's. The index was built anew at once; until then a plan may have counted a node wrongly.",
         steps=("Please report it, with the log line that names the difference.",),
-        fires=((_at(m.INDEX_DISAGREEMENTS), "0+1x60"),),
-        quiet=((_at(m.INDEX_DISAGREEMENTS), "0x60"),),
+        fires=((_at(m.INDEX_DISAGREEMENTS), "0+1x120"),),
+        quiet=((_at(m.INDEX_DISAGREEMENTS), "0x120"),),
     ),
 )
 
@@ -215,8 +215,8 @@ _AROUND: Final = (
         steps=(
             "`curl localhost:8081/readyz`: the line says why. `does not have this kind`: apply the CRDs. `403`: apply the chart's roles.",
         ),
-        fires=((_at(m.INFORMER_SYNCED, 'resource="nodes"'), "0x60"),),
-        quiet=((_at(m.INFORMER_SYNCED, 'resource="nodes"'), "1x60"),),
+        fires=((_at(m.INFORMER_SYNCED, 'resource="nodes"'), "0x120"),),
+        quiet=((_at(m.INFORMER_SYNCED, 'resource="nodes"'), "1x120"),),
     ),
     Alert(
         name="TenureDeaf",
@@ -228,8 +228,8 @@ _AROUND: Final = (
         steps=(
             "Is a proxy between Tenure and the API server, and does it cut long connections? Restart the replica: another one takes over.",
         ),
-        fires=((_at(m.INFORMER_SILENCE, 'resource="pods"'), "0+60x60"),),
-        quiet=((_at(m.INFORMER_SILENCE, 'resource="pods"'), "30x60"),),
+        fires=((_at(m.INFORMER_SILENCE, 'resource="pods"'), "0+60x120"),),
+        quiet=((_at(m.INFORMER_SILENCE, 'resource="pods"'), "30x120"),),
     ),
     Alert(
         name="TenureApiErrors",
@@ -244,12 +244,12 @@ _AROUND: Final = (
             "Look at the API server. Panel *Requests to the API server* shows which verb and kind.",
         ),
         fires=(
-            (_at(m.API_ANSWERS, 'verb="GET", resource="nodes", code="500"'), "0+30x60"),
-            (_at(m.API_ANSWERS, 'verb="GET", resource="nodes", code="200"'), "0+30x60"),
+            (_at(m.API_ANSWERS, 'verb="GET", resource="nodes", code="500"'), "0+30x120"),
+            (_at(m.API_ANSWERS, 'verb="GET", resource="nodes", code="200"'), "0+30x120"),
         ),
         quiet=(
-            (_at(m.API_ANSWERS, 'verb="GET", resource="nodes", code="500"'), "0+1x60"),
-            (_at(m.API_ANSWERS, 'verb="GET", resource="nodes", code="200"'), "0+60x60"),
+            (_at(m.API_ANSWERS, 'verb="GET", resource="nodes", code="500"'), "0+1x120"),
+            (_at(m.API_ANSWERS, 'verb="GET", resource="nodes", code="200"'), "0+60x120"),
         ),
     ),
     Alert(
@@ -262,8 +262,8 @@ _AROUND: Final = (
         steps=(
             "Correct the clock of the replica's node, or of the API server: [clocks](reliability.md#clocks).",
         ),
-        fires=((_at(m.CLOCK_SKEW), "-3600x60"),),
-        quiet=((_at(m.CLOCK_SKEW), "-1x60"),),
+        fires=((_at(m.CLOCK_SKEW), "-3600x120"),),
+        quiet=((_at(m.CLOCK_SKEW), "-1x120"),),
     ),
     Alert(
         name="TenureCloudErrors",
@@ -282,7 +282,7 @@ _AROUND: Final = (
                     m.CLOUD_ERRORS,
                     'provider="kwok", method="Create", error="InsufficientCapacityError", nodepool="general", controller="x"',
                 ),
-                "0+1x90",
+                "0+1x120",
             ),
         ),
         quiet=(
@@ -291,7 +291,7 @@ _AROUND: Final = (
                     m.CLOUD_ERRORS,
                     'provider="kwok", method="Create", error="InsufficientCapacityError", nodepool="general", controller="x"',
                 ),
-                "3x90",
+                "3x120",
             ),
         ),
     ),
@@ -305,8 +305,8 @@ _AROUND: Final = (
         steps=(
             "[Interruption](interruption.md): who reads the queue, and how old are its messages?",
         ),
-        fires=((_at(m.NOTICES_SETTLED, 'message_type="interruption", outcome="late"'), "0+1x60"),),
-        quiet=((_at(m.NOTICES_SETTLED, 'message_type="interruption", outcome="taken"'), "0+1x60"),),
+        fires=((_at(m.NOTICES_SETTLED, 'message_type="interruption", outcome="late"'), "0+1x120"),),
+        quiet=((_at(m.NOTICES_SETTLED, 'message_type="interruption", outcome="taken"'), "0+1x120"),),
     ),
 )
 
@@ -323,8 +323,8 @@ _FLEET: Final = (
         steps=(
             "`tenure plan`: lists them with the reason for each pool and the smallest change that would place them ([pending pods](pending-pods.md)).",
         ),
-        fires=((_at(m.UNSCHEDULABLE, 'controller="provisioner"'), "4x60"),),
-        quiet=((_at(m.UNSCHEDULABLE, 'controller="provisioner"'), "0x60"),),
+        fires=((_at(m.UNSCHEDULABLE, 'controller="provisioner"'), "4x120"),),
+        quiet=((_at(m.UNSCHEDULABLE, 'controller="provisioner"'), "0x120"),),
     ),
     Alert(
         name="TenurePodsWait",
@@ -337,8 +337,8 @@ _FLEET: Final = (
             "`kubectl get nodeclaims`: are there claims that are not Ready? `tenure explain claim/NAME` says what they wait for.",
             "Look for TenureLaunchesBackOff, TenureLaunchBreakerOpen, TenurePoolFull and TenureCloudErrors.",
         ),
-        fires=((_at(m.QUEUE_DEPTH, 'controller="provisioner"'), "3x60"),),
-        quiet=((_at(m.QUEUE_DEPTH, 'controller="provisioner"'), "3x5 0x55"),),
+        fires=((_at(m.QUEUE_DEPTH, 'controller="provisioner"'), "3x120"),),
+        quiet=((_at(m.QUEUE_DEPTH, 'controller="provisioner"'), "3x5 0x115"),),
     ),
     Alert(
         name="TenureRepairBlocked",
@@ -351,8 +351,8 @@ _FLEET: Final = (
             "`tenure plan`: names the unhealthy nodes and their conditions. Look for what they share.",
             "The cause is in the nodes: raise `spec.repair.maxUnhealthy` for a while ([what blocks repair](repair.md#what-blocks-repair)).",
         ),
-        fires=((f"{m.BREAKER_TRIPPED.name}{{{_POOL}}}", "1x60"),),
-        quiet=((f"{m.BREAKER_TRIPPED.name}{{{_POOL}}}", "0x60"),),
+        fires=((f"{m.BREAKER_TRIPPED.name}{{{_POOL}}}", "1x120"),),
+        quiet=((f"{m.BREAKER_TRIPPED.name}{{{_POOL}}}", "0x120"),),
     ),
     Alert(
         name="TenureDomainUnhealthy",
@@ -365,8 +365,8 @@ _FLEET: Final = (
             "Look at the state of that zone at the cloud, or at the last change of that image.",
             "An image: pin the one before in the node class. Repairs go on by themselves once a probe succeeds.",
         ),
-        fires=((_at(m.DOMAIN_HELD, 'domain="zone", value="a"'), "1x60"),),
-        quiet=((_at(m.DOMAIN_HELD, 'domain="zone", value="a"'), "0x60"),),
+        fires=((_at(m.DOMAIN_HELD, 'domain="zone", value="a"'), "1x120"),),
+        quiet=((_at(m.DOMAIN_HELD, 'domain="zone", value="a"'), "0x120"),),
     ),
     Alert(
         name="TenureNodesTimeOut",
@@ -382,13 +382,13 @@ _FLEET: Final = (
         fires=(
             (
                 f'{m.CLAIMS_DISRUPTED.name}{{{_POOL}, reason="readiness_timeout"}}',
-                "0+1x60",
+                "0+1x120",
             ),
         ),
         quiet=(
             (
                 f'{m.CLAIMS_DISRUPTED.name}{{{_POOL}, reason="drifted"}}',
-                "0+1x60",
+                "0+1x120",
             ),
         ),
     ),
@@ -402,8 +402,8 @@ _FLEET: Final = (
         steps=(
             "As for TenureNodesTimeOut. A change of the pool's template ends the back-off ([how](launch-breaker.md#when-new-nodes-are-of-no-use)).",
         ),
-        fires=((f"{m.LAUNCH_BACK_OFF.name}{{{_POOL}}}", "3x60"),),
-        quiet=((f"{m.LAUNCH_BACK_OFF.name}{{{_POOL}}}", "0x60"),),
+        fires=((f"{m.LAUNCH_BACK_OFF.name}{{{_POOL}}}", "3x120"),),
+        quiet=((f"{m.LAUNCH_BACK_OFF.name}{{{_POOL}}}", "0x120"),),
     ),
     Alert(
         name="TenureLaunchBreakerOpen",
@@ -413,8 +413,8 @@ _FLEET: Final = (
         summary="NodePool {{ $labels.nodepool }}: launches for {{ $value }} owners of pods back off",
         meaning="Nodes were launched for the pods of an owner again and again, and the pods were pending each time.",
         steps=("What taints or deletes these nodes? [What to do](launch-breaker.md#what-to-do).",),
-        fires=((f"{m.LAUNCH_BREAKER_OPEN.name}{{{_POOL}}}", "1x60"),),
-        quiet=((f"{m.LAUNCH_BREAKER_OPEN.name}{{{_POOL}}}", "0x60"),),
+        fires=((f"{m.LAUNCH_BREAKER_OPEN.name}{{{_POOL}}}", "1x120"),),
+        quiet=((f"{m.LAUNCH_BREAKER_OPEN.name}{{{_POOL}}}", "0x120"),),
     ),
     Alert(
         name="TenureReplacementsFail",
@@ -431,7 +431,7 @@ _FLEET: Final = (
                 _at(
                     m.QUEUE_FAILURES, 'decision="replace", reason="drifted", consolidation_type=""'
                 ),
-                "0+1x60",
+                "0+1x120",
             ),
         ),
         quiet=(
@@ -439,7 +439,7 @@ _FLEET: Final = (
                 _at(
                     m.QUEUE_FAILURES, 'decision="replace", reason="drifted", consolidation_type=""'
                 ),
-                "2x60",
+                "2x120",
             ),
         ),
     ),
@@ -451,8 +451,8 @@ _FLEET: Final = (
         summary="{{ $value | humanize }} reboots ended as {{ $labels.result }} within the last hour",
         meaning="A node was to be rebooted in place, and did not come back. It is replaced.",
         steps=("`kubectl describe node NAME`: the events of the reboot have the cloud's words.",),
-        fires=((_at(m.REBOOTS, 'result="recovery_timeout"'), "0+1x60"),),
-        quiet=((_at(m.REBOOTS, 'result="succeeded"'), "0+1x60"),),
+        fires=((_at(m.REBOOTS, 'result="recovery_timeout"'), "0+1x120"),),
+        quiet=((_at(m.REBOOTS, 'result="succeeded"'), "0+1x120"),),
     ),
     Alert(
         name="TenureWindowUnreadable",
@@ -464,8 +464,8 @@ _FLEET: Final = (
         steps=(
             "`kubectl get maintenancewindow NAME -o yaml`: the condition Valid names the field ([maintenance windows](maintenance-windows.md)).",
         ),
-        fires=((_at(m.WINDOW_VALID, 'window="nightly"'), "0x60"),),
-        quiet=((_at(m.WINDOW_VALID, 'window="nightly"'), "1x60"),),
+        fires=((_at(m.WINDOW_VALID, 'window="nightly"'), "0x120"),),
+        quiet=((_at(m.WINDOW_VALID, 'window="nightly"'), "1x120"),),
     ),
     Alert(
         name="TenureDriftUnknown",
@@ -490,12 +490,12 @@ _FLEET: Final = (
         meaning="The pool launches nothing beyond `spec.limits`; replacements need room as well, so it may not roll either.",
         steps=("Raise `spec.limits` of the NodePool, or give the pods another pool.",),
         fires=(
-            (f'{m.POOL_USAGE.name}{{{_POOL}, resource_type="cpu"}}', "99x60"),
-            (f'{m.POOL_LIMIT.name}{{{_POOL}, resource_type="cpu"}}', "100x60"),
+            (f'{m.POOL_USAGE.name}{{{_POOL}, resource_type="cpu"}}', "99x120"),
+            (f'{m.POOL_LIMIT.name}{{{_POOL}, resource_type="cpu"}}', "100x120"),
         ),
         quiet=(
-            (f'{m.POOL_USAGE.name}{{{_POOL}, resource_type="cpu"}}', "50x60"),
-            (f'{m.POOL_LIMIT.name}{{{_POOL}, resource_type="cpu"}}', "100x60"),
+            (f'{m.POOL_USAGE.name}{{{_POOL}, resource_type="cpu"}}', "50x120"),
+            (f'{m.POOL_LIMIT.name}{{{_POOL}, resource_type="cpu"}}', "100x120"),
         ),
     ),
     Alert(
@@ -509,8 +509,8 @@ _FLEET: Final = (
             "Is Tenure gone on purpose? [The line that removes its levers](beside-karpenter.md#take-it-all-back).",
             "Else look at TenureNoLeader and TenureHeldBack.",
         ),
-        fires=((_at(m.LEVERS_PAST_END), "2x60"),),
-        quiet=((_at(m.LEVERS_PAST_END), "0x60"),),
+        fires=((_at(m.LEVERS_PAST_END), "2x120"),),
+        quiet=((_at(m.LEVERS_PAST_END), "0x120"),),
     ),
 )
 
