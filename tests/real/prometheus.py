@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
@@ -35,6 +36,8 @@ class Prometheus:
             with urlopen(asked, timeout=PATIENCE) as answer:
                 return json.load(answer)["data"]
         except HTTPError as error:
+            if error.code == HTTPStatus.SERVICE_UNAVAILABLE:
+                raise ConnectionError("it has not started yet") from None
             raise AssertionError(f"{words}: {error.read().decode()}") from None
 
     def value(self, query: str) -> list[Json]:

@@ -37,7 +37,6 @@ ALIVE = (
     "Nodes that budgets allow, and that use them",
     "Claims created in an hour",
     "Nodes registered in an hour",
-    "Understood",
     "A turn",
     "Requests to the API server a second",
     "Watches",
