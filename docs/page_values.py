@@ -64,7 +64,9 @@ def _interface(struct: type[msgspec.Struct]) -> str:
     optional = set(struct.__struct_fields__[len(struct.__struct_fields__) - _defaults(struct) :])
     rows = [
         f"  readonly {sent}{'?' if left_out and name in optional else ''}: {_type(hints[name])};\n"
-        for name, sent in zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True)
+        for name, sent in zip(
+            struct.__struct_fields__, struct.__struct_encode_fields__, strict=True
+        )
     ]
     return f"{_comment(struct)}export interface {struct.__name__} {{\n{''.join(rows)}}}\n"
 

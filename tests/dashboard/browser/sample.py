@@ -23,7 +23,11 @@ TYPES: Final = (("m5.large", 96_000), ("m5.xlarge", 192_000), ("c5.2xlarge", 340
 
 _SAID: Final[dict[v.Tone, tuple[str, str, str]]] = {
     v.Tone.SERVING: ("in service", "InService", "initialized at 2026-01-05T17:12:30Z"),
-    v.Tone.COMING: ("booting", "Launched", "instance i-0a1b is launched; its Node has not registered"),
+    v.Tone.COMING: (
+        "booting",
+        "Launched",
+        "instance i-0a1b is launched; its Node has not registered",
+    ),
     v.Tone.WAITING: (
         "drifted",
         "DisruptionBlocked",
@@ -292,17 +296,25 @@ def why(subject: str, known: tuple[v.NodeView, ...]) -> dict[str, Any] | None:
         return _said(subject, "PDB default/web selects 8 pods, 7 of them healthy", "", PDB_SAYS, [])
     if subject == "Pod/default/report-0":
         pod = pending_pod(0)
-        change = {"message": "raise the largest instance type of NodePool batch to 96 CPU", "fact": {}}
-        return _said(subject, "pending", pod.reason, pod.because, []) | {"smallestChanges": [change]}
+        change = {
+            "message": "raise the largest instance type of NodePool batch to 96 CPU",
+            "fact": {},
+        }
+        return _said(subject, "pending", pod.reason, pod.because, []) | {
+            "smallestChanges": [change]
+        }
     if one is None:
         return None
     blockers = [
-        {"subject": b.subject, "message": b.message, "until": None, "fact": {}} for b in one.blockers
+        {"subject": b.subject, "message": b.message, "until": None, "fact": {}}
+        for b in one.blockers
     ]
     return _said(subject, f"{one.phase} in {one.zone}", one.reason, one.because, blockers)
 
 
-def _said(subject: str, state: str, reason: str, message: str, blockers: list[Any]) -> dict[str, Any]:
+def _said(
+    subject: str, state: str, reason: str, message: str, blockers: list[Any]
+) -> dict[str, Any]:
     lines = [subject, f"  state     {state}", f"  {reason}: {message}"]
     lines += [f"  blocked   {one['message']}" for one in blockers]
     return {

@@ -41,11 +41,18 @@ export function Days({ forecast }: { forecast: Forecast }) {
     ...forecast.windows.filter((one) => one.problem === null).map((one) => ({ name: `${one.type} ${one.name}`, blocks: one.type === "Block", one })),
     ...forecast.budgets.map((one) => ({ name: `budget ${one.pool}: ${one.nodes}`, blocks: /^0%?$/.test(one.nodes), one })),
   ].slice(0, SHOWN);
-  const hours = Math.max(160, wide < 700 ? wide - 16 : wide - 430);
+  const hours = Math.max(160, wide < 700 ? wide - 16 : wide - 184 - 28 - 300);
   return (
     <section class="card" aria-label="Two weeks">
       <h2>Two weeks <span class="quiet">in UTC</span></h2>
+      <ul class="legend" aria-label="Lines of each day, from above">
+        {rows.map((row) => <li key={row.name}><svg width="14" height="8" aria-hidden="true"><rect class={row.blocks ? "band blocks" : "band"} y="1" width="14" height="6" rx="1.5" /></svg> {row.name}</li>)}
+        <li><svg width="10" height="8" aria-hidden="true"><path class="go" d="M1 1h8l-4 6z" /></svg> a node goes</li>
+      </ul>
       <div ref={place}>
+        <svg class="hour-names" width={hours} height="14" aria-hidden="true">
+          {[0, 6, 12, 18].map((hour) => <text key={hour} x={Math.round((hour / 24) * hours)} y="11">{`${String(hour).padStart(2, "0")}:00`}</text>)}
+        </svg>
         <ol class="days">
           {days(forecast).map((day) => <OneDay key={day.begin} day={day} rows={rows} forecast={forecast} hours={hours} />)}
         </ol>

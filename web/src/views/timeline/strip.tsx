@@ -53,6 +53,6 @@ function Point({ scale, mark }: { scale: Scale; mark: Mark }) {
   const x = scale.x(at);
   const title = `${mark.what} at ${instant(mark.at)}${mark.because === "" ? "" : `: ${mark.because}`}`;
   return (
-    <path class={mark.foreseen ? "mark coming" : "mark"} d={`M${x} ${TOP - 3}l3.5 4l-3.5 4l-3.5 -4z`}><title>{title}</title></path>
+    <path class={mark.foreseen ? "mark coming" : "mark"} d={`M${x} ${HIGH / 2 - 5}l4 5l-4 5l-4 -5z`}><title>{title}</title></path>
   );
 }
