@@ -40,7 +40,9 @@ def test_a_phase_is_told_by_a_sign_and_not_by_colour_alone(page: Page, cluster: 
 
 def test_one_phase_alone(page: Page, cluster: StandIn) -> None:
     page.goto(cluster.url)
-    page.get_by_role("button", name="Unhealthy").click()
+    page.get_by_role("group", name="Show one phase alone").get_by_role(
+        "button", name="Unhealthy"
+    ).click()
     unhealthy = [one for one in cluster.frame.nodes if one.tone is Tone.UNHEALTHY]
     expect(page.locator("button.cell")).to_have_count(len(unhealthy))
 

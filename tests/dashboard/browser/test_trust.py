@@ -73,7 +73,7 @@ def hostile() -> sample.v.Frame:
     )
     # A megabyte, an override of the direction of text, and a name that is code as a link.
     large = msgspec.structs.replace(
-        second, because="x" * 1_000_000, next="‮gnp.exe", pool="javascript:alert(1)"
+        second, because="x" * 1_000_000, next="\u202egnp.exe", pool="javascript:alert(1)"
     )
     return msgspec.structs.replace(
         sample.framed((names, large, *others)), cluster=TAG, notes=(TAG,)

@@ -49,13 +49,17 @@ export function useAsked<T>(path: string, every = 0): Asked<T> {
   useEffect(() => {
     if (path === "") return undefined;
     const stop = new AbortController();
-    api.get<T>(path, stop.signal).then(
+    let timer = 0;
+    const answered = api.get<T>(path, stop.signal).then(
       (value) => set({ path, value, problem: "" }),
       (error: unknown) => {
         if (!stop.signal.aborted) set((old) => ({ path, value: old.path === path ? old.value : null, problem: told(error) }));
       },
     );
-    const timer = every > 0 ? window.setTimeout(() => again(undefined), every) : 0;
+    // A slow answer is waited for: the next question comes so long after it.
+    void answered.then(() => {
+      if (every > 0 && !stop.signal.aborted) timer = window.setTimeout(() => again(undefined), every);
+    });
     return () => {
       stop.abort();
       window.clearTimeout(timer);

@@ -104,8 +104,8 @@ export class Stream {
     try {
       this.store.replaceEntries(await this.api.get<Entry[]>("/api/entries?limit=500"));
       this.store.replaceCost((await this.api.get<History>("/api/history")).cost);
-    } catch (error) {
-      console.warn(told(error));
+    } catch {
+      // The stream itself says what is wrong with the server.
     }
   }
 
