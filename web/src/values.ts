@@ -41,6 +41,7 @@ export interface NodeView {
   readonly cpu: Share | null;
   readonly memory: Share | null;
   readonly blockers: readonly BlockerView[];
+  readonly moreBlockers: number;
 }
 
 export interface PoolView {
