@@ -3,7 +3,7 @@ import { useAsked, useNow, useStore } from "../../live/context.ts";
 import { Bar, Fact, Phase, Subject, When } from "../../parts/small.tsx";
 import { link } from "../../route.ts";
 import type { BlockerView, Entry, History, NodeView } from "../../values.ts";
-import { cores, gibibytes, instant, perHour, span } from "../../words.ts";
+import { cores, gibibytes, instant, perHour, plural, span } from "../../words.ts";
 import { OneLane } from "../timeline/onelane.tsx";
 import { EntryLines } from "../entrylines.tsx";
 
@@ -48,6 +48,7 @@ function Known({ node }: { node: NodeView }) {
       <p class="because">{node.because}</p>
       <p><a class="button" href={link("why", node.key)}>Why?</a></p>
       {node.blockers.length > 0 && <Blockers blockers={node.blockers} />}
+      {node.moreBlockers > 0 && <p class="quiet">{plural(node.moreBlockers, "more blocker")}: see Why.</p>}
       <dl class="facts">
         {(node.next !== "" || node.nextAt !== null) && <Fact name="Next">{node.next} <When at={node.nextAt} /></Fact>}
         {node.deadline !== null && <Fact name="Deadline"><When at={node.deadline} /></Fact>}
