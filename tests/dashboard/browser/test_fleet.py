@@ -114,4 +114,4 @@ def test_a_narrow_screen_shows_everything_without_scrolling_sideways(
     for view in ("fleet", "timeline", "calendar", "why", "events"):
         page.goto(f"{cluster.url}#/{view}")
         expect(page.get_by_role("heading", level=1)).to_be_attached()
-        page.wait_for_function("document.documentElement.scrollWidth <= 390")
+        expect(page.locator("html")).to_have_js_property("scrollWidth", 390)
