@@ -38,10 +38,12 @@ function State() {
   const mode = MODES[about.mode ?? ""] ?? about.mode ?? "";
   const live = store.connection.kind === "live";
   const cluster = store.cluster || about.cluster || "";
+  const speed = about.speed && about.speed !== 1 ? `${about.speed}×` : "";
+  const chip = [mode === cluster ? "" : mode, speed].filter(Boolean).join(", ");
   return (
     <div class="state">
       {cluster !== "" && <span class="cluster" title={cluster}>{cluster}</span>}
-      {mode !== "" && <span class="chip">{mode}{about.speed && about.speed !== 1 ? `, ${about.speed}×` : ""}</span>}
+      {chip !== "" && <span class="chip">{chip}</span>}
       <span class={live ? "pulse live" : "pulse"} role="status">{live ? "Live" : store.connection.kind === "lost" ? "Not connected" : "Connecting"}</span>
       {store.at !== "" && <time class="number quiet" dateTime={store.at}>{instant(store.at)}</time>}
     </div>
