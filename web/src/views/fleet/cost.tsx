@@ -26,7 +26,7 @@ function options(width: number): uPlot.Options {
     ],
     series: [
       {},
-      { stroke: colour("--accent"), width: 1.75, fill: colour("--accent-wash"), paths: uPlot.paths.stepped?.({ align: 1 }) },
+      { stroke: colour("--accent"), points: { show: false }, width: 1.75, fill: colour("--accent-wash"), paths: uPlot.paths.stepped?.({ align: 1 }) },
     ],
   };
 }
