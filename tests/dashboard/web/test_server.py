@@ -262,7 +262,7 @@ def test_tokens_are_asked_about_at_a_limited_rate() -> None:
     assert len(reviews.asked) < 40
 
 
-def test_an_api_server_that_refuses_reviews_lets_nobody_in() -> None:
+def test_an_api_server_that_refuses_reviews_lets_no_token_in() -> None:
     reviews = Reviews()
     reviews.status = 403
 
