@@ -18,6 +18,7 @@ from docs.life_picture import life_picture
 from docs.lint_page import codes_table
 from docs.messages_page import messages_page
 from docs.metrics_page import metrics_page
+from docs.page_values import page_values
 from docs.safety_page import safety_page
 from docs.scenario_page import scenario_page
 from docs.settings_page import settings_page
@@ -69,6 +70,7 @@ def generated() -> dict[Path, str]:
         _ARCHITECTURE: _with_block(_ARCHITECTURE, _ROOMS, rooms.draw()),
         _DECISION: _with_block(_DECISION, _ROOMS, rooms.measured()),
         _LINT: _with_block(_LINT, _CODES, codes_table()),
+        ROOT / "web" / "src" / "values.ts": page_values(),
         ROOT / "docs" / "reasons.md": reasons(),
         ROOT / "docs" / "api-reference.md": api_page(KINDS),
         ROOT / "docs" / "messages.md": messages_page(),

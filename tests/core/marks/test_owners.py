@@ -95,7 +95,7 @@ ALLOWED = {
 #: repair and their colour, the demo's story, an example.
 FOR_EVERY_REASON = ("cli/view/", "core/disrupt/", "core/marks/", "dashboard/fleet/")
 IN_WORDS = {
-        "cli/view/screen.py",
+    "cli/view/screen.py",
     "cli/view/story.py",
     "core/disrupt/facts/planning.py",
     "dashboard/fleet/phases.py",
