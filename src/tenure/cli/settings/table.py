@@ -500,7 +500,7 @@ OWN: Final = (
         field="ui_port",
         flag="ui-port",
         form=form.count("8090", at_least=0, at_most=65535),
-        reason="The web page, see docs/page.md: reads only. 0 turns it off.",
+        reason="The web page, see docs/web-page.md: reads only. 0 turns it off.",
     ),
     Setting(
         section=SEEN,
