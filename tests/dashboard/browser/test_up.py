@@ -69,7 +69,7 @@ def test_why_a_drifted_node_has_not_gone_and_what_to_change(page: Page, address:
     expect(panel).to_contain_text("DisruptionBlocked")
     expect(panel).to_contain_text("is allowed by MaintenanceWindow nights only")
     panel.get_by_role("link", name="Why?").click()
-    answer = page.get_by_role("article", name=re.compile("^NodeClaim/general-"))
+    answer = page.get_by_role("article", name=re.compile("^NodeClaim.general-"))
     expect(answer).to_contain_text("not active before", timeout=PATIENCE)
     # What to change.
     expect(answer).to_contain_text("or change the MaintenanceWindow that is named")
