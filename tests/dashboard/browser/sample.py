@@ -305,7 +305,7 @@ def why(subject: str, known: tuple[v.NodeView, ...]) -> dict[str, Any] | None:
         }
     if one is None:
         return None
-    blockers = [
+    blockers: list[Any] = [
         {"subject": b.subject, "message": b.message, "until": None, "fact": {}}
         for b in one.blockers
     ]

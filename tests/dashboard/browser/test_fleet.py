@@ -18,7 +18,8 @@ def test_the_filter_finds_by_each_field(page: Page, cluster: StandIn, words: str
     found = [
         one
         for one in cluster.frame.nodes
-        if words in (one.pool, one.zone, one.phase, one.instance_type, one.reason)
+        if words in one.name
+        or words in (one.pool, one.zone, one.phase, one.instance_type, one.reason)
     ]
     cells = page.locator("button.cell")
     expect(cells).to_have_count(len(found))

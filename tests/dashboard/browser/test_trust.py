@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 from playwright.sync_api import Page, expect
 
+from tenure.dashboard.fleet import values as v
 from tests.dashboard.browser import sample
 from tests.dashboard.browser.standin import StandIn, serving
 
@@ -59,7 +60,7 @@ def test_a_token_is_asked_for_and_kept_in_memory_alone(page: Page) -> None:
         expect(page.get_by_label("Token")).to_be_visible()
 
 
-def hostile() -> sample.v.Frame:
+def hostile() -> v.Frame:
     first, second, *others = sample.nodes(12)
     names = msgspec.structs.replace(
         first,
