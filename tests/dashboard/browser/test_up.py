@@ -81,9 +81,9 @@ def test_why_a_drifted_node_has_not_gone_and_what_to_change(page: Page, address:
 def test_the_journal_and_the_lanes(page: Page, address: str) -> None:
     page.goto(f"{address}#/timeline")
     expect(page.get_by_text(re.compile("since this replica's start at 20"))).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile("^general-.*: .*in service"))).not_to_have_count(
-        0
-    )
+    expect(
+        page.get_by_role("img", name=re.compile("^(batch|general)-.*: .*(in service|drifted) from"))
+    ).not_to_have_count(0)
     page.get_by_role("link", name="Events").click()
     expect(page.locator(".entries > li").first).to_be_visible()
 
