@@ -18,7 +18,7 @@ TEST_WORKERS ?= --numprocesses $(shell n=$$(( 2 * $$(getconf _NPROCESSORS_ONLN 2
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs browser test test-real test-beside bed soak kills conformance conformance-performance check bench fuzz fuzz-objects fuzz-calendars scenarios generate crds picture wheels dist release clean \
+.PHONY: help setup demo docs web browser test test-real test-beside bed soak kills conformance conformance-performance check bench fuzz fuzz-objects fuzz-calendars scenarios generate crds picture wheels dist release clean \
 	check-format check-lint check-types check-imports check-generated
 
 help: ## List the verbs
@@ -147,6 +147,10 @@ crds: $(READY) ## Print the CRDs as YAML for kubectl apply
 docs: $(READY) ## Build the documentation as a site, into site/; ARGS=--pictures draws docs/pictures/
 	@$(BIN)/python -m docs.site $(ARGS)
 
+web: ## Build the web page into the package, from web/ (needs Node 20.19 or newer; nothing else does)
+	@command -v npm >/dev/null || { echo "make: web needs Node 20.19 or newer with npm; what is built is in src/tenure/dashboard/web/static" >&2; exit 1; }
+	@cd web && npm ci --silent && npm run --silent build
+
 browser: ## Get Chromium, for the tests that look at pages (Debian; needs root)
 	@command -v chromium >/dev/null || { apt-get update -qq && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
@@ -165,5 +169,5 @@ release: $(READY) ## Cut a release in the changes and the chart; VERSION=0.2.0
 	@$(BIN)/python -m release.cut $(VERSION)
 
 clean: ## Remove .venv and every cache
-	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist
+	rm -rf $(VENV) site web/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist
 	find src tests benchmarks docs release -name __pycache__ -type d -prune -exec rm -rf {} +

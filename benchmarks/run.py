@@ -1,7 +1,7 @@
 """Runs the benchmarks and prints them: what hardly depends on the machine first.
 
     python -m benchmarks.run [decode] [packing] [simulation] [drain] [windows] [drift] [forecast]
-        [scheduling] [consolidation] [copy] [index] [turns] [pass] [batch] [informers] [scaleout] [agreement] [beside]
+        [scheduling] [consolidation] [copy] [index] [turns] [pass] [batch] [informers] [scaleout] [agreement] [beside] [browser]
 
 Exits with 1 when a figure exceeds its limit.
 """
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from benchmarks.figures import Figures
 
 NAMES = ("decode", "packing", "simulation", "drain", "windows", "drift", "forecast")
-#: Only by name: they take minutes, and the last four need the test bed.
+#: Only by name: they take minutes, and the last five need the test bed or Chromium.
 BY_NAME = (
     "scheduling",
     "consolidation",
@@ -28,6 +28,7 @@ BY_NAME = (
     "scaleout",
     "agreement",
     "beside",
+    "browser",
 )
 
 

@@ -17,7 +17,9 @@ from tenure.cli.settings.table import SECTIONS, TABLE, Setting
 CHART: Final = Path(__file__).parents[1] / "charts" / "tenure"
 #: In a pod the first two are not a person's to choose; the third is the chart's own value ``mode``.
 MODE: Final = "besideKarpenter"
-LEFT_OUT: Final = frozenset({"kubeconfig", "context", MODE})
+#: These are the chart's own values ``ui``.
+UI: Final = frozenset({"uiPort", "uiAddress"})
+LEFT_OUT: Final = frozenset({"kubeconfig", "context", MODE, *UI})
 #: The chart itself reads these, so it has to know their values: ports, and what to allow.
 SPELLED_OUT: Final = frozenset({"provider", "metricsPort", "healthProbePort", "webhookPort"})
 BEGIN: Final = "settings:\n  # Generated from here to the end by `make generate`: change the values, not the names.\n"
@@ -85,7 +87,7 @@ def _names() -> Iterator[str]:
     yield '{{- define "tenure.environmentName" -}}'
     yield "{{- get (dict"
     for setting in TABLE:
-        if setting.key == MODE or setting.key not in LEFT_OUT:
+        if setting.key == MODE or setting.key in UI or setting.key not in LEFT_OUT:
             yield f'  "{setting.key}" "{setting.environment}"'
     yield ") . -}}"
     yield "{{- end }}"

@@ -21,6 +21,7 @@ from docs.metrics_page import metrics_page
 from docs.monitoring.dashboard import dashboard
 from docs.monitoring.rules import rules
 from docs.monitoring.runbook import runbook
+from docs.page_values import page_values
 from docs.safety_page import safety_page
 from docs.scenario_page import scenario_page
 from docs.settings_page import settings_page
@@ -72,6 +73,7 @@ def generated() -> dict[Path, str]:
         _ARCHITECTURE: _with_block(_ARCHITECTURE, _ROOMS, rooms.draw()),
         _DECISION: _with_block(_DECISION, _ROOMS, rooms.measured()),
         _LINT: _with_block(_LINT, _CODES, codes_table()),
+        ROOT / "web" / "src" / "values.ts": page_values(),
         ROOT / "docs" / "reasons.md": reasons(),
         ROOT / "docs" / "api-reference.md": api_page(KINDS),
         ROOT / "docs" / "messages.md": messages_page(),

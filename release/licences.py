@@ -11,6 +11,10 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from typing import Final, NamedTuple
 
+import msgspec
+
+from release.version import ROOT
+
 #: Permissive, or weak enough that a program may use the library unchanged. Another one is for people to decide.
 ALLOWED: Final = frozenset(
     {
@@ -37,6 +41,7 @@ _NAMES: Final = {
     "Python Software Foundation License": "PSF-2.0",
 }
 UNKNOWN: Final = "unknown"
+_MANIFEST: Final = ROOT / "src/tenure/dashboard/web/static/manifest.json"
 
 
 class Licensed(NamedTuple):
@@ -87,7 +92,26 @@ def _said(found: Distribution, field: str) -> str:
     return next(iter(found.metadata.get_all(field) or ()), "")
 
 
+def in_the_page() -> Iterator[Licensed]:
+    """The libraries whose code is in the built page, as its manifest names them; their texts are beside it."""
+    manifest = msgspec.json.decode(_MANIFEST.read_bytes(), type=_Manifest)
+    yield from (Licensed(**one) for one in manifest.libraries)
+
+
+class _Manifest(msgspec.Struct):
+    libraries: list[dict[str, str]]
+
+
 def as_page(found: Iterable[Licensed]) -> str:
-    rows = [f"| {one.name} | {one.version} | {one.licence} | {one.home} |" for one in found]
     head = ["# Licences", "", "Tenure itself: Apache-2.0. What it needs to run:", ""]
-    return "\n".join([*head, "| library | version | licence | |", "|---|---|---|---|", *rows, ""])
+    page = [
+        "",
+        "What is in its web page (texts: `tenure/dashboard/web/static/assets/licences.txt`):",
+        "",
+    ]
+    return "\n".join([*head, *_table(found), *page, *_table(in_the_page()), ""])
+
+
+def _table(found: Iterable[Licensed]) -> Iterator[str]:
+    yield from ("| library | version | licence | |", "|---|---|---|---|")
+    yield from (f"| {one.name} | {one.version} | {one.licence} | {one.home} |" for one in found)

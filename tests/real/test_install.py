@@ -67,6 +67,14 @@ VALUES: Final[dict[str, Json]] = {
         "webhookPolicy": {"enabled": False},
         "settings": {"providerNamespace": "default", "journalPort": 9000},
     },
+    "the page, by port-forward": {"ui": {"enabled": True}},
+    "the page, with tokens": {
+        "ui": {
+            "enabled": True,
+            "address": "0.0.0.0",  # noqa: S104 - as written in a values file
+            "from": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}],
+        }
+    },
     "beside Karpenter": {
         "mode": "beside-karpenter",
         "settings": {"release": True},

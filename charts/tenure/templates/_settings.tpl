@@ -18,6 +18,10 @@
 {{- define "tenure.environment" -}}
 {{- $found := dict "leaderElectionNamespace" (include "tenure.leaseNamespace" .) -}}
 {{- $settings := dict -}}
+{{- if .Values.ui.enabled -}}
+  {{- $_ := set $found "uiPort" .Values.ui.port -}}
+  {{- $_ := set $found "uiAddress" .Values.ui.address -}}
+{{- end -}}
 {{- if eq .Values.mode "full" -}}
   {{- $_ := set $found "webhookName" (include "tenure.webhookName" .) -}}
   {{- if eq .Values.settings.provider "kwok" -}}

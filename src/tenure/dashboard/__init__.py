@@ -2,4 +2,7 @@
 
 Reads typed values alone (verdicts, snapshots, the journal, the forecast) and writes nothing. Rooms: ``fleet`` (the
 values), ``board`` (the terminal), ``web`` (the page and its server).
+
+May import: nothing of Tenure.
+Start reading: fleet/values.py.
 """

@@ -227,7 +227,7 @@ def _contradictions(values: Mapping[str, Any], places: Mapping[str, str]) -> Ite
         most = _shown("lease-renew-deadline", values)
         half = f"at most half of --lease-renew-deadline, which is {most}"
         yield wrong("lease-retry-period", half)
-    ports = ("metrics-port", "health-probe-port", "webhook-port", "journal-port")
+    ports = ("metrics-port", "health-probe-port", "webhook-port", "journal-port", "ui-port")
     for first, second in combinations(ports, 2):
         if values[first] == values[second] != 0:
             yield wrong(second, f"another port than --{first}")

@@ -56,7 +56,7 @@ from tenure.model.snapshot.governed import (
     governed_pool,
 )
 from tenure.model.snapshot.observations import Observations
-from tenure.model.snapshot.touched import TouchedNodes
+from tenure.model.snapshot.touched import Touched
 from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable, stand_in
 
 T = TypeVar("T", bound=ApiObject)
@@ -311,7 +311,7 @@ class Tables:
         self._indexes: dict[tuple[r.Resource, str], Index[Any]] = {
             name: Index(group_of) for name, group_of in _INDEXES.items()
         }
-        self.touched: Final = TouchedNodes()
+        self.touched: Final = Touched()
         self._indexes_of: dict[r.Resource, list[Index[Any]]] = {}
         for (resource, _), index in self._indexes.items():
             self._indexes_of.setdefault(resource, []).append(index)
@@ -500,6 +500,17 @@ class Tables:
             del self.unlisted[resource]
         return True
 
+    def aside(self) -> Tables:
+        """The same objects and groups, for a thread beside the loop to read: it costs some milliseconds, and must not be
+        written to."""
+        twin = Tables(govern=self._govern, derived=self.derived.shared())
+        twin.unlisted, twin.unreadable = dict(self.unlisted), dict(self.unreadable)
+        twin.objects = {resource: dict(table) for resource, table in self.objects.items()}
+        for name, index in self._indexes.items():
+            groups = {group: dict(members) for group, members in index.groups.items()}
+            twin._indexes[name].groups = groups
+        return twin
+
     def copy(self) -> Tables:
         """An independent look, for work that outlives the turn."""
         twin = Tables(govern=self._govern)
@@ -574,6 +585,19 @@ class Snapshot:
         if work_out not in kept:
             kept[work_out] = work_out(self.objects(resource))
         return cast("V", kept[work_out])
+
+    def aside(self) -> Snapshot:
+        """As it is now, for a thread beside the loop."""
+        known = self.observations
+        observations = msgspec.structs.replace(
+            known,
+            **{
+                name: dict(value)
+                for name in known.__struct_fields__
+                if isinstance(value := getattr(known, name), Mapping)
+            },
+        )
+        return Snapshot(self._tables.aside(), observations, ours=self.ours)
 
     @property
     def derived(self) -> Derived:
@@ -675,6 +699,10 @@ class Snapshot:
     def unlisted(self, resource: r.Resource) -> str:
         """Why the API server does not list the kind; empty if it does."""
         return self._tables.unlisted.get(resource, "")
+
+    def unlisted_kinds(self) -> Mapping[r.Resource, str]:
+        """Kinds that the API server does not list, and why."""
+        return self._tables.unlisted
 
     def pdbs_in(self, namespace: str) -> Mapping[str, PodDisruptionBudget]:
         return self._group(r.POD_DISRUPTION_BUDGETS, "namespace", namespace)

@@ -1,0 +1,80 @@
+"""What an operator asks, answered from visible text and roles alone."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tenure.dashboard.fleet.values import Tone
+from tests.dashboard.browser import sample
+from tests.dashboard.browser.standin import StandIn
+
+
+def drifted(cluster: StandIn) -> list[str]:
+    return [one.name for one in cluster.frame.nodes if one.tone is Tone.WAITING]
+
+
+def test_which_nodes_will_go_tonight(page: Page, cluster: StandIn) -> None:
+    page.goto(cluster.url)
+    page.get_by_role("navigation", name="Views").get_by_role("link", name="Calendar").click()
+    tonight = page.get_by_role("region", name="The next 24 hours")
+    expect(tonight).to_contain_text(f"{len(drifted(cluster))} nodes go")
+    for name in drifted(cluster):
+        expect(tonight.get_by_role("link", name=name)).to_be_visible()
+    expect(tonight).to_contain_text("22:00:00Z (in 1h")
+
+
+def test_why_a_node_has_not_gone(page: Page, cluster: StandIn) -> None:
+    name = drifted(cluster)[0]
+    page.goto(cluster.url)
+    page.get_by_role("button", name=f"{name}, drifted").click()
+    panel = page.get_by_role("complementary", name=f"Node NodeClaim/{name}")
+    blockers = panel.get_by_role("region", name="Blockers")
+    expect(blockers).to_contain_text(sample.PDB_SAYS)
+    panel.get_by_role("link", name="Why?").click()
+    answer = page.get_by_role("article", name=f"NodeClaim/{name}")
+    expect(answer).to_contain_text("DisruptionBlocked")
+    answer.get_by_role("link", name=sample.BUDGET).click()
+    its_own = page.get_by_role("article", name=sample.BUDGET)
+    expect(its_own).to_contain_text("7 of them healthy")
+    page.go_back()
+    expect(answer).to_be_visible()
+
+
+def test_what_it_costs(page: Page, cluster: StandIn) -> None:
+    dollars = cluster.frame.totals.price / 1_000_000
+    page.goto(cluster.url)
+    totals = page.get_by_role("region", name="Totals")
+    expect(totals).to_contain_text(f"${dollars:.2f}/h")
+    expect(totals).to_contain_text("5 nodes without a known price not counted")
+    said = page.get_by_role("img", name=re.compile(r"^Cost an hour over time\. Lowest \$"))
+    expect(said).to_be_visible()
+    node = next(one for one in cluster.frame.nodes if one.price == 96_000)
+    page.get_by_role("button", name=re.compile(f"^{node.name}, ")).click()
+    expect(page.get_by_role("complementary")).to_contain_text("$0.0960/h")
+
+
+def test_what_to_change_so_that_a_pod_gets_a_node(page: Page, cluster: StandIn) -> None:
+    page.goto(cluster.url)
+    waiting = page.get_by_role("region", name="Pending pods")
+    expect(waiting).to_contain_text("no instance type of NodePool batch has 96 CPU")
+    waiting.get_by_role("link", name="default/report-0").click()
+    change = page.get_by_role("region", name="What to change")
+    expect(change).to_contain_text("raise the largest instance type of NodePool batch to 96 CPU")
+
+
+def test_what_cannot_finish(page: Page, cluster: StandIn) -> None:
+    page.goto(f"{cluster.url}#/calendar")
+    late = page.get_by_role("region", name="What cannot finish in time")
+    expect(late).to_contain_text("4 nodes become older than expireAfter, by up to 6d")
+    expect(late).to_contain_text("allowed by MaintenanceWindow sundays only")
+
+
+def test_an_object_that_is_not_there_is_said_to_be_missing(page: Page, cluster: StandIn) -> None:
+    page.goto(f"{cluster.url}#/why")
+    page.get_by_role("textbox", name="Object").or_(
+        page.get_by_role("combobox", name="Object")
+    ).fill("NodeClaim/gone")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_role("alert")).to_contain_text("there is no NodeClaim/gone now")

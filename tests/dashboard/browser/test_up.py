@@ -1,0 +1,95 @@
+"""The page of a running ``tenure up``: real objects, the real server, and the answers of an operator."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.folders import ROOT
+from tests.up.running import Up
+
+#: 16 nodes of two pools; a window of five minutes lets few of those that have drifted go each night.
+SCENARIO: Final = ROOT / "examples" / "scenarios" / "forecast.yaml"
+SPEED: Final = "60"
+DRIFTS: Final = '{"spec":{"template":{"metadata":{"labels":{"release":"two"}}}}}'
+#: Milliseconds: the nodes are launched while we look, and the machine may be busy.
+PATIENCE: Final = 90_000
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    up = Up(tmp_path_factory.mktemp("up"), "--scenario", str(SCENARIO), "--speed", SPEED)
+    try:
+        up.until_shown("The same in a browser: ")
+        found = re.search(r"in a browser: (\S+)", up.screen)
+        assert found is not None
+        up.until(lambda: "general" in up.kubectl("get", "nodepools").stdout, "NodePool")
+        patched = up.kubectl("patch", "nodepool", "general", "--type=merge", "-p", DRIFTS)
+        assert patched.returncode == 0, patched.stderr
+        yield f"{found[1]}/"
+    finally:
+        up.end(signal.SIGINT)
+
+
+def test_its_nodes_come_up_while_one_looks(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    expect(page.get_by_text("embedded cluster").first).to_be_visible()
+    cells = page.get_by_role("button", name=re.compile("^(general|batch)-"))
+    expect(cells).to_have_count(16, timeout=PATIENCE)
+    totals = page.get_by_role("region", name="Totals")
+    expect(totals).to_contain_text(re.compile(r"\$[1-9\d.]+/h"))
+
+
+def test_which_nodes_go_tonight(page: Page, address: str) -> None:
+    page.goto(address)
+    cells = page.get_by_role("button", name=re.compile("^general-.*, drifted"))
+    expect(cells.first).to_be_visible(timeout=PATIENCE)
+    page.get_by_role("link", name="Calendar").click()
+    soon = page.get_by_role("region", name="The next 24 hours")
+    expect(soon).to_contain_text(re.compile(r"[1-9]\d* nodes? goe?s?:"), timeout=PATIENCE)
+    expect(soon.get_by_role("link", name=re.compile("^general-"))).not_to_have_count(0)
+    days = page.get_by_role("region", name="Two weeks")
+    expect(days).to_contain_text("of general, Drifted")
+    windows = page.get_by_role("region", name="Maintenance windows", exact=True)
+    expect(windows.get_by_role("row", name=re.compile("^nights Allow Drift 16 "))).to_be_visible()
+
+
+def test_why_a_drifted_node_has_not_gone_and_what_to_change(page: Page, address: str) -> None:
+    page.goto(address)
+    cell = page.get_by_role("button", name=re.compile("^general-.*, drifted")).first
+    expect(cell).to_be_visible(timeout=PATIENCE)
+    cell.click()
+    panel = page.get_by_role("complementary")
+    expect(panel).to_contain_text("DisruptionBlocked")
+    expect(panel).to_contain_text("is allowed by MaintenanceWindow nights only")
+    panel.get_by_role("link", name="Why?").click()
+    answer = page.get_by_role("article", name=re.compile("^NodeClaim.general-"))
+    expect(answer).to_contain_text("not active before", timeout=PATIENCE)
+    # What to change.
+    expect(answer).to_contain_text("or change the MaintenanceWindow that is named")
+    page.get_by_role("combobox", name="Object").fill("MaintenanceWindow/nights")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_role("article", name="MaintenanceWindow/nights")).to_be_visible()
+
+
+def test_the_journal_and_the_lanes(page: Page, address: str) -> None:
+    page.goto(f"{address}#/timeline")
+    expect(page.get_by_text(re.compile("since this replica's start at 20"))).to_be_visible()
+    expect(
+        page.get_by_role("img", name=re.compile("^(batch|general)-.*: .*(in service|drifted) from"))
+    ).not_to_have_count(0)
+    page.get_by_role("link", name="Events").click()
+    expect(page.locator(".entries > li").first).to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["api/fleet", "api/history", "api/entries"])
+def test_what_is_not_a_page_of_ours_reads_nothing(page: Page, address: str, path: str) -> None:
+    answer = page.request.get(address + path, headers={"Sec-Fetch-Site": "cross-site"})
+    assert answer.status == 403
+    assert list(answer.json()) == ["error"]

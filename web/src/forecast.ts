@@ -1,0 +1,100 @@
+/** What `tenure forecast -o json` prints: docs/forecast.md lists the fields. Those that the page reads. */
+
+export interface ForecastWindow {
+  readonly name: string;
+  readonly type: string;
+  readonly actions: readonly string[];
+  readonly nodes: number;
+  readonly active: boolean;
+  readonly changes: readonly string[];
+  readonly never: boolean;
+  readonly problem: string | null;
+}
+
+export interface ForecastBudget {
+  readonly pool: string;
+  readonly index: number;
+  readonly nodes: string;
+  readonly active: boolean;
+  readonly changes: readonly string[];
+}
+
+export interface Start {
+  readonly at: string;
+  readonly pool: string;
+  readonly reason: string;
+  readonly claim: string;
+  readonly generation: number;
+  readonly dueAt: string;
+  readonly endsAt: string | null;
+  readonly replaced: boolean;
+  readonly approximate: boolean;
+}
+
+export interface Rotation {
+  readonly reason: string;
+  readonly now: number;
+  readonly due: number;
+  readonly started: number;
+  readonly late: number;
+  readonly lateBySeconds: number;
+  readonly waiting: number;
+  readonly never: number;
+  readonly overdue: number;
+  readonly longestWaitSeconds: number;
+  readonly lastStart: string | null;
+  readonly why: readonly { readonly nodes: number; readonly message: string }[];
+}
+
+export interface Peak {
+  readonly nodes: number;
+  readonly at: string | null;
+}
+
+export interface ForecastPool {
+  readonly name: string;
+  readonly nodes: number;
+  readonly launchSeconds: number | null;
+  readonly peak: Peak;
+  readonly rotations: readonly Rotation[];
+  readonly problem: string | null;
+}
+
+export interface Forecast {
+  readonly at: string;
+  readonly until: string;
+  readonly windows: readonly ForecastWindow[];
+  readonly budgets: readonly ForecastBudget[];
+  readonly expiries: readonly { readonly at: string; readonly pool: string; readonly claim: string }[];
+  readonly moments: readonly { readonly at: string; readonly kind: string; readonly subject: string; readonly message: string }[];
+  readonly starts: readonly Start[];
+  readonly pools: readonly ForecastPool[];
+  readonly peak: Peak;
+  readonly notes: readonly string[];
+}
+
+export interface Period {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** When something with `active` and `changes` is on, within a span. */
+export function periods(one: { active: boolean; changes: readonly string[] }, from: number, to: number): Period[] {
+  const found: Period[] = [];
+  let on = one.active;
+  let since = from;
+  for (const change of one.changes) {
+    const at = Date.parse(change);
+    if (on) found.push({ from: since, to: Math.min(at, to) });
+    on = !on;
+    since = at;
+    if (at > to) break;
+  }
+  if (on && since < to) found.push({ from: since, to });
+  return found.filter((period) => period.to > from && period.from < to);
+}
+
+/** Not in time, as `tenure forecast` counts it. */
+export function notInTime(rotation: Rotation): boolean {
+  return rotation.late > 0 || rotation.never > 0 || rotation.overdue > 0;
+}

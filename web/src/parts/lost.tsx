@@ -1,0 +1,28 @@
+import { useEffect, useState } from "preact/hooks";
+import { useStore } from "../live/context.ts";
+import { instant, span } from "../words.ts";
+
+/** What is shown is old: since when, why, and when the next attempt is. */
+export function Lost({ again }: { again: () => void }) {
+  const store = useStore();
+  const { connection } = store;
+  const lost = connection.kind === "lost";
+  const [, tick] = useState(0);
+  useEffect(() => {
+    if (!lost) return undefined;
+    const timer = window.setInterval(() => tick((old) => old + 1), 1000);
+    return () => window.clearInterval(timer);
+  }, [lost]);
+  if (connection.kind !== "lost") return null;
+  const wait = connection.retryAt - Date.now();
+  return (
+    <div class="lost" role="alert">
+      <p>
+        <strong>Connection lost since {instant(connection.since)}.</strong>{" "}
+        {store.at === "" ? "Nothing has been shown yet" : `What you see is of ${instant(store.at)}`}: {connection.why}.
+      </p>
+      <p class="number" aria-live="off">{wait > 0 ? `Next attempt in ${span(wait)}` : "Connecting…"}</p>
+      <button type="button" onClick={again}>Connect now</button>
+    </div>
+  );
+}

@@ -1,0 +1,102 @@
+import { useEffect, useRef } from "preact/hooks";
+import { useAsked, useNow, useStore } from "../../live/context.ts";
+import { Bar, Fact, Phase, Subject, When } from "../../parts/small.tsx";
+import { link } from "../../route.ts";
+import type { BlockerView, Entry, History, NodeView } from "../../values.ts";
+import { cores, gibibytes, instant, perHour, plural, span } from "../../words.ts";
+import { OneLane } from "../timeline/onelane.tsx";
+import { EntryLines } from "../entrylines.tsx";
+
+interface Props {
+  readonly subject: string;
+  readonly node: NodeView | undefined;
+  readonly close: () => void;
+}
+
+const LANES_EVERY = 15_000;
+
+/** Everything about one node, beside the others. */
+export function Detail({ subject, node, close }: Props) {
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    title.current?.focus({ preventScroll: true });
+    const pressed = (event: KeyboardEvent): void => {
+      if (event.key !== "Escape" || /^(INPUT|SELECT)$/.test((event.target as HTMLElement).tagName)) return;
+      close();
+      document.querySelector<HTMLElement>('.cell[tabindex="0"]')?.focus();
+    };
+    window.addEventListener("keydown", pressed);
+    return () => window.removeEventListener("keydown", pressed);
+  }, [subject]);
+  return (
+    <aside class="detail" aria-label={`Node ${subject}`}>
+      <div class="detail-head">
+        <h2 ref={title} tabIndex={-1}>{node?.name ?? subject}</h2>
+        <button type="button" onClick={close}>Close</button>
+      </div>
+      {node === undefined ? <p>There is no such node now. <Subject of={subject}>What is known of it</Subject></p> : <Known node={node} />}
+      <Past subject={subject} />
+    </aside>
+  );
+}
+
+function Known({ node }: { node: NodeView }) {
+  const now = useNow();
+  return (
+    <>
+      <p class="detail-phase"><Phase tone={node.tone} phase={node.phase} /> <span class="code">{node.reason}</span></p>
+      <p class="because">{node.because}</p>
+      <p><a class="button" href={link("why", node.key)}>Why?</a></p>
+      {node.blockers.length > 0 && <Blockers blockers={node.blockers} />}
+      {node.moreBlockers > 0 && <p class="quiet">{plural(node.moreBlockers, "more blocker")}: see Why.</p>}
+      <dl class="facts">
+        {(node.next !== "" || node.nextAt !== null) && <Fact name="Next">{node.next} <When at={node.nextAt} /></Fact>}
+        {node.deadline !== null && <Fact name="Deadline"><When at={node.deadline} /></Fact>}
+        {node.node !== "" && node.node !== node.name && <Fact name="Node"><Subject of={`Node/${node.node}`}>{node.node}</Subject></Fact>}
+        {node.pool !== "" && <Fact name="NodePool"><Subject of={`NodePool/${node.pool}`}>{node.pool}</Subject></Fact>}
+        <Fact name="Zone">{node.zone || "none yet"}</Fact>
+        <Fact name="Instance type">{node.instanceType || "none yet"}{node.capacityType !== "" && `, ${node.capacityType}`}</Fact>
+        <Fact name="Price">{perHour(node.price)}</Fact>
+        <Fact name="Created"><time class="number" dateTime={node.createdAt}>{instant(node.createdAt)} <span class="quiet">({span(now - Date.parse(node.createdAt))} old)</span></time></Fact>
+        <Fact name="Pods"><span class="number">{node.pods}</span></Fact>
+      </dl>
+      <Bar name="CPU" share={node.cpu} said={cores} />
+      <Bar name="Memory" share={node.memory} said={gibibytes} />
+    </>
+  );
+}
+
+export function Blockers({ blockers }: { blockers: readonly { subject: string; message: string; until: string | null }[] | readonly BlockerView[] }) {
+  return (
+    <section aria-label="Blockers">
+      <h3>What blocks it</h3>
+      <ul class="blockers">
+        {blockers.map((one) => (
+          <li key={`${one.subject} ${one.message}`}>
+            <span class="because">{one.message}</span>
+            <span class="blocker-foot"><Subject of={one.subject} /> {one.until !== null && <span>until <When at={one.until} /></span>}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Past({ subject }: { subject: string }) {
+  const store = useStore();
+  const entries = useAsked<Entry[]>(`/api/entries?limit=50&subject=${encodeURIComponent(subject)}`, LANES_EVERY);
+  const history = useAsked<History>("/api/history", LANES_EVERY);
+  const lane = history.value?.lanes.find((one) => one.key === subject);
+  const known = entries.value ?? store.entries.filter((one) => one.subject === subject);
+  return (
+    <>
+      {lane !== undefined && history.value !== null && (
+        <section aria-label="Lane"><h3>Since this replica's start</h3><OneLane lane={lane} since={history.value.since} at={history.value.at} /></section>
+      )}
+      <section aria-label="Entries">
+        <h3>Journal</h3>
+        {known.length === 0 ? <p class="quiet">No entry since this replica's start.</p> : <EntryLines entries={[...known].reverse()} short />}
+      </section>
+    </>
+  );
+}
