@@ -2,6 +2,7 @@
 
     python -m benchmarks.run [decode] [packing] [simulation] [drain] [windows] [drift] [forecast]
         [scheduling] [consolidation] [copy] [index] [turns] [pass] [batch] [informers] [scaleout] [agreement] [beside]
+        [page]
 
 Exits with 1 when a figure exceeds its limit.
 """
@@ -28,6 +29,7 @@ BY_NAME = (
     "scaleout",
     "agreement",
     "beside",
+    "page",
 )
 
 
