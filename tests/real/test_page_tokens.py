@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError
@@ -50,10 +51,8 @@ async def _user(plane: ControlPlane, name: str, rules: list[Json]) -> str:
     """A token of a ServiceAccount with these rights."""
     async with patient(plane.kubeconfig) as client:
         made = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
-        try:
+        with suppress(AlreadyExists):
             await client.create(SERVICE_ACCOUNTS, made, "default")
-        except AlreadyExists:
-            pass
         if rules:
             subject = {"kind": "ServiceAccount", "name": name, "namespace": "default"}
             await _grant(plane, name, rules, subject)
@@ -77,11 +76,9 @@ async def _grant(plane: ControlPlane, name: str, rules: list[Json], subject: Jso
         "subjects": [subject],
     }
     async with patient(plane.kubeconfig) as client:
-        for made in (role, binding):
-            try:
-                await client.create(RESOURCES[made["kind"]], made)
-            except AlreadyExists:
-                continue
+        for kind, made in (("ClusterRole", role), ("ClusterRoleBinding", binding)):
+            with suppress(AlreadyExists):
+                await client.create(RESOURCES[kind], {**made, "kind": kind})
 
 
 def test_the_api_server_says_who_may_read(cluster: ControlPlane, tmp_path: Path) -> None:
