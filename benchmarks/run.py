@@ -2,6 +2,8 @@
 
     python -m benchmarks.run [decode] [packing] [simulation] [drain] [windows] [drift] [forecast]
         [scheduling] [consolidation] [copy] [index] [turns] [pass] [batch] [informers] [scaleout] [agreement] [beside] [browser]
+        [scheduling] [consolidation] [copy] [index] [turns] [pass] [batch] [informers] [scaleout] [agreement] [beside]
+        [page]
 
 Exits with 1 when a figure exceeds its limit.
 """
@@ -29,6 +31,7 @@ BY_NAME = (
     "agreement",
     "beside",
     "browser",
+    "page",
 )
 
 

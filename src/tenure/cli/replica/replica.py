@@ -298,7 +298,7 @@ class Replica:
             self._page,
             self._settings,
             MeteredTransport(self._lease_transport, self._metrics),
-            opened=lambda **where: self._log.info("serving the page", **where),
+            opened=lambda **where: self._log.info("the web page is open", **where),
             failed=lambda error: self._warn_sparingly(
                 f"a fault of ours in the page: {type(error).__name__}: {error}"
             ),

@@ -100,14 +100,17 @@ class FrameMaker:
             if not (read := read + 1) % NODES_READ:
                 yield
         pending, waiting = pending_pods(snapshot, verdicts)
+        yield
         nodes = self._sorted()
+        pools = pool_views(nodes, self._shown, snapshot, verdicts)
+        yield
         return Frame(
             at=inputs.at,
             cluster=inputs.cluster,
             leader=inputs.leader,
             notes=(*inputs.notes, *notes_of(snapshot)),
             totals=totals_of(self._shown.values(), waiting),
-            pools=pool_views(nodes, self._shown, snapshot, verdicts),
+            pools=pools,
             nodes=nodes,
             pending=pending,
         )
