@@ -18,6 +18,7 @@ from tenure.cli.view.playback import FASTEST, SLOWEST, Playback
 from tenure.cli.view.screen import Heading, screen
 from tenure.cli.view.tail import Tail
 from tenure.core.reasons import Reason
+from tenure.dashboard.fleet.phases import PHASES
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from tenure.sim.cloud.billing import Owed
 from tenure.sim.history import Entry
@@ -191,7 +192,7 @@ def test_every_reason_of_a_node_so_far_has_a_phase(busy: DemoRun) -> None:
     told = [e for e in busy.world.history.entries if e.source == "tenure"]
     of_nodes = {e.reason for e in told if e.subject.startswith(("Node/", "NodeClaim/"))}
     assert len(of_nodes) > 10
-    assert of_nodes <= set(words.PHASES)
+    assert of_nodes <= set(PHASES)
 
 
 # -- playback ------------------------------------------------------------------------------

@@ -86,16 +86,21 @@ ALLOWED = {
     # Another word: the verdict ``NodeUnhealthy``, and the heading of a table.
     "core/reasons.py",
     "cli/explain/repairtext.py",
+    # A tone of the board and the page.
+    "dashboard/fleet/values.py",
+    "dashboard/fleet/tones.py",
 }
 
 #: Rooms that serve every reason, and what of them may say the shipped one in a sentence: verdicts of
 #: repair and their colour, the demo's story, an example.
-FOR_EVERY_REASON = ("cli/view/", "core/disrupt/", "core/marks/")
+FOR_EVERY_REASON = ("cli/view/", "core/disrupt/", "core/marks/", "dashboard/fleet/")
 IN_WORDS = {
-    "cli/view/labels.py",
-    "cli/view/screen.py",
+        "cli/view/screen.py",
     "cli/view/story.py",
     "core/disrupt/facts/planning.py",
+    "dashboard/fleet/phases.py",
+    "dashboard/fleet/tones.py",
+    "dashboard/fleet/values.py",
 }
 
 

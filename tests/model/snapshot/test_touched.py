@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tenure.model.snapshot.touched import NAMES_MAX, TouchedNodes
+from tenure.model.snapshot.touched import NAMES_MAX, Touched
 
 
 def test_names_are_told_once_by_their_last_change() -> None:
-    touched = TouchedNodes()
+    touched = Touched()
     for name in "abca":
         touched.touch(name)
     assert touched.since(0) == ["a", "c", "b"]
@@ -15,13 +15,13 @@ def test_names_are_told_once_by_their_last_change() -> None:
 
 
 def test_a_pod_on_no_node_touches_none() -> None:
-    touched = TouchedNodes()
+    touched = Touched()
     touched.touch("")
     assert (touched.number, touched.since(0)) == (0, [])
 
 
 def test_who_has_not_asked_for_long_reads_all() -> None:
-    touched = TouchedNodes()
+    touched = Touched()
     touched.touch("first")
     for number in range(NAMES_MAX + 1):
         touched.touch(f"gone-{number}")

@@ -1,5 +1,5 @@
 """Shows a running embedded cluster: its facts, its text, its screen.
 
-May import: sim, runtime, ports, core, model, errors.
+May import: dashboard.fleet, sim, runtime, ports, core, model, errors.
 Start reading: screen.py.
 """

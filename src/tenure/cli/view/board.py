@@ -14,10 +14,11 @@ import msgspec
 from tenure.cli.view import labels as words
 from tenure.core.decision import Verdict
 from tenure.core.reasons import Reason
+from tenure.dashboard.fleet.governing import governing, next_step
+from tenure.dashboard.fleet.phases import BLOCKED, phase, unsaid
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
-from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.sim.cloud.billing import Owed
@@ -44,7 +45,7 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def only_waits(self) -> bool:
         """It is a candidate, and a gate blocks it."""
-        return self.reason in words.BLOCKED
+        return self.reason in BLOCKED
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,20 +104,10 @@ def _row(
         age=now - claim.created_at,
         pods=len(pods),
         reason=verdict.reason,
-        phase=words.phase(verdict.reason, verdict.facts),
-        why=words.short(words.unsaid(verdict.facts, verdict.reason)),
+        phase=phase(verdict.reason, verdict.facts),
+        why=words.short(unsaid(verdict.facts, verdict.reason)),
         next_=_next(verdict, pods, evaluator),
     )
-
-
-def governing(claim: NodeClaim, node: Node | None, evaluator: Evaluator) -> Verdict | None:
-    """The verdict that says most about a node: a terminating Node's own, else its claim's."""
-    if node is not None and node.deleting:
-        about_node = evaluator.about(NODES.kind, node.name)
-        if about_node:
-            return about_node[0]
-    about_claim = evaluator.about(NODE_CLAIMS.kind, claim.name)
-    return about_claim[0] if about_claim else None
 
 
 def _pods(node: Node | None, snapshot: Snapshot) -> Iterator[Pod]:
@@ -126,20 +117,7 @@ def _pods(node: Node | None, snapshot: Snapshot) -> Iterator[Pod]:
 
 def _next(verdict: Verdict, pods: list[Pod], evaluator: Evaluator) -> str:
     """What happens next, and when: the earliest instant that a verdict names."""
-    dated = [(verdict, "")]
-    if verdict.reason in (Reason.DRAINING, Reason.EVICTION_WAITS, Reason.EVICTION_REFUSED):
-        dated = [
-            (about, f"{pod.name}: ")
-            for pod in pods
-            for about in evaluator.about(PODS.kind, pod.name, pod.namespace)
-        ]
-    named = [
-        (about.recheck_at, who, what)
-        for about, who in dated
-        if about.recheck_at is not None and (what := words.AT_RECHECK.get(about.reason)) is not None
-    ]
-    if named:
-        at, who, what = min(named)
-        return f"{words.clock(at)} {who}{what}"
-    awaited = words.AWAITED.get(verdict.reason)
-    return f"waits for {awaited}" if awaited else ""
+    at, pod, what = next_step(verdict, pods, evaluator)
+    if at is None:
+        return what
+    return f"{words.clock(at)} {f'{pod}: ' if pod else ''}{what}"

@@ -24,7 +24,7 @@ class KnownNodes:
         self._in_service: dict[str, datetime] = {}
         #: Names of those that are to be read again.
         self._todo: dict[str, None] = {}
-        #: Up to which change it has followed (``TouchedNodes``).
+        #: Up to which change it has followed (``Touched``).
         self._number = -1
         #: Those that accept pods, and those that do not; None: not since something has changed.
         self._sorted: tuple[tuple[ExistingNode, ...], tuple[ExistingNode, ...]] | None = None

@@ -69,7 +69,9 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     pods: int = 0
     cpu: Share | None = None
     memory: Share | None = None
+    #: The first twenty, and how many more there are.
     blockers: tuple[BlockerView, ...] = ()
+    more_blockers: int = 0
 
 
 class PoolView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

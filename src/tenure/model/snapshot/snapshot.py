@@ -56,7 +56,7 @@ from tenure.model.snapshot.governed import (
     governed_pool,
 )
 from tenure.model.snapshot.observations import Observations
-from tenure.model.snapshot.touched import TouchedNodes
+from tenure.model.snapshot.touched import Touched
 from tenure.model.snapshot.unreadable import UNKNOWN, is_unreadable, stand_in
 
 T = TypeVar("T", bound=ApiObject)
@@ -311,7 +311,7 @@ class Tables:
         self._indexes: dict[tuple[r.Resource, str], Index[Any]] = {
             name: Index(group_of) for name, group_of in _INDEXES.items()
         }
-        self.touched: Final = TouchedNodes()
+        self.touched: Final = Touched()
         self._indexes_of: dict[r.Resource, list[Index[Any]]] = {}
         for (resource, _), index in self._indexes.items():
             self._indexes_of.setdefault(resource, []).append(index)
@@ -675,6 +675,10 @@ class Snapshot:
     def unlisted(self, resource: r.Resource) -> str:
         """Why the API server does not list the kind; empty if it does."""
         return self._tables.unlisted.get(resource, "")
+
+    def unlisted_kinds(self) -> Mapping[r.Resource, str]:
+        """Kinds that the API server does not list, and why."""
+        return self._tables.unlisted
 
     def pdbs_in(self, namespace: str) -> Mapping[str, PodDisruptionBudget]:
         return self._group(r.POD_DISRUPTION_BUDGETS, "namespace", namespace)

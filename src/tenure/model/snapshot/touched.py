@@ -1,6 +1,6 @@
-"""Which Nodes something has changed of: the Node itself, its claim, or a pod there.
+"""Names of what has changed: Nodes of which something has (the Node itself, its claim, a pod there), subjects of verdicts.
 
-What is kept of all Nodes over turns is told by it which of them to look at again. Changes are numbered; who asks
+What is kept of all of them over turns is told by it which to look at again. Changes are numbered; who asks
 says up to which number it has followed.
 """
 
@@ -12,7 +12,7 @@ from typing import Final
 NAMES_MAX: Final = 10_000
 
 
-class TouchedNodes:
+class Touched:
     def __init__(self) -> None:
         #: The number of the last change.
         self.number = 0
@@ -28,7 +28,7 @@ class TouchedNodes:
             self._last[name] = self.number
 
     def since(self, number: int) -> list[str] | None:
-        """Names of the Nodes that have changed after this change; None: any may have."""
+        """Names of what has changed after this change; None: any may have."""
         if number < self._forgotten:
             return None
         found: list[str] = []
@@ -39,7 +39,7 @@ class TouchedNodes:
         return found
 
     def tidy(self, exist: int) -> None:
-        """Forget the oldest, where far more names are known than Nodes ``exist``."""
+        """Forget the oldest, where far more names are known than ``exist``."""
         if len(self._last) > exist + NAMES_MAX:
             for name in list(self._last)[: NAMES_MAX // 2]:
                 self._forgotten = self._last.pop(name)

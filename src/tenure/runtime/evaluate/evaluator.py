@@ -184,6 +184,11 @@ class Evaluator:
     def about(self, kind: str, name: str, namespace: str = "") -> list[Verdict]:
         return self.verdicts.about(kind, name, namespace)
 
+    def touched_subjects(self, since: int) -> tuple[list[str] | None, int]:
+        """Subjects (``Kind/namespace/name``) whose verdicts have changed after this change; None: any may have. And
+        the last change."""
+        return self.verdicts.touched.since(since), self.verdicts.touched.number
+
     def actionable(self) -> list[Verdict]:
         """Verdicts that ask for an action, the urgent ones first; none that a suspended key said in an
         earlier turn, and none of a key that is left over."""

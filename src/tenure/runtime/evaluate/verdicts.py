@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tenure.core.decision import Concern, Verdict
 from tenure.core.reasons import Reason
+from tenure.model.snapshot.touched import Touched
 
 VerdictId = tuple[Concern, str]
 
@@ -15,6 +16,8 @@ class VerdictsInForce:
         self._by_id: dict[VerdictId, Verdict] = {}
         self._actionable: dict[VerdictId, Verdict] = {}
         self._ended: list[Verdict] = []
+        #: Subjects with a verdict that is new, different or gone: ``Kind/namespace/name``.
+        self.touched = Touched()
 
     def __iter__(self) -> Iterator[Verdict]:
         return iter(self._by_id.values())
@@ -31,16 +34,19 @@ class VerdictsInForce:
             if gone not in kept and self._by_id.get(gone) is verdict:
                 self._ended.append(self._by_id.pop(gone))
                 self._actionable.pop(gone, None)
+                self.touched.touch(gone[1])
         changed = []
         for verdict in new:
             name = verdict_id(verdict)
             if self._by_id.get(name) != verdict:
                 changed.append(verdict)
+                self.touched.touch(name[1])
             self._by_id[name] = verdict
             if verdict.action is not None:
                 self._actionable[name] = verdict
             else:
                 self._actionable.pop(name, None)
+        self.touched.tidy(len(self._by_id))
         return changed
 
     def latest(self, verdicts: Iterable[Verdict]) -> list[Verdict]:

@@ -1,0 +1,219 @@
+"""Makes frames of a cluster: at first everything is read, then what has changed.
+
+In steps, because to read a thousand nodes takes as long as some turns of the loop. Between two steps the cluster may
+change: what did is read again for the next frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tenure.dashboard.fleet.governing import Verdicts
+from tenure.dashboard.fleet.nodeview import Shown, key_of_claim, key_of_node, shown_node
+from tenure.dashboard.fleet.notes import notes_of
+from tenure.dashboard.fleet.pending import pending_pods
+from tenure.dashboard.fleet.prices import Prices
+from tenure.dashboard.fleet.totals import pool_views, totals_of
+from tenure.dashboard.fleet.values import Frame, NodeView
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
+from tenure.model.snapshot.snapshot import Snapshot
+from tenure.packing.demand.steps import Steps, at_once
+
+#: Nodes that are read in one step, with some 20 pods each: a few milliseconds.
+NODES_READ: Final = 25
+
+
+class Inputs(msgspec.Struct, frozen=True, kw_only=True):
+    """What a frame is made of."""
+
+    at: datetime
+    snapshot: Snapshot
+    #: None: this replica has none, because it does not lead.
+    verdicts: Verdicts | None
+    #: What the cluster is called, and who acts on it.
+    cluster: str = ""
+    leader: str = ""
+    #: Put before those that the frame has of its own.
+    notes: tuple[str, ...] = ()
+
+
+def frame_of(
+    snapshot: Snapshot,
+    verdicts: Verdicts | None,
+    now: datetime,
+    *,
+    cluster: str = "",
+    leader: str = "",
+    notes: Iterable[str] = (),
+) -> Frame:
+    """One frame. For frames one after the other, a ``FrameMaker`` is faster."""
+    inputs = Inputs(
+        at=now,
+        snapshot=snapshot,
+        verdicts=verdicts,
+        cluster=cluster,
+        leader=leader,
+        notes=tuple(notes),
+    )
+    return FrameMaker().frame(inputs)
+
+
+class FrameMaker:
+    """Keeps each node as long as nothing changes that it was made of."""
+
+    def __init__(self) -> None:
+        self._claims: dict[str, NodeClaim] = {}
+        self._nodes: dict[str, Node] = {}
+        self._shown: dict[str, Shown] = {}
+        #: By the name of a Node: the key of the view that it is a part of.
+        self._part_of: dict[str, str] = {}
+        self._prices = Prices()
+        self._verdicts: Verdicts | None = None
+        #: Up to which change it has followed the Nodes and the verdicts.
+        self._nodes_number = -1
+        self._verdicts_number = -1
+        #: Keys that are to be read again.
+        self._todo: dict[str, None] = {}
+
+    def frame(self, inputs: Inputs) -> Frame:
+        """At once."""
+        return at_once(self.making(inputs))
+
+    def making(self, inputs: Inputs) -> Steps[Frame]:
+        """In steps."""
+        snapshot, verdicts = inputs.snapshot, inputs.verdicts
+        self._find(snapshot, verdicts)
+        read = 0
+        while self._todo:
+            key, _ = self._todo.popitem()
+            try:
+                self._read(key, snapshot, verdicts)
+            except BaseException:
+                self._todo[key] = None
+                raise
+            if not (read := read + 1) % NODES_READ:
+                yield
+        pending, waiting = pending_pods(snapshot, verdicts)
+        nodes = self._sorted()
+        return Frame(
+            at=inputs.at,
+            cluster=inputs.cluster,
+            leader=inputs.leader,
+            notes=(*inputs.notes, *notes_of(snapshot)),
+            totals=totals_of(self._shown.values(), waiting),
+            pools=pool_views(nodes, self._shown, snapshot, verdicts),
+            nodes=nodes,
+            pending=pending,
+        )
+
+    def _sorted(self) -> tuple[NodeView, ...]:
+        views = (one.view for one in self._shown.values())
+        return tuple(sorted(views, key=lambda one: (one.pool, one.name, one.key)))
+
+    # -- what is to be read again --------------------------------------------------------
+
+    def _find(self, snapshot: Snapshot, verdicts: Verdicts | None) -> None:
+        names, self._nodes_number = snapshot.touched_nodes(self._nodes_number)
+        everything = self._prices.follow(snapshot) or verdicts is not self._verdicts
+        if verdicts is not self._verdicts:
+            self._verdicts, self._verdicts_number = verdicts, -1
+        subjects: list[str] | None = []
+        if verdicts is not None:
+            subjects, self._verdicts_number = verdicts.touched_subjects(self._verdicts_number)
+        if everything or names is None or subjects is None:
+            self._todo.update(dict.fromkeys(self._shown))
+        self._find_changed_claims(snapshot)
+        self._find_changed_nodes(snapshot)
+        for name in names or ():
+            self._todo.update(dict.fromkeys(self._keys_of(name, snapshot)))
+        for subject in subjects or ():
+            self._todo.update(dict.fromkeys(self._keys_about(subject, snapshot)))
+
+    def _find_changed_claims(self, snapshot: Snapshot) -> None:
+        now, before = snapshot.claims, self._claims
+        for name, claim in now.items():
+            if before.get(name) is not claim:
+                self._todo[key_of_claim(name)] = None
+                # Another claim may have had the Node.
+                for node in snapshot.nodes_with_provider(claim.provider_id):
+                    self._todo.update(dict.fromkeys(self._keys_of(node, snapshot)))
+        for name in before.keys() - now.keys():
+            self._todo[key_of_claim(name)] = None
+            for node in snapshot.nodes_with_provider(before[name].provider_id):
+                self._todo.update(dict.fromkeys(self._keys_of(node, snapshot)))
+        self._claims = dict(now)
+
+    def _find_changed_nodes(self, snapshot: Snapshot) -> None:
+        now, before = snapshot.nodes, self._nodes
+        for name, node in now.items():
+            if before.get(name) is not node:
+                self._todo.update(dict.fromkeys(self._keys_of(name, snapshot)))
+        for name in before.keys() - now.keys():
+            self._todo.update(dict.fromkeys(self._keys_of(name, snapshot)))
+        self._nodes = dict(now)
+
+    def _keys_of(self, name: str, snapshot: Snapshot) -> Iterator[str]:
+        """Views that a Node is, was or may become a part of."""
+        yield key_of_node(name)
+        if (key := self._part_of.get(name)) is not None:
+            yield key
+        node = snapshot.nodes.get(name)
+        if node is not None:
+            for claim in snapshot.claims_with_provider(node.spec.provider_id):
+                yield key_of_claim(claim)
+
+    def _keys_about(self, subject: str, snapshot: Snapshot) -> Iterator[str]:
+        """``Kind/namespace/name``"""
+        kind, namespace, name = subject.split("/", 2)
+        if kind == NODE_CLAIMS.kind:
+            yield key_of_claim(name)
+        elif kind == NODES.kind:
+            yield from self._keys_of(name, snapshot)
+        elif kind == PODS.kind:
+            pod = snapshot.pods.get(f"{namespace}/{name}")
+            if pod is not None and pod.spec.node_name:
+                yield from self._keys_of(pod.spec.node_name, snapshot)
+
+    # -- reading -------------------------------------------------------------------------
+
+    def _read(self, key: str, snapshot: Snapshot, verdicts: Verdicts | None) -> None:
+        kind, _, name = key.partition("/")
+        claim: NodeClaim | None = None
+        node: Node | None
+        if kind == NODE_CLAIMS.kind:
+            claim = snapshot.claims.get(name)
+            node = None if claim is None else first_node(claim, snapshot)
+        else:
+            node = snapshot.nodes.get(name)
+            if node is not None and owner_of(node, snapshot) is not None:
+                node = None  # A part of its claim.
+        if claim is None and node is None:
+            self._shown.pop(key, None)
+            return
+        made = shown_node(claim, node, snapshot, verdicts, self._prices)
+        if made != self._shown.get(key):
+            self._shown[key] = made
+        if node is not None:
+            self._part_of[node.name] = key
+
+
+def first_node(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
+    """The claim's Node. Where several have its provider id, the first; the others are shown by themselves."""
+    nodes = snapshot.nodes_with_provider(claim.provider_id)
+    return nodes[min(nodes)] if nodes else None
+
+
+def owner_of(node: Node, snapshot: Snapshot) -> NodeClaim | None:
+    """The claim that it is shown with."""
+    claims = snapshot.claims_with_provider(node.spec.provider_id)
+    for claim in claims.values():
+        first = first_node(claim, snapshot)
+        if first is not None and first.name == node.name:
+            return claim
+    return None

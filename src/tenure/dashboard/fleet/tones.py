@@ -1,0 +1,57 @@
+"""How a phase looks, and which phase a node without a verdict is in."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenure.core.reasons import Reason
+from tenure.dashboard.fleet.phases import BLOCKED, PHASES
+from tenure.dashboard.fleet.values import Tone
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+
+UNREADABLE: Final = "unreadable"
+FOREIGN: Final = "foreign"
+
+_PHASES_OF: Final[dict[Tone, tuple[str, ...]]] = {
+    Tone.SERVING: ("in service",),
+    Tone.COMING: ("planned", "launching", "booting", "joining", "starting"),
+    Tone.WAITING: ("blocked", "drifted", "underused", "expired", "to leave"),
+    Tone.LEAVING: (
+        *("replacing", "leaving", "terminating", "draining", "empty", "gone"),
+        "rebooting",
+    ),
+    Tone.UNHEALTHY: (
+        *("failed", "unclear", "timed out", "lost", "unhealthy", "not ready"),
+        UNREADABLE,
+    ),
+    Tone.FOREIGN: (FOREIGN,),
+}
+TONES: Final[dict[str, Tone]] = {
+    phase: tone for tone, phases in _PHASES_OF.items() for phase in phases
+}
+
+
+def tone_of(phase: str, reason: Reason | None) -> Tone:
+    """A candidate that a gate blocks waits, whatever makes it a candidate."""
+    return Tone.WAITING if reason in BLOCKED else TONES.get(phase, Tone.SERVING)
+
+
+def tells_phase(reason: Reason) -> bool:
+    """Whether a node's phase follows from the reason; that of a lever, for example, says nothing about it."""
+    return reason in PHASES
+
+
+def phase_without_verdict(claim: NodeClaim | None, node: Node | None) -> str:
+    """By the objects alone: no replica's verdicts are known, or none tells."""
+    if claim is None:
+        return FOREIGN
+    if claim.deleting or (node is not None and node.deleting):
+        return "terminating"
+    if not claim.launched:
+        return "launching"
+    if not claim.registered:
+        return "booting"
+    if not claim.initialized:
+        return "starting"
+    return "in service" if node is not None and node.ready else "not ready"

@@ -1,0 +1,168 @@
+"""A frame says of each node what governs it, and costs little where little has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tenure.sim.scenario.run import Simulation
+
+from tenure.core.reasons import Reason
+from tenure.dashboard.fleet.changes import applied, change_between
+from tenure.dashboard.fleet.frame import FrameMaker, Inputs, frame_of
+from tenure.dashboard.fleet.values import Frame, NodeView, Tone
+from tenure.model.api.meta import ObjectMeta
+from tenure.model.api.node import Node, NodeSpec, NodeStatus
+from tenure.model.api.pod import Pod
+from tenure.model.api.resource import NODES, PODS
+from tenure.model.snapshot.unreadable import stand_in
+from tenure.sim.scenario.dsl import Story
+from tenure.sim.scenario.load import load_scenario
+from tenure.sim.world import World
+from tests.builders import MINUTE, SECOND, a_cluster, a_deployment, a_pdb
+from tests.snapshots import snapshot_with
+
+NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+SHIPPED = Path(__file__).parents[3] / "examples" / "scenarios"
+
+
+def inputs_of(world: World) -> Inputs:
+    controller = world.controller
+    return Inputs(at=world.now, snapshot=controller.snapshot(), verdicts=controller.evaluator)
+
+
+def frame(world: World) -> Frame:
+    return FrameMaker().frame(inputs_of(world))
+
+
+def one(found: Frame, **fields: object) -> NodeView:
+    (view,) = [
+        view
+        for view in found.nodes
+        if all(getattr(view, name) == value for name, value in fields.items())
+    ]
+    return view
+
+
+def test_a_node_is_told_from_its_launch_until_it_serves() -> None:
+    phases: list[tuple[str, Tone]] = []
+    with Story(*a_cluster(a_deployment(replicas=1))) as story:
+        story.start()
+        for _ in range(180):
+            story.run(SECOND)
+            for view in frame(story).nodes:
+                if (view.phase, view.tone) not in phases:
+                    phases.append((view.phase, view.tone))
+        last = frame(story)
+    assert [tone for _, tone in phases[:-1]] == [Tone.COMING] * (len(phases) - 1)
+    assert phases[-1] == ("in service", Tone.SERVING)
+    (node,) = last.nodes
+    assert node.key == f"NodeClaim/{node.name}"
+    assert node.pool == "general"
+    assert node.price is not None
+    assert node.price > 0
+    assert node.cpu is not None
+    assert 500 <= node.cpu.requested <= node.cpu.allocatable
+    assert node.memory is not None
+    assert node.memory.requested >= 512 * 2**20
+    assert node.pods == 1
+    assert (last.totals.running, last.totals.pending) == (1, 0)
+    assert last.totals.price == node.price
+    (pool,) = last.pools
+    assert (pool.name, pool.nodes, pool.price) == ("general", {Tone.SERVING: 1}, node.price)
+
+
+def test_a_pod_that_waits_for_a_node_is_pending_and_says_why() -> None:
+    with Story(*a_cluster(a_deployment(replicas=1))) as story:
+        story.start()
+        story.run(3 * SECOND)
+        found = frame(story)
+    (pod,) = found.pending
+    assert pod.key.startswith("Pod/default/web-")
+    assert pod.reason
+    assert pod.because
+    assert found.totals.pending == 1
+
+
+def test_a_drain_that_a_pdb_blocks_names_it_and_says_when_it_is_retried() -> None:
+    objects = a_cluster(a_deployment(replicas=1), a_pdb(maxUnavailable=0))
+    with Story(*objects) as story:
+        story.start()
+        story.run(5 * MINUTE)
+        name = story.delete_claim()
+        story.run(10 * SECOND)
+        view = one(frame(story), name=name)
+    assert (view.phase, view.tone) == ("draining", Tone.LEAVING)
+    assert view.reason in (Reason.DRAINING, Reason.EVICTION_WAITS)
+    assert [str(blocker.subject) for blocker in view.blockers if "web" in blocker.subject]
+
+
+def from_file(name: str, at: timedelta) -> Iterator[World]:
+    simulation = Simulation(load_scenario(SHIPPED / f"{name}.yaml"))
+    try:
+        simulation.run_until(at)
+        yield simulation.world
+    finally:
+        simulation.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "minutes", "phase", "tone"),
+    [
+        ("freeze", 40, "drifted", Tone.WAITING),
+        ("graceful-repair", 15, "unhealthy", Tone.UNHEALTHY),
+    ],
+)
+def test_scenarios_are_seen(name: str, minutes: int, phase: str, tone: Tone) -> None:
+    seen = set()
+    for world in from_file(name, MINUTE):
+        for _ in range(minutes):
+            world.run(MINUTE)
+            seen |= {(view.phase, view.tone) for view in frame(world).nodes}
+    assert (phase, tone) in seen
+
+
+@pytest.mark.parametrize("name", ["drift", "crashes", "interruption", "shortage", "zone-outage"])
+def test_changes_applied_to_a_frame_give_the_next(name: str) -> None:
+    """The maker keeps what has not changed; a new one that reads everything agrees at every look."""
+    for world in from_file(name, 10 * SECOND):
+        maker, evaluator = FrameMaker(), world.controller.evaluator
+        before = maker.frame(inputs_of(world))
+        for step in range(120):
+            world.run((1 + step % 7) * 3 * SECOND)
+            after = maker.frame(inputs_of(world))
+            assert after == frame(world), f"{evaluator} {step}"
+            assert applied(change_between(before, after), before) == after
+            before = after
+        assert len(before.nodes) > 1
+
+
+def a_node(name: str) -> Node:
+    return Node(metadata=ObjectMeta(name=name), spec=NodeSpec(), status=NodeStatus())
+
+
+def test_a_node_without_a_claim_is_foreign() -> None:
+    found = frame_of(snapshot_with(a_node("ip-10-0-0-1")), None, NOW)
+    view = one(found, key="Node/ip-10-0-0-1")
+    assert (view.phase, view.tone, view.price) == ("foreign", Tone.FOREIGN, None)
+    assert found.totals.unpriced == 1
+
+
+def test_an_unreadable_object_is_shown_and_stops_no_other() -> None:
+    bad = stand_in(a_node("bad"), "Expected `int`, got `str` - at `$.spec.x`")
+    pod = stand_in(Pod(metadata=ObjectMeta(name="p", namespace="d")), "Expected `int`, got `str`")
+    found = frame_of(snapshot_with(a_node("good"), bad, pod), None, NOW)
+    assert one(found, name="bad").phase == "unreadable"
+    assert one(found, name="bad").reason == Reason.OBJECT_UNREADABLE
+    assert one(found, name="good").phase == "foreign"
+    assert [note for note in found.notes if "d/p" in note]
+
+
+def test_a_kind_that_is_not_listed_is_a_note() -> None:
+    found = frame_of(
+        snapshot_with(unlisted={PODS: "forbidden", NODES: "x" * 9000}), None, NOW
+    )
+    assert found.notes[1] == "pods cannot be listed: forbidden"
+    assert all(len(note) <= 1000 for note in found.notes)
