@@ -36,6 +36,7 @@ COMMANDS: Final = {
         "tenure.cli.commands.demo", "Watch a cluster being looked after, for twenty seconds."
     ),
     "run": _Entry("tenure.cli.commands.run", "Look after a real cluster."),
+    "board": _Entry("tenure.cli.commands.board", "Watch the nodes of a cluster in the terminal."),
     "up": _Entry("tenure.cli.commands.up", "Serve the embedded cluster to kubectl."),
     "simulate": _Entry(
         "tenure.cli.commands.simulate", "Play a scenario and check what it expects."

@@ -68,9 +68,7 @@ class CloudLooks:
 
     async def _told(self, notes: list[str]) -> Provider:
         """The instances of an embedded cluster are known to the process that serves it alone."""
-        state = await or_note(
-            lambda: state_at(self._transport), None, "the embedded cloud", notes
-        )
+        state = await or_note(lambda: state_at(self._transport), None, "the embedded cloud", notes)
         return EmbeddedCloud(state)
 
     def _asks_drift(self) -> bool:

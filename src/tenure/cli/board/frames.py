@@ -29,10 +29,13 @@ class Frames:
 
     async def next(self) -> Frame:
         began = time.monotonic()
-        for found in self._maker.making(self._inputs()):
-            if found is not None:
-                return found
+        making = self._maker.making(self._inputs())
+        while True:
+            try:
+                next(making)
+            except StopIteration as end:
+                frame: Frame = end.value
+                return frame
             if time.monotonic() - began >= _SLICE:
                 await asyncio.sleep(0)
                 began = time.monotonic()
-        raise AssertionError("the last step gives the frame")

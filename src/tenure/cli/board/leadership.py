@@ -20,9 +20,7 @@ PERIOD: Final = timedelta(seconds=10)
 
 
 class Leadership:
-    def __init__(
-        self, client: Client, settings: Settings, clock: Clock, *, embedded: bool
-    ) -> None:
+    def __init__(self, client: Client, settings: Settings, clock: Clock, *, embedded: bool) -> None:
         self._client, self._settings, self._clock = client, settings, clock
         self._embedded = embedded
         #: In a few words, and what a reader has to know about it.

@@ -263,4 +263,3 @@ def _first(group: BaseExceptionGroup[TenureError]) -> TenureError:
     for one in group.exceptions:
         return _first(one) if isinstance(one, BaseExceptionGroup) else one
     raise AssertionError("a group has an exception")
-

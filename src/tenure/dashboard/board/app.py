@@ -15,6 +15,7 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.message import Message
 from textual.widgets import Input, Static
 
 from tenure.dashboard.board import heading
@@ -39,6 +40,13 @@ KEYS = "enter explain  t timeline  p pods  w waiting  / filter  s sort  space fo
 
 class Board(App[int]):
     """Its result is an exit code."""
+
+    class Told(Message):
+        """By the source."""
+
+        def __init__(self, what: Callable[[], object]) -> None:
+            super().__init__()
+            self.what = what
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "Tenure"
@@ -106,6 +114,9 @@ class Board(App[int]):
             FromThread(self).failed(error)
 
     # -- what the source says ------------------------------------------------------------
+
+    def on_board_told(self, message: Told) -> None:
+        message.what()
 
     def show(self, frame: Frame) -> None:
         self.frame = frame
@@ -277,23 +288,27 @@ class Board(App[int]):
 
 
 class FromThread:
-    """Tells the board from the source's thread; after its end, nothing."""
+    """Tells the board from the source's thread, which never waits for the drawing; of frames only the last one counts."""
 
     def __init__(self, board: Board) -> None:
         self._board = board
+        self._frame: Frame | None = None
 
     def show(self, frame: Frame) -> None:
-        self._tell(self._board.show, frame)
+        waits, self._frame = self._frame is not None, frame
+        if not waits:
+            self._tell(self._show)
 
     def connection(self, problem: str) -> None:
-        self._tell(self._board.connection, problem)
+        self._tell(lambda: self._board.connection(problem))
 
     def failed(self, error: Exception) -> None:
-        self._tell(self._board.failed, error)
+        self._tell(lambda: self._board.failed(error))
 
-    def _tell(self, what: Callable[[Any], object], about: object) -> None:
-        if self._board.is_running:
-            try:
-                self._board.call_from_thread(what, about)
-            except RuntimeError:
-                return  # It ended meanwhile.
+    def _show(self) -> None:
+        frame, self._frame = self._frame, None
+        if frame is not None:
+            self._board.show(frame)
+
+    def _tell(self, what: Callable[[], object]) -> None:
+        self._board.post_message(Board.Told(what))

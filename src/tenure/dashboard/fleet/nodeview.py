@@ -89,7 +89,9 @@ def shown_node(
         return _shown(claim, node, pods, said, snapshot.derived, prices)
     except Exception as error:  # noqa: BLE001  # whatever is wrong with it, it is that object's
         unreadable = _Said(
-            phase=UNREADABLE, tone=tone_of(UNREADABLE, None), because=cut(f"{type(error).__name__}: {error}")
+            phase=UNREADABLE,
+            tone=tone_of(UNREADABLE, None),
+            because=cut(f"{type(error).__name__}: {error}"),
         )
         return Shown(_bare_view(claim, node, unreadable))
 
