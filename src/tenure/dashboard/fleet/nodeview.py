@@ -12,14 +12,14 @@ from tenure.core.decision import Blocker, Verdict
 from tenure.core.marks.deadline import deadline_of
 from tenure.core.reasons import Reason
 from tenure.dashboard.fleet.governing import Verdicts, governing, next_step
-from tenure.dashboard.fleet.phases import PHASES, phase
+from tenure.dashboard.fleet.phases import PHASES
 from tenure.dashboard.fleet.prices import Prices
 from tenure.dashboard.fleet.texts import NAME_MAX, cut
 from tenure.dashboard.fleet.tones import (
     FOREIGN,
     UNREADABLE,
+    phase_by_verdict,
     phase_without_verdict,
-    tells_phase,
     tone_of,
 )
 from tenure.dashboard.fleet.values import BlockerView, NodeView, Share, Tone
@@ -181,10 +181,8 @@ def _by_verdict(
     reason = verdict.reason
     if claim is None and PHASES.get(reason) != "unclear":
         word: str = FOREIGN
-    elif tells_phase(reason):
-        word = phase(reason, verdict.facts)
     else:
-        word = phase_without_verdict(claim, node)
+        word = phase_by_verdict(verdict) or phase_without_verdict(claim, node)
     at, pod, what = next_step(verdict, pods, verdicts)
     return _Said(
         phase=word,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from tenure.core.decision import Verdict
 from tenure.core.reasons import Reason
-from tenure.dashboard.fleet.phases import BLOCKED, PHASES
+from tenure.core.repair.facts import ConditionUnhealthy
+from tenure.dashboard.fleet.phases import BLOCKED, PHASES, phase
 from tenure.dashboard.fleet.values import Tone
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -32,13 +34,24 @@ TONES: Final[dict[str, Tone]] = {
 }
 
 
+_UNHEALTHY: Final = "unhealthy"
+
+
 def tone_of(phase: str, reason: Reason | None) -> Tone:
-    """A candidate that a gate blocks waits, whatever makes it a candidate."""
-    return Tone.WAITING if reason in BLOCKED else TONES.get(phase, Tone.SERVING)
+    """A candidate that a gate blocks waits, whatever makes it one; unless it is unhealthy."""
+    if reason in BLOCKED and phase != _UNHEALTHY:
+        return Tone.WAITING
+    return TONES.get(phase, Tone.SERVING)
+
+
+def phase_by_verdict(verdict: Verdict) -> str:
+    """Empty: the verdict does not say; that on a lever, for example."""
+    if verdict.reason in BLOCKED and isinstance(verdict.facts[0], ConditionUnhealthy):
+        return _UNHEALTHY
+    return phase(verdict.reason, verdict.facts) if tells_phase(verdict.reason) else ""
 
 
 def tells_phase(reason: Reason) -> bool:
-    """Whether a node's phase follows from the reason; that of a lever, for example, says nothing about it."""
     return reason in PHASES
 
 
