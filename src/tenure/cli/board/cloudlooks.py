@@ -40,6 +40,7 @@ class CloudLooks:
         self._settings, self._clock, self._seen = settings, clock, seen
         self._embedded = embedded
         self._drift_asked_at: float | None = None
+        self._looked = asyncio.Event()
         #: What the last look could not find out.
         self.notes: tuple[str, ...] = ()
 
@@ -50,8 +51,13 @@ class CloudLooks:
                 await self._look()
             except TenureError as error:
                 self.notes = (f"the cloud could not be asked: {error}",)
+            self._looked.set()
             period = EMBEDDED_PERIOD if self._embedded else PERIOD
             await asyncio.sleep(period.total_seconds())
+
+    async def until_looked(self) -> None:
+        """Until it was asked once, whatever came of it."""
+        await self._looked.wait()
 
     async def _look(self) -> None:
         notes: list[str] = []

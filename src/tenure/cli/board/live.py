@@ -207,11 +207,16 @@ class Look:
                 await read_crds(self._client, self._view.cache)
                 go(watch_crds(self._client, self._view.cache))
             else:
-                go(self.turns.planner.run())
+                go(self._plan())
             go(self._cloud.run())
             go(self.turns.run())
             await self.turns.until_evaluated()
             go(Frames(self._inputs, listener.show).run())
+
+    async def _plan(self) -> None:
+        """What could be consolidated: nothing is, by types that are not known yet."""
+        await self._cloud.until_looked()
+        await self.turns.planner.run()
 
     def evaluated(self) -> EvaluatedCluster:
         return EvaluatedCluster(

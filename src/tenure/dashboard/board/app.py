@@ -85,6 +85,7 @@ class Board(App[int]):
         self.source = source
         self.frame: Frame | None = None
         self.chosen = Arrangement()
+        self.table = NodeTable()
         self.error: Exception | None = None
         self._lost = ""
         self._thread: threading.Thread | None = None
@@ -93,13 +94,13 @@ class Board(App[int]):
         with Vertical():
             yield Static(id="top", markup=False)
             yield Static(id="heads", markup=False)
-            yield NodeTable()
+            yield self.table
             yield Static(id="details", markup=False)
             yield Input(id="filter", placeholder="filter", max_length=FILTER_MAX, compact=True)
             yield Static(id="keys", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one(NodeTable).focus()
+        self.table.focus()
         self._draw_around()
         self._thread = threading.Thread(target=self._run_source, name="source", daemon=True)
         self._thread.start()
@@ -116,7 +117,8 @@ class Board(App[int]):
     # -- what the source says ------------------------------------------------------------
 
     def on_board_told(self, message: Told) -> None:
-        message.what()
+        if self.table.is_attached:  # Else the board has ended meanwhile.
+            message.what()
 
     def show(self, frame: Frame) -> None:
         self.frame = frame
@@ -133,14 +135,14 @@ class Board(App[int]):
     def _arrange(self) -> None:
         if self.frame is not None:
             rows = rows_of(self.frame, self.chosen)
-            self.query_one(NodeTable).update_rows(rows, self.frame.at)
+            self.table.update_rows(rows, self.frame.at)
         self._draw_around()
 
     def on_node_table_moved(self, _: NodeTable.Moved) -> None:
         self._draw_around()
 
     def _draw_around(self) -> None:
-        width, table = self.size.width, self.query_one(NodeTable)
+        width, table = self.size.width, self.table
         frame = self.frame
         top = [heading.title(frame, self.source.title, width), heading.totals(frame, width)]
         if said := heading.banner(frame.notes if frame else (), self._lost, width):
@@ -169,17 +171,17 @@ class Board(App[int]):
     # -- moving, sorting, folding, filtering ---------------------------------------------
 
     def action_move(self, by: int) -> None:
-        self.query_one(NodeTable).move(by)
+        self.table.move(by)
 
     def action_page(self, by: int) -> None:
-        table = self.query_one(NodeTable)
+        table = self.table
         table.move(by * table.page)
 
     def action_first(self) -> None:
-        self.query_one(NodeTable).move_to(0)
+        self.table.move_to(0)
 
     def action_last(self) -> None:
-        table = self.query_one(NodeTable)
+        table = self.table
         table.move_to(len(table.rows) - 1)
 
     def _choose(self, **changed: Any) -> None:
@@ -197,18 +199,18 @@ class Board(App[int]):
             self._choose(sort=columns[number - 1].key if number else "", reverse=False)
 
     def _columns(self) -> Any:
-        return self.query_one(NodeTable).layout_of_columns.columns
+        return self.table.layout_of_columns.columns
 
     def action_reverse(self) -> None:
         self._choose(reverse=not self.chosen.reverse)
 
     def action_fold(self) -> None:
-        row = self.query_one(NodeTable).selected
+        row = self.table.selected
         if row is None:
             return
         pool = row.pool.name if isinstance(row, PoolRow) else row.node.pool
         self._choose(folded=self.chosen.folded ^ {pool})
-        self.query_one(NodeTable).move_to_key(f"NodePool/{pool}")
+        self.table.move_to_key(f"NodePool/{pool}")
 
     def action_fold_all(self) -> None:
         pools = {node.pool for node in self.frame.nodes} if self.frame else set()
@@ -231,7 +233,7 @@ class Board(App[int]):
 
     def _close_filter(self) -> None:
         self.query_one("#filter", Input).remove_class("open")
-        self.query_one(NodeTable).focus()
+        self.table.focus()
 
     # -- answers -------------------------------------------------------------------------
 
@@ -267,7 +269,7 @@ class Board(App[int]):
         self.push_screen(Panel("keys and signs", help_text()))
 
     def _selected_key(self, *, nodes_only: bool = False) -> str:
-        row = self.query_one(NodeTable).selected
+        row = self.table.selected
         if row is None or (isinstance(row, PoolRow) and (nodes_only or not row.pool.name)):
             return ""
         return row.key
