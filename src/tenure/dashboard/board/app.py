@@ -86,18 +86,22 @@ class Board(App[int]):
         self.frame: Frame | None = None
         self.chosen = Arrangement()
         self.table = NodeTable()
+        self._texts = {
+            name: Static(id=name, markup=False) for name in ("top", "heads", "details", "keys")
+        }
+        self._said: dict[str, Text] = {}
         self.error: Exception | None = None
         self._lost = ""
         self._thread: threading.Thread | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static(id="top", markup=False)
-            yield Static(id="heads", markup=False)
+            yield self._texts["top"]
+            yield self._texts["heads"]
             yield self.table
-            yield Static(id="details", markup=False)
+            yield self._texts["details"]
             yield Input(id="filter", placeholder="filter", max_length=FILTER_MAX, compact=True)
-            yield Static(id="keys", markup=False)
+            yield self._texts["keys"]
 
     def on_mount(self) -> None:
         self.table.focus()
@@ -147,19 +151,18 @@ class Board(App[int]):
         top = [heading.title(frame, self.source.title, width), heading.totals(frame, width)]
         if said := heading.banner(frame.notes if frame else (), self._lost, width):
             top.append(said)
-        self._put("#top", Text("\n").join(top))
+        self._put("top", Text("\n").join(top))
         columns = heads(table.layout_of_columns, self.chosen.sort, reverse=self.chosen.reverse)
-        self._put("#heads", columns)
+        self._put("heads", columns)
         lines = heading.details(table.selected, frame, width)
-        self._put("#details", Text("\n").join(lines))
-        self._put("#keys", self._keys(width))
+        self._put("details", Text("\n").join(lines))
+        self._put("keys", self._keys(width))
 
     def _put(self, where: str, text: Text) -> None:
         """Only what is different is drawn."""
-        place = self.query_one(where, Static)
-        if getattr(place, "said", None) != text:
-            place.said = text  # type: ignore[attr-defined]  # ours, beside the widget's own
-            place.update(text)
+        if self._said.get(where) != text:
+            self._said[where] = text
+            self._texts[where].update(text)
 
     def _keys(self, width: int) -> Text:
         line = Text(KEYS, "dim")

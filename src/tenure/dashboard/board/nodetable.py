@@ -21,7 +21,7 @@ from tenure.dashboard.board.columns import Layout, layout, line_of
 from tenure.dashboard.board.rows import NodeRow, Row
 
 
-class NodeTable(ScrollView, can_focus=True):
+class NodeTable(ScrollView, can_focus=True, inherit_bindings=False):
     DEFAULT_CSS = """
     NodeTable { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
     """
