@@ -122,6 +122,10 @@ class LoggedJournal:
         """Oldest first; of one subject, by a part of its name, if asked for."""
         return (entry for entry in self._entries if subject in entry.subject)
 
+    def since(self, number: int) -> tuple[Iterator[Entry], int]:
+        """Entries from that number on, oldest first; and the number of the next one."""
+        return iter(self._entries.after(number)), self._entries.next
+
     def _say(self, name: _Name, told: _Told, **more: Any) -> bool:
         _, subject = name
         if not self._limit.take(told.rate, subject.kind):

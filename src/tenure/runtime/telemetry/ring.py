@@ -53,6 +53,20 @@ class Ring:
             if not self._of[oldest.subject]:
                 del self._of[oldest.subject]
 
+    @property
+    def next(self) -> int:
+        """The number of the next entry."""
+        return self._next
+
+    def after(self, number: int) -> list[Entry]:
+        """Those from that number on, oldest first."""
+        found: list[Entry] = []
+        for one in reversed(self._entries):
+            if one < number:
+                break
+            found.append(self._entries[one])
+        return found[::-1]
+
     def __iter__(self) -> Iterator[Entry]:
         """Oldest first."""
         return iter(self._entries.values())

@@ -33,7 +33,7 @@ from tenure.runtime.telemetry.scrape import ClusterCollector, ReplicaStatus
 #: Every interface: kubelet and Prometheus come from outside the pod.
 ANYWHERE: Final = ""
 LOOPBACK: Final = "127.0.0.1"
-_LOOPBACK_HOSTS: Final = (LOOPBACK, "localhost", "::1")
+LOOPBACK_HOSTS: Final = (LOOPBACK, "localhost", "::1")
 #: Answers of megabytes: only a few are in memory at once.
 METRICS_LIMITS: Final = Limits(connections=32, requests=4, request=60.0, answer=60.0)
 #: A probe opens a connection for each request.
@@ -41,6 +41,15 @@ HEALTH_LIMITS: Final = Limits(connections=32, idle=30.0, request=10.0)
 JOURNAL_LIMITS: Final = Limits(connections=8, requests=2, idle=30.0)
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
+def names_loopback(host: str) -> bool:
+    """Whether the ``Host`` of a request is this machine by a name that no other has: so that no web page reads through
+    a browser here what is meant for its user."""
+    try:
+        return urlsplit(f"//{host}").hostname in LOOPBACK_HOSTS
+    except ValueError:  # Brackets without an address.
+        return False
 
 
 class Check(Protocol):
@@ -170,8 +179,8 @@ class Serving:
             return await asyncio.to_thread(self._metrics.render)
 
     async def _serve_journal(self, request: web.BaseRequest) -> web.Response:
-        if urlsplit(f"//{request.host}").hostname not in _LOOPBACK_HOSTS:
-            hosts = ", ".join(_LOOPBACK_HOSTS)
+        if not names_loopback(request.host):
+            hosts = ", ".join(LOOPBACK_HOSTS)
             raise web.HTTPForbidden(text=f"Host {request.host!r} is none of {hosts}\n")
         entries = self._journal.entries(request.query.get("subject", ""))
         body = b"\n".join(map(msgspec.json.encode, entries))

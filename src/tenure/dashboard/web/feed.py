@@ -1,0 +1,162 @@
+"""Makes frames for all who look, beside the loop: at most one a second, and none while nothing needs one.
+
+Each is made in steps between which others go on, and each message is encoded once, however many read it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from tenure.dashboard.fleet.changes import change_between, is_news
+from tenure.dashboard.fleet.frame import FrameMaker
+from tenure.dashboard.fleet.history import Recorder
+from tenure.dashboard.fleet.values import Frame
+from tenure.dashboard.web.source import NotNow, Source
+from tenure.dashboard.web.subscribers import Subscriber, Subscribers
+
+#: Seconds between two frames, and between two of the history while nobody looks.
+EVERY: Final = 1.0
+RECORDED_EVERY: Final = 10.0
+#: For the first frame, which may wait for the first lists.
+PATIENCE: Final = 10.0
+#: Journal entries in one message: the newest.
+ENTRIES_MAX: Final = 200
+#: Pages that are open at once.
+STREAMS_MAX: Final = 32
+
+#: After every entry: only the number of the next one is asked for.
+NOW: Final = 2**62
+
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+def encoded(value: Any) -> bytes:
+    return _ENCODER.encode(value)
+
+
+class Feed:
+    def __init__(
+        self, source: Source, *, speed: float, failed: Callable[[Exception], object]
+    ) -> None:
+        """``speed``: loop seconds per real second."""
+        self._source, self._speed, self._failed = source, speed, failed
+        self._maker, self._recorder = FrameMaker(), Recorder()
+        self._frame: Frame | None = None
+        self._frame_bytes: bytes | None = None
+        self._history_bytes: bytes | None = None
+        self._made_at = 0.0
+        self._number = 0
+        self._entries_from = source.entries(NOW)[1]
+        self._wanted = asyncio.Event()
+        self._made = asyncio.Condition()
+        self.subscribers: Final = Subscribers(STREAMS_MAX)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            if not self.subscribers:
+                await self._until_wanted()
+            self._wanted.clear()
+            try:
+                await self._make()
+            except Exception as error:  # noqa: BLE001  # a fault of ours, and no reason to stop
+                self._failed(error)
+            self._made_at = loop.time()
+            async with self._made:
+                self._made.notify_all()
+            await asyncio.sleep(EVERY * self._speed)
+
+    async def _until_wanted(self) -> None:
+        try:
+            async with asyncio.timeout((RECORDED_EVERY - EVERY) * self._speed):
+                await self._wanted.wait()
+        except TimeoutError:
+            return
+
+    async def frame(self) -> bytes:
+        """As JSON, a second old at the most. Raises ``NotNow``."""
+        await self._fresh()
+        return self._encoded_frame()
+
+    async def history(self) -> bytes:
+        """As JSON. Raises ``NotNow``."""
+        await self._fresh()
+        if self._history_bytes is None:
+            self._history_bytes = encoded(self._recorder.history())
+        return self._history_bytes
+
+    async def subscribe(self) -> Subscriber:
+        """Its first message is the frame. Raises ``NotNow``."""
+        self._check_room()
+        await self._fresh()
+        self._check_room()
+        one = Subscriber()
+        one.put(self._message("frame", self._encoded_frame()))
+        self.subscribers.add(one)
+        self._wanted.set()
+        return one
+
+    def _check_room(self) -> None:
+        if self.subscribers.full:
+            raise NotNow(f"{STREAMS_MAX} pages are open already; close one of them")
+
+    async def _fresh(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._frame is not None and loop.time() - self._made_at < EVERY * self._speed * 1.5:
+            return
+        self._wanted.set()
+        try:
+            async with asyncio.timeout(PATIENCE * self._speed), self._made:
+                await self._made.wait()
+        except TimeoutError:
+            pass
+        if self._frame is None:
+            raise NotNow("the cluster is still being listed; try again in a moment")
+
+    def _encoded_frame(self) -> bytes:
+        assert self._frame is not None
+        if self._frame_bytes is None:
+            self._frame_bytes = encoded(self._frame)
+        return self._frame_bytes
+
+    async def _make(self) -> None:
+        inputs = self._source.inputs()
+        if inputs is None:
+            return
+        making = self._maker.making(inputs)
+        while True:
+            try:
+                next(making)
+            except StopIteration as end:
+                frame: Frame = end.value
+                break
+            await asyncio.sleep(0)  # Others go first.
+        await asyncio.sleep(0)
+        self._recorder.record(frame)
+        self._history_bytes = None
+        before, self._frame = self._frame, frame
+        change = None if before is None else change_between(before, frame)
+        self._frame_bytes = None
+        if change is not None and before is not None and not is_news(change, before):
+            change = None
+        self._number += 1
+        if not self.subscribers:
+            self._entries_from = self._source.entries(NOW)[1]
+            return
+        if change is not None:
+            self.subscribers.put(self._message("change", encoded(change)))
+        self._tell_entries()
+
+    def _tell_entries(self) -> None:
+        entries, self._entries_from = self._source.entries(self._entries_from)
+        newest = list(entries)[-ENTRIES_MAX:]
+        if newest:
+            self.subscribers.put(self._message("entries", encoded(newest)))
+
+    def _message(self, event: str, data: bytes) -> bytes:
+        return b"id: %d\nevent: %s\ndata: %s\n\n" % (self._number, event.encode(), data)
