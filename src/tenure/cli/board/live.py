@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from random import Random
 from typing import Any, Final
@@ -18,6 +18,7 @@ from tenure.cli.board.answers import explained, pods_of
 from tenure.cli.board.cloudlooks import CloudLooks
 from tenure.cli.board.connection import Connection, FollowedClock
 from tenure.cli.board.frames import Frames
+from tenure.cli.board.lanes import Lanes
 from tenure.cli.board.leadership import Leadership
 from tenure.cli.board.questions import Questions
 from tenure.cli.board.turns import Turns
@@ -29,7 +30,7 @@ from tenure.cli.cluster.read import READ_MAX, greet, named, plain_errors
 from tenure.cli.cluster.seen import Seen
 from tenure.dashboard.board.source import Listener, PodLine
 from tenure.dashboard.fleet.frame import Inputs
-from tenure.dashboard.fleet.values import Lane
+from tenure.dashboard.fleet.values import Frame, Lane
 from tenure.errors import Forbidden, NotFound, TenureError, Unavailable
 from tenure.kube.cache.informer import in_words
 from tenure.kube.client.client import Client
@@ -59,6 +60,7 @@ class LiveCluster:
         self._task: asyncio.Task[None] | None = None
         self._questions = Questions(self._wake)
         self._look: Look | None = None
+        self._lanes = Lanes()
 
     @property
     def title(self) -> str:
@@ -85,7 +87,7 @@ class LiveCluster:
         return self._questions.ask(lambda: pods_of(key, self._evaluated()))
 
     def lane(self, key: str) -> Lane | None:
-        return None
+        return self._questions.ask(lambda: self._lanes.lane(key, self._evaluated()))
 
     def _wake(self) -> None:
         if self._loop is not None:
@@ -97,6 +99,13 @@ class LiveCluster:
             raise Unavailable(_TOO_EARLY)
         return self._look.evaluated()
 
+    def _told(self, listener: Listener) -> Callable[[Frame], None]:
+        def told(frame: Frame) -> None:
+            self._lanes.record(frame)
+            listener.show(frame)
+
+        return told
+
     async def _run(self, listener: Listener) -> None:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         reached, clock = self._chosen.reached, SystemClock()
@@ -106,7 +115,7 @@ class LiveCluster:
                 door = LookOnlyTransport(transport)
                 look = self._look = await _begun(door, self._chosen, listener)
                 try:
-                    await look.live(listener)
+                    await look.live(self._told(listener))
                 except* TenureError as group:
                     raise _first(group) from None
 
@@ -190,7 +199,7 @@ class Look:
             lost=listener.connection,
         )
 
-    async def live(self, listener: Listener) -> None:
+    async def live(self, tell: Callable[[Frame], None]) -> None:
         """Until cancelled. Raises ``CannotRead`` for a kind that nothing can be said without."""
         async with asyncio.TaskGroup() as tasks:
 
@@ -211,7 +220,7 @@ class Look:
             go(self._cloud.run())
             go(self.turns.run())
             await self.turns.until_evaluated()
-            go(Frames(self._inputs, listener.show).run())
+            go(Frames(self._inputs, tell).run())
 
     async def _plan(self) -> None:
         """What could be consolidated: nothing is, by types that are not known yet."""

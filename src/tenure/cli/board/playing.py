@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tenure.cli.board.answers import explained, pods_of
+from tenure.cli.board.lanes import Lanes
 from tenure.cli.board.questions import Questions
 from tenure.cli.cluster.embedded import scene_of
 from tenure.cli.cluster.evaluated import EvaluatedCluster
@@ -39,7 +40,7 @@ class PlayedScenario:
         self._stopped = False
         self._questions = Questions(self._woken.set)
         self._simulation: Simulation | None = None
-        self._maker = FrameMaker()
+        self._maker, self._lanes = FrameMaker(), Lanes()
         self._controller: Controller | None = None
 
     @property
@@ -59,6 +60,10 @@ class PlayedScenario:
             self._questions.close()
             simulation.close()
 
+    def begin(self) -> None:
+        """For who plays it step by step."""
+        self._simulation = Simulation(self._scenario, seed=self._seed)
+
     def to_the_end(self) -> Frame:
         """As fast as it goes."""
         simulation = self._simulation = Simulation(self._scenario, seed=self._seed)
@@ -75,7 +80,9 @@ class PlayedScenario:
         if not self.over:
             step = timedelta(seconds=_PERIOD * self._speed)
             simulation.run_until(min(simulation.world.elapsed + step, simulation.until))
-        return self.frame()
+        frame = self.frame()
+        self._lanes.record(frame)
+        return frame
 
     @property
     def over(self) -> bool:
@@ -121,7 +128,7 @@ class PlayedScenario:
         return self._questions.ask(lambda: pods_of(key, self._evaluated()))
 
     def lane(self, key: str) -> Lane | None:
-        return None
+        return self._questions.ask(lambda: self._lanes.lane(key, self._evaluated()))
 
     def _evaluated(self) -> EvaluatedCluster:
         if self._simulation is None:
