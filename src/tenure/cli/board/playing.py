@@ -61,8 +61,24 @@ class PlayedScenario:
             simulation.close()
 
     def begin(self) -> None:
-        """For who plays it step by step."""
+        """For those who play it step by step, without ``run``."""
         self._simulation = Simulation(self._scenario, seed=self._seed)
+
+    def end(self) -> None:
+        """In a thread without an event loop of its own that runs."""
+        if self._simulation is not None:
+            self._simulation.close()
+
+    def advance(self, end: timedelta, step: timedelta = timedelta(minutes=1)) -> Frame:
+        """To that time after the start; the last frame. All of them are recorded."""
+        simulation = self._simulation
+        assert simulation is not None
+        at = simulation.world.elapsed
+        while at < end:
+            at = min(at + step, end)
+            simulation.run_until(at)
+            self._lanes.record(self.frame())
+        return self.frame()
 
     def to_the_end(self) -> Frame:
         """As fast as it goes."""
