@@ -134,6 +134,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     #: 0 is no webhook at all.
     webhook_port: int = 9443
     webhook_name: str = "tenure-webhook"
+    #: 0 is no web page at all.
+    ui_port: int = 0
+    #: On a loopback address no token is asked for.
+    ui_address: str = "127.0.0.1"
     log_level: str = "info"
     #: ``auto`` is text on a terminal and JSON everywhere else.
     log_format: str = "auto"

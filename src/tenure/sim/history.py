@@ -15,6 +15,7 @@ import msgspec
 from tenure.core.decision import Verdict
 from tenure.core.facts import Fact
 from tenure.ports.clock import Clock
+from tenure.ports.journal import Journal
 from tenure.ports.outcome import Ended, Outcome
 
 
@@ -42,11 +43,18 @@ class History:
         self._clock = clock
         self.entries: list[Entry] = []
         self._listeners: list[Callable[[Entry], object]] = []
+        self._journals: list[Journal] = []
 
     def listen(self, listener: Callable[[Entry], object]) -> None:
         self._listeners.append(listener)
 
+    def tell(self, journal: Journal) -> None:
+        """Another journal that hears the same of Tenure."""
+        self._journals.append(journal)
+
     def decided(self, now: datetime, verdict: Verdict) -> None:
+        for journal in self._journals:
+            journal.decided(now, verdict)
         self._add(
             Entry(
                 at=now,
@@ -60,6 +68,8 @@ class History:
         )
 
     def acted(self, now: datetime, verdict: Verdict, outcome: Outcome) -> None:
+        for journal in self._journals:
+            journal.acted(now, verdict, outcome)
         self._add(
             Entry(
                 at=now,

@@ -11,6 +11,8 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from datetime import datetime
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -22,6 +24,7 @@ from tenure.cli.board.lanes import Lanes
 from tenure.cli.board.leadership import Leadership
 from tenure.cli.board.questions import Questions
 from tenure.cli.board.turns import Turns
+from tenure.cli.board.webpage import LookPage
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.cluster.greeting import advice
 from tenure.cli.cluster.listing import CannotRead
@@ -42,9 +45,11 @@ from tenure.ports.provider import Provider
 from tenure.ports.transport import Transport
 from tenure.runtime.clock.system import SystemClock
 from tenure.runtime.clock.wakeup import Waker
+from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.observe.crds import read_crds, watch_crds
 from tenure.runtime.observe.view import DISPENSABLE, View
 from tenure.runtime.readonly import LookOnlyTransport
+from tenure.runtime.telemetry.ring import RingJournal
 from tenure.sim.cloud.remote import EmbeddedCloud, state_at
 
 _TOO_EARLY: Final = "the cluster is still being read"
@@ -53,8 +58,9 @@ _TOO_EARLY: Final = "the cluster is still being read"
 class LiveCluster:
     """A ``Source``."""
 
-    def __init__(self, chosen: ChosenCluster) -> None:
-        self._chosen = chosen
+    def __init__(self, chosen: ChosenCluster, page: LookPage | None = None) -> None:
+        """``page``: served for as long as the cluster is looked at."""
+        self._chosen, self._page = chosen, page
         self._stopped = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -115,8 +121,8 @@ class LiveCluster:
                 door = LookOnlyTransport(transport)
                 look = self._look = await _begun(door, self._chosen, listener)
                 try:
-                    await look.live(self._told(listener))
-                except* TenureError as group:
+                    await look.live(self._told(listener), self._page)
+                except* (TenureError, OSError) as group:
                     raise _first(group) from None
 
 
@@ -199,7 +205,7 @@ class Look:
             lost=listener.connection,
         )
 
-    async def live(self, tell: Callable[[Frame], None]) -> None:
+    async def live(self, tell: Callable[[Frame], None], page: LookPage | None = None) -> None:
         """Until cancelled. Raises ``CannotRead`` for a kind that nothing can be said without."""
         async with asyncio.TaskGroup() as tasks:
 
@@ -220,7 +226,10 @@ class Look:
             go(self._cloud.run())
             go(self.turns.run())
             await self.turns.until_evaluated()
-            go(Frames(self._inputs, tell).run())
+            go(Frames(self.inputs, tell).run())
+            if page is not None:
+                fault = partial(self._fault, "an answer for the page")
+                go(page.serve(self, self._clock.now(), fault))
 
     async def _plan(self) -> None:
         """What could be consolidated: nothing is, by types that are not known yet."""
@@ -236,7 +245,19 @@ class Look:
             leader=self._leaders.leader,
         )
 
-    def _inputs(self) -> Inputs:
+    @property
+    def verdicts(self) -> Evaluator:
+        return self.turns.evaluator
+
+    @property
+    def journal(self) -> RingJournal:
+        return self.turns.journal
+
+    @property
+    def evaluated_at(self) -> datetime | None:
+        return self.turns.evaluated_at
+
+    def inputs(self) -> Inputs:
         return Inputs(
             at=self._clock.now(),
             snapshot=self.turns.snapshot(),
@@ -273,7 +294,7 @@ class Look:
         self._faults[what] = f"{what} could not be found out: {error!r}"
 
 
-def _first(group: BaseExceptionGroup[TenureError]) -> TenureError:
+def _first(group: BaseExceptionGroup[Exception]) -> Exception:
     for one in group.exceptions:
         return _first(one) if isinstance(one, BaseExceptionGroup) else one
     raise AssertionError("a group has an exception")

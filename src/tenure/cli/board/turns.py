@@ -23,6 +23,7 @@ from tenure.runtime.clock.heartbeat import Heartbeat
 from tenure.runtime.clock.wakeup import Waker
 from tenure.runtime.consolidation.planner import ConsolidationPlanner
 from tenure.runtime.evaluate.evaluator import Evaluator
+from tenure.runtime.telemetry.ring import RingJournal
 
 #: Seconds for which a turn may keep the event loop.
 SLICE: Final = 0.05
@@ -59,6 +60,8 @@ class Turns:
             sliced=lambda _: None,
             failed=failed,
         )
+        #: What was concluded since the board began, for those who look at the page.
+        self.journal = RingJournal(settings.journal_size or 1)
         #: When the last turn has ended; None: none has.
         self.evaluated_at: datetime | None = None
         self._first = asyncio.Event()
@@ -116,6 +119,7 @@ class Turns:
 
             for verdict in self.evaluator.resume(self.snapshot(), now, is_over):
                 self.planner.hear(verdict)
+                self.journal.decided(now, verdict)
             self.evaluator.take_ended()
             if not self.evaluator.unfinished:
                 return

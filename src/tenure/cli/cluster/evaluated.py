@@ -13,6 +13,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.runtime.clock.facts import ClockSkewed
 from tenure.runtime.evaluate.evaluator import Evaluator
+from tenure.runtime.evaluate.verdicts import VerdictsInForce
 from tenure.runtime.executor.clockblocker import blocked_by_clock
 
 
@@ -29,7 +30,8 @@ class ClockBlocker(msgspec.Struct, frozen=True):
 class EvaluatedCluster(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     snapshot: Snapshot
-    evaluator: Evaluator
+    #: Or its verdicts, for a thread beside the loop.
+    evaluator: Evaluator | VerdictsInForce
     #: By which it was evaluated.
     settings: Settings = Settings()
     #: The same instant in other words, if there are any: how long after the start.

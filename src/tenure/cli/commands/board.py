@@ -27,6 +27,7 @@ Examples:
   tenure board --kubeconfig ~/.kube/config --context staging
   tenure board --beside-karpenter
   tenure board --scenario examples/scenarios/fifty-pods.yaml --speed 10
+  tenure board --web
   tenure board --once | grep draining
   tenure board -o json | jq '.nodes[] | select(.tone == "unhealthy").name'
 
@@ -59,12 +60,21 @@ Exit codes: 0 fine, 1 the cluster cannot be read, 2 bad input.
     type=click.Choice(["text", "json"]),
     help="Print one frame in this form, and end.",
 )
+@click.option("--web", is_flag=True, help="Serve the web page on this machine instead.")
+@click.option(
+    "--ui-port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Of the page, on 127.0.0.1.  [default: a free one]",
+)
 def board(
     scenario: Path | None,
     speed: float | None,
     seed: int | None,
     once: bool,
     output: str | None,
+    web: bool,
+    ui_port: int,
     **cluster: Any,
 ) -> int:
     """Watch the nodes of a cluster: what happens to each, why, and what comes next.
@@ -78,6 +88,12 @@ def board(
     elif speed is not None or seed is not None:
         flag = "--speed" if speed is not None else "--seed"
         raise click.UsageError(f"{flag} goes with --scenario; a cluster has its own pace")
+    if web:
+        if scenario is not None:
+            raise click.UsageError(
+                "--web looks at a cluster; tenure up --scenario serves the page of a scenario"
+            )
+        return _serve(cluster, ui_port)
     if once or output is not None or not _on_terminal():
         return _print(_one_frame(scenario, seed, cluster), as_json=output == "json")
     return _show(_source(scenario, speed, seed, cluster))
@@ -109,9 +125,47 @@ def _show(source: Source) -> int:
     return code or 0
 
 
+def _serve(given: Given, port: int) -> int:
+    """Until Ctrl-C."""
+    from tenure.cli.board.live import LiveCluster
+    from tenure.cli.board.webpage import LookPage
+    from tenure.dashboard.web.files import built_page
+
+    page = LookPage(built_page(), port, lambda address: click.echo(f"The page: {address}"))
+    source = LiveCluster(chosen_cluster(given), page)
+    try:
+        source.run(_Quiet())
+    except OSError as error:
+        raise click.UsageError(
+            f"port {port} on 127.0.0.1 cannot be used: {error.strerror}"
+        ) from error
+    except KeyboardInterrupt:
+        source.stop()
+    return 0
+
+
+class _Quiet:
+    """The page shows the frames; only what is wrong with the connection is said here."""
+
+    def __init__(self) -> None:
+        self._lost = False
+
+    def show(self, frame: Frame) -> None:
+        return
+
+    def connection(self, problem: str) -> None:
+        if bool(problem) != self._lost:
+            self._lost = bool(problem)
+            click.echo(f"tenure: {problem or 'the connection is back'}", err=True)
+
+    def failed(self, error: Exception) -> None:
+        raise error
+
+
 def _one_frame(scenario: Path | None, seed: int | None, given: Given) -> Frame:
     """A scenario at its end; a cluster as it is now."""
     from tenure.dashboard.fleet.frame import frame_of
+    from tenure.runtime.evaluate.evaluator import Evaluator
 
     if scenario is not None:
         from tenure.cli.board.playing import last_frame
@@ -119,9 +173,11 @@ def _one_frame(scenario: Path | None, seed: int | None, given: Given) -> Frame:
         return last_frame(scenario, seed)
     _, reading = reached_and_seen(given)
     evaluated = reading.evaluated
+    verdicts = evaluated.evaluator
+    assert isinstance(verdicts, Evaluator)  # No copy: it was evaluated just now.
     return frame_of(
         evaluated.snapshot,
-        evaluated.evaluator,
+        verdicts,
         evaluated.at,
         cluster=evaluated.settings.cluster_name,
         leader=reading.leader,

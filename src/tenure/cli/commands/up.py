@@ -13,7 +13,7 @@ import signal
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
@@ -22,7 +22,6 @@ from tenure.model.api.meta import format_time
 
 if TYPE_CHECKING:
     from tenure.cli.copying.source import Source
-    from tenure.sim.serve.access import Access
     from tenure.sim.serve.cluster import ServedCluster
     from tenure.sim.world import World, WorldOptions
 
@@ -33,6 +32,23 @@ _KEPT: Final = 1000
 FASTEST: Final = 3600.0
 #: A change of the template, so that every node drifts.
 _RELEASE: Final = '{"spec":{"template":{"metadata":{"labels":{"release":"two"}}}}}'
+
+
+class Ports(NamedTuple):
+    """0 takes a free one."""
+
+    api: int
+    page: int
+
+
+class Where(NamedTuple):
+    """What is where, for the reader of the welcome."""
+
+    server: str
+    #: Empty: there is none.
+    page: str
+    kubeconfig: Path
+
 
 EPILOG: Final = """\b
 Examples:
@@ -65,6 +81,13 @@ port is taken or that the scenario is wrong, 1 that the cluster to copy cannot b
     help="On 127.0.0.1; 0 takes a free one.",
 )
 @click.option(
+    "--ui-port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="Of the web page, on 127.0.0.1; 0 takes a free one.",
+)
+@click.option(
     "--scenario",
     type=click.Path(path_type=Path),
     help="Begin with its objects, cloud and faults. Its events and expectations are not played.",
@@ -85,6 +108,7 @@ port is taken or that the scenario is wrong, 1 that the cluster to copy cannot b
 def up(
     speed: float,
     port: int,
+    ui_port: int,
     scenario: Path | None,
     config_file: Path | None,
     feature_gates: str | None,
@@ -107,13 +131,15 @@ def up(
     if source.named:
         if scenario is not None:
             raise click.UsageError("--scenario and --from name two clusters; leave one out")
-        _copied(source, speed, port, chosen)
+        _copied(source, speed, Ports(port, ui_port), chosen)
         return
     with _cluster(speed, scenario, chosen) as cluster:
-        cluster.loop.run_until_complete(_live(cluster, port, rolls=scenario is None))
+        cluster.loop.run_until_complete(
+            _live(cluster, Ports(port, ui_port), rolls=scenario is None)
+        )
 
 
-def _copied(source: Source, speed: float, port: int, chosen: Mapping[str, Any]) -> None:
+def _copied(source: Source, speed: float, ports: Ports, chosen: Mapping[str, Any]) -> None:
     """Serve a copy of a cluster, and say at the end what became of it."""
     from tenure.cli.copying.differencetext import difference_lines
     from tenure.cli.copying.source import copy_of
@@ -135,7 +161,7 @@ def _copied(source: Source, speed: float, port: int, chosen: Mapping[str, Any]) 
         observed = Observed(cluster.world)
         rest_collector()
         click.echo(f"A copy of the cluster as it was at {format_time(copy.at)}.")
-        cluster.loop.run_until_complete(_live(cluster, port, rolls=False, copy=True))
+        cluster.loop.run_until_complete(_live(cluster, ports, rolls=False, copy=True))
         for line in difference_lines(observed.difference()):
             click.echo(line)
 
@@ -202,36 +228,56 @@ def _cluster(
         yield cluster
 
 
-async def _live(cluster: ServedCluster, port: int, *, rolls: bool, copy: bool = False) -> None:
+async def _live(cluster: ServedCluster, ports: Ports, *, rolls: bool, copy: bool = False) -> None:
     from tenure.sim.serve.kubeconfig import FILE, write_kubeconfig
 
     async with AsyncExitStack() as open_:
         try:
-            access = await open_.enter_async_context(cluster.served(port))
+            access = await open_.enter_async_context(cluster.served(ports.api))
             write_kubeconfig(access, FILE)
         except OSError as error:
-            why = _why_not(error, port)
+            why = _why_not(error, ports.api)
             raise click.UsageError(why, click.get_current_context()) from error
+        page = await _page(open_, cluster, ports.page)
         with _stopped_by_signals() as stop:
-            _welcome(access, cluster.loop.speed, FILE.absolute(), rolls=rolls, copy=copy)
+            where = Where(access.server, page, FILE.absolute())
+            _welcome(where, cluster.loop.speed, rolls=rolls, copy=copy)
             await _tell_until(stop, cluster)
     click.echo("\nThe cluster is gone; nothing of it was kept.")
 
 
-def _why_not(error: OSError, port: int) -> str:
+async def _page(open_: AsyncExitStack, cluster: ServedCluster, port: int) -> str:
+    """Its address; empty where this package has no page."""
+    from tenure.cli.page.worldpage import world_page
+    from tenure.dashboard.web.files import PageMissing, built_page
+
+    def failed(error: Exception) -> None:
+        _report(f"a fault of ours in the page: {type(error).__name__}: {error}")
+
+    try:
+        files = built_page()
+        page = world_page(cluster.world, files, port=port, speed=cluster.loop.speed, failed=failed)
+        return await open_.enter_async_context(page)
+    except PageMissing as error:
+        _report(str(error))
+        return ""
+    except OSError as error:
+        why = _why_not(error, port, "--ui-port")
+        raise click.UsageError(why, click.get_current_context()) from error
+
+
+def _why_not(error: OSError, port: int, flag: str = "--port") -> str:
     why = os.strerror(error.errno) if error.errno else str(error)
     if error.filename is not None:
         return f"the kubeconfig cannot be written: {error.filename}: {why}"
-    return f"port {port} on 127.0.0.1 cannot be used ({why}); leave --port out for a free one"
+    return f"port {port} on 127.0.0.1 cannot be used ({why}); leave {flag} out for a free one"
 
 
-def _welcome(
-    access: Access, speed: float, kubeconfig: Path, *, rolls: bool, copy: bool = False
-) -> None:
+def _welcome(where: Where, speed: float, *, rolls: bool, copy: bool = False) -> None:
     """``rolls``: the cluster has the pool and the window that it begins with by default."""
     pace = "in real time" if speed == 1 else f"at {speed:g}× real time"
-    click.echo(f"An embedded cluster at {access.server}, {pace}, with Tenure at work in it.")
-    click.echo(f"\n  export KUBECONFIG={shlex.quote(str(kubeconfig))}\n")
+    click.echo(f"An embedded cluster at {where.server}, {pace}, with Tenure at work in it.")
+    click.echo(f"\n  export KUBECONFIG={shlex.quote(str(where.kubeconfig))}\n")
     click.echo("In another terminal: that line first, then for example\n")
     click.echo("  kubectl get nodepools,nodeclaims,nodes")
     if copy:
@@ -242,6 +288,8 @@ def _welcome(
     if rolls:
         click.echo(f"  kubectl patch nodepool default --type=merge -p '{_RELEASE}'")
         click.echo("  kubectl get maintenancewindows    # nodes are replaced once it is active")
+    if where.page:
+        click.echo(f"\nThe same in a browser: {where.page}")
     click.echo("\nCtrl-C ends it; nothing is kept.")
     if copy:
         click.echo("Instants are by the copy's clock, which began when the copy was taken.")

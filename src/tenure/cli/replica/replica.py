@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any, Final
@@ -20,6 +20,7 @@ from prometheus_client import ProcessCollector
 
 from tenure.cli.cluster.access import Reached
 from tenure.cli.cluster.greeting import EMBEDDED, advice, cluster_uid, patiently, server_version
+from tenure.cli.replica.page import ReplicaProgram, replica_page
 from tenure.cli.replica.webhook import new_webhook
 from tenure.core.policy.deciders import deciders
 from tenure.errors import NotLeader, SpecError, TenureError
@@ -99,6 +100,7 @@ class Replica:
         self._webhook = self._new_webhook(reached)
         self._controller: Controller | None = None
         self._waits_for = ""
+        self._page = ReplicaProgram(self, self._journal, settings)
 
     def _new_view(self) -> View:
         return View(
@@ -143,6 +145,7 @@ class Replica:
             await stack.enter_async_context(self._lease_transport)
             await stack.enter_async_context(self._http)
             await stack.enter_async_context(self._serving())
+            await stack.enter_async_context(self._open_page())
             await self._until(stop)
 
     def check_input(self) -> None:
@@ -205,6 +208,7 @@ class Replica:
             lambda: cluster_uid(self._client), "the name of the cluster"
         )
         self._log.info("this is the cluster", clusterName=cluster)
+        self._page.cluster = cluster
         if self._elector is None:
             await self._lead(cluster)
         else:
@@ -288,6 +292,18 @@ class Replica:
             opened=lambda **ports: self._log.info("serving", **ports),
         )
 
+    def _open_page(self) -> AbstractAsyncContextManager[None]:
+        """Tokens are reviewed past the fence of the Lease: a replica that stands by has a page, too."""
+        return replica_page(
+            self._page,
+            self._settings,
+            MeteredTransport(self._lease_transport, self._metrics),
+            opened=lambda **where: self._log.info("serving the page", **where),
+            failed=lambda error: self._warn_sparingly(
+                f"a fault of ours in the page: {type(error).__name__}: {error}"
+            ),
+        )
+
     @property
     def snapshot(self) -> Snapshot:
         if self._controller is not None:
@@ -338,8 +354,12 @@ class Replica:
             role = "leading: without a Lease" if self.leading else "starting"
         if self.leading and self._second.sentence:
             role = f"{role}; {self._second.sentence}"
-        off = self._server_time.off(self._settings.clock_skew_max)
+        off = self.clock_off
         return f"{role}; nothing is taken away while {off}" if off else role
+
+    @property
+    def clock_off(self) -> str:
+        return self._server_time.off(self._settings.clock_skew_max)
 
     @property
     def provider_problem(self) -> str:

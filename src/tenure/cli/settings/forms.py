@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from ipaddress import ip_address
 from typing import Any, Final
 
 import msgspec
@@ -126,6 +127,15 @@ def text(metavar: str, expected: str, example: str) -> Form:
         return value
 
     return Form(metavar=metavar, expected=expected, example=example, read=read)
+
+
+def address(example: str) -> Form:
+    """Of an interface, as a number: a name may become another address."""
+
+    def read(value: str) -> str:
+        return str(ip_address(value))
+
+    return Form(metavar="ADDRESS", expected="an IP address", example=example, read=read)
 
 
 def option(declared: Option) -> Form:

@@ -497,6 +497,22 @@ OWN: Final = (
     ),
     Setting(
         section=SEEN,
+        field="ui_port",
+        flag="ui-port",
+        form=form.count("8090", at_least=0, at_most=65535),
+        reason="The web page, see docs/page.md: reads only. 0 turns it off.",
+    ),
+    Setting(
+        section=SEEN,
+        field="ui_address",
+        flag="ui-address",
+        form=form.address("0.0.0.0"),  # noqa: S104 - an example
+        reason="Where the web page listens. On 127.0.0.1 and ::1 every program on the machine, or "
+        "kubectl port-forward, may read the page; on every other address a bearer token is required, "
+        "whose user may list pods, nodes and NodePools. There is no TLS.",
+    ),
+    Setting(
+        section=SEEN,
         field="cluster_metrics",
         flag="disable-cluster-state-observability",
         form=form.switch(inverted=True),

@@ -93,6 +93,12 @@ class Derived:
     def drop(self, item: ApiObject) -> None:
         self._rows.pop(id(item), None)
 
+    def shared(self) -> Derived:
+        """For a copy of the tables: what is derived from single objects is shared with this one, and nothing else."""
+        twin = Derived()
+        twin._rows = dict(self._rows)
+        return twin
+
     def __len__(self) -> int:
         """How many objects it keeps something for, or would."""
         return len(self._rows)

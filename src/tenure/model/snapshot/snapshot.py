@@ -500,6 +500,17 @@ class Tables:
             del self.unlisted[resource]
         return True
 
+    def aside(self) -> Tables:
+        """The same objects and groups, for a thread beside the loop to read: it costs some milliseconds, and must not be
+        written to."""
+        twin = Tables(govern=self._govern, derived=self.derived.shared())
+        twin.unlisted, twin.unreadable = dict(self.unlisted), dict(self.unreadable)
+        twin.objects = {resource: dict(table) for resource, table in self.objects.items()}
+        for name, index in self._indexes.items():
+            groups = {group: dict(members) for group, members in index.groups.items()}
+            twin._indexes[name].groups = groups
+        return twin
+
     def copy(self) -> Tables:
         """An independent look, for work that outlives the turn."""
         twin = Tables(govern=self._govern)
@@ -574,6 +585,19 @@ class Snapshot:
         if work_out not in kept:
             kept[work_out] = work_out(self.objects(resource))
         return cast("V", kept[work_out])
+
+    def aside(self) -> Snapshot:
+        """As it is now, for a thread beside the loop."""
+        known = self.observations
+        observations = msgspec.structs.replace(
+            known,
+            **{
+                name: dict(value)
+                for name in known.__struct_fields__
+                if isinstance(value := getattr(known, name), Mapping)
+            },
+        )
+        return Snapshot(self._tables.aside(), observations, ours=self.ours)
 
     @property
     def derived(self) -> Derived:

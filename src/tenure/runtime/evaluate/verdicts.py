@@ -25,6 +25,15 @@ class VerdictsInForce:
     def __len__(self) -> int:
         return len(self._by_id)
 
+    def aside(self) -> VerdictsInForce:
+        """As they are now, for a thread beside the loop."""
+        twin = VerdictsInForce()
+        twin._by_id = dict(self._by_id)
+        return twin
+
+    def in_force(self) -> Iterator[Verdict]:
+        return iter(self)
+
     def replace(self, old: tuple[Verdict, ...], new: tuple[Verdict, ...]) -> list[Verdict]:
         """Put the new verdicts of a key in the place of its old ones; return what changed."""
         kept = {verdict_id(verdict) for verdict in new}

@@ -21,7 +21,7 @@ from tenure.core.decision import Concern, Subject, Verdict
 from tenure.ports.outcome import Ended, Outcome
 from tenure.runtime.telemetry.linelimit import LineLimit, LineRate
 from tenure.runtime.telemetry.logs import Log, Sparing, instant
-from tenure.runtime.telemetry.ring import Entry, Ring
+from tenure.runtime.telemetry.ring import Entry, Ring, entry_of
 
 #: Subjects whose last line is remembered.
 REMEMBERED: Final = 10_000
@@ -71,7 +71,7 @@ class LoggedJournal:
             # Only when it is looked at again: the case of nearly all pods while others arrive.
             self._told.move_to_end(name)
             return
-        entry = _entry(now, verdict)
+        entry = entry_of(now, verdict)
         self._told.pop(name, None)
         gist = _gist(verdict, entry)
         changed = told is None or told.gist != gist
@@ -93,7 +93,7 @@ class LoggedJournal:
             self._log.debug("verdict", **_fields(entry))
 
     def acted(self, now: datetime, verdict: Verdict, outcome: Outcome) -> None:
-        entry = msgspec.structs.replace(_entry(now, verdict), outcome=str(outcome))
+        entry = msgspec.structs.replace(entry_of(now, verdict), outcome=str(outcome))
         self._entries.append(entry)
         if outcome.ended in _EXPECTED:
             self._log.debug("acted", **_fields(entry))
@@ -148,19 +148,6 @@ class LoggedJournal:
         self._waiting.pop(name, None)
 
 
-def _entry(now: datetime, verdict: Verdict) -> Entry:
-    return Entry(
-        at=now,
-        concern=verdict.concern,
-        subject=str(verdict.subject),
-        reason=verdict.reason.value,
-        because=verdict.message,
-        blockers=tuple(_blocker(b.subject, b.message, b.until) for b in verdict.blockers),
-        action=type(verdict.action).__name__ if verdict.action is not None else "",
-        recheck_at=instant(verdict.recheck_at),
-    )
-
-
 def _is_same(old: Verdict, new: Verdict) -> bool:
     """Whether an entry would differ in nothing but instants of ours."""
     return (
@@ -175,11 +162,6 @@ def _gist(verdict: Verdict, entry: Entry) -> object:
     """Without what says nothing new."""
     facts = tuple(fact.gist() for fact in verdict.facts)
     return entry.reason, facts, entry.blockers, entry.action
-
-
-def _blocker(subject: Subject, message: str, until: datetime | None) -> str:
-    ends = f" (until {instant(until)})" if until is not None else ""
-    return f"{subject}: {message}{ends}"
 
 
 def _fields(entry: Entry) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.decision import Concern
+from tenure.core.decision import Concern, Subject, Verdict
+from tenure.ports.outcome import Outcome
+from tenure.runtime.telemetry.logs import instant
 
 #: Entries of one subject.
 SUBJECT_MAX: Final = 32
@@ -70,3 +72,39 @@ class Ring:
     def __iter__(self) -> Iterator[Entry]:
         """Oldest first."""
         return iter(self._entries.values())
+
+
+class RingJournal:
+    """A ``Journal`` that is only kept, and said to no log."""
+
+    def __init__(self, size: int) -> None:
+        self._entries = Ring(size)
+
+    def decided(self, now: datetime, verdict: Verdict) -> None:
+        self._entries.append(entry_of(now, verdict))
+
+    def acted(self, now: datetime, verdict: Verdict, outcome: Outcome) -> None:
+        entry = entry_of(now, verdict)
+        self._entries.append(msgspec.structs.replace(entry, outcome=str(outcome)))
+
+    def since(self, number: int) -> tuple[Iterator[Entry], int]:
+        """Entries from that number on, oldest first; and the number of the next one."""
+        return iter(self._entries.after(number)), self._entries.next
+
+
+def entry_of(now: datetime, verdict: Verdict) -> Entry:
+    return Entry(
+        at=now,
+        concern=verdict.concern,
+        subject=str(verdict.subject),
+        reason=verdict.reason.value,
+        because=verdict.message,
+        blockers=tuple(_blocker(b.subject, b.message, b.until) for b in verdict.blockers),
+        action=type(verdict.action).__name__ if verdict.action is not None else "",
+        recheck_at=instant(verdict.recheck_at),
+    )
+
+
+def _blocker(subject: Subject, message: str, until: datetime | None) -> str:
+    ends = f" (until {instant(until)})" if until is not None else ""
+    return f"{subject}: {message}{ends}"
