@@ -44,6 +44,8 @@
   "healthProbePort" "HEALTH_PROBE_PORT"
   "webhookPort" "TENURE_WEBHOOK_PORT"
   "webhookName" "TENURE_WEBHOOK_NAME"
+  "uiPort" "TENURE_UI_PORT"
+  "uiAddress" "TENURE_UI_ADDRESS"
   "disableClusterStateObservability" "DISABLE_CLUSTER_STATE_OBSERVABILITY"
   "logLevel" "LOG_LEVEL"
   "logFormat" "TENURE_LOG_FORMAT"
