@@ -1,7 +1,7 @@
 """Runs the benchmarks and prints them: what hardly depends on the machine first.
 
     python -m benchmarks.run [decode] [packing] [simulation] [drain] [windows] [drift] [forecast]
-        [scheduling] [consolidation] [copy] [index] [turns] [pass] [batch] [informers] [scaleout] [agreement] [beside]
+        [board] [scheduling] [consolidation] [copy] [index] [turns] [pass] [batch] [informers] [scaleout] [agreement] [beside]
 
 Exits with 1 when a figure exceeds its limit.
 """
@@ -17,6 +17,7 @@ from benchmarks.figures import Figures
 NAMES = ("decode", "packing", "simulation", "drain", "windows", "drift", "forecast")
 #: Only by name: they take minutes, and the last four need the test bed.
 BY_NAME = (
+    "board",
     "scheduling",
     "consolidation",
     "copy",
