@@ -6,17 +6,23 @@ import asyncio
 import json
 import os
 import subprocess
+import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
 from tenure.cli.board.live import LiveCluster
+from tenure.cli.board.webpage import LookPage
 from tenure.cli.cluster.listing import CannotRead
 from tenure.cli.cluster.options import chosen_cluster
 from tenure.dashboard.board.app import Board
+from tenure.dashboard.fleet.values import Frame
+from tenure.dashboard.web.files import File
 from tests.dashboard.board.frames import screen_text
 from tests.up.running import BIN, PATIENCE, Up, running
 
@@ -126,6 +132,43 @@ def test_a_lost_cluster_is_a_banner_and_no_cluster_is_an_error(tmp_path: Path) -
             assert "cannot be reached" in str(none.error)
 
     asyncio.run(look())
+
+
+def test_the_page_of_a_cluster_is_served_while_it_is_looked_at(up: Up) -> None:
+    """The same values as on the board; on this machine alone."""
+    addresses: list[str] = []
+    page = LookPage({"/": File(b"<p>", "text/html", '"1"')}, 0, addresses.append)
+    source = LiveCluster(chosen_cluster(given(up.kubeconfig)), page)
+    looking = threading.Thread(target=source.run, args=(Nobody(),), daemon=True)
+    looking.start()
+    up.until(lambda: bool(addresses), "address of the page")
+    try:
+        frame = fetched(f"{addresses[0]}/api/fleet")
+        assert [node["reason"] for node in frame["nodes"]] == ["InService"]
+        why = fetched(f"{addresses[0]}/api/why?subject={frame['nodes'][0]['key']}")
+        assert why["reason"] == "InService"
+    finally:
+        source.stop()
+        looking.join(PATIENCE)
+    assert not looking.is_alive()
+
+
+def fetched(address: str) -> Any:
+    with urllib.request.urlopen(address, timeout=PATIENCE) as answer:  # noqa: S310  # on this machine
+        return json.load(answer)
+
+
+class Nobody:
+    """Listens to nothing."""
+
+    def show(self, frame: Frame) -> None:
+        return
+
+    def connection(self, problem: str) -> None:
+        return
+
+    def failed(self, error: Exception) -> None:
+        raise error
 
 
 # -- kubectl ---------------------------------------------------------------------------
