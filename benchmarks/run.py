@@ -1,9 +1,8 @@
 """Runs the benchmarks and prints them: what hardly depends on the machine first.
 
     python -m benchmarks.run [decode] [packing] [simulation] [drain] [windows] [drift] [forecast]
-        [scheduling] [consolidation] [copy] [index] [turns] [pass] [batch] [informers] [scaleout] [agreement] [beside] [browser]
-        [scheduling] [consolidation] [copy] [index] [turns] [pass] [batch] [informers] [scaleout] [agreement] [beside]
-        [page]
+        [board] [page] [scheduling] [consolidation] [copy] [index] [turns] [pass] [batch] [informers]
+        [scaleout] [agreement] [beside] [browser]
 
 Exits with 1 when a figure exceeds its limit.
 """
@@ -19,6 +18,8 @@ from benchmarks.figures import Figures
 NAMES = ("decode", "packing", "simulation", "drain", "windows", "drift", "forecast")
 #: Only by name: they take minutes, and the last five need the test bed or Chromium.
 BY_NAME = (
+    "board",
+    "page",
     "scheduling",
     "consolidation",
     "copy",
@@ -31,7 +32,6 @@ BY_NAME = (
     "agreement",
     "beside",
     "browser",
-    "page",
 )
 
 

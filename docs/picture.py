@@ -36,7 +36,20 @@ TOLD: Final = (
     "The screen of the demo. Nodes are launched for pending pods. A changed template makes them drift. In the "
     "maintenance window they are replaced, one at a time, each replacement first, and every line says why."
 )
-_NAME: Final = "tenure-demo"
+
+
+class Film(NamedTuple):
+    """What a film is called, and how long its pictures stay, in seconds."""
+
+    #: Of its classes.
+    name: str
+    title: str
+    told: str
+    stays: float
+    last_stays: float
+
+
+DEMO: Final = Film("tenure-demo", TITLE, TOLD, STAYS, LAST_STAYS)
 
 
 class Picture(NamedTuple):
@@ -76,50 +89,51 @@ def _drawn(demo_run: DemoRun) -> str:
         legacy_windows=False,
     )
     console.print(frame(demo_run, Playback(DEFAULT_SPEED), console))
-    return console.export_svg(title="tenure demo", unique_id=_NAME)
+    return console.export_svg(title="tenure demo", unique_id=DEMO.name)
 
 
-def film(shown: Sequence[Picture]) -> str:
+def film(shown: Sequence[Picture], about: Film = DEMO) -> str:
     """One picture after the other, in the frame of the first."""
     rules: dict[str, str] = {}
-    parts = [_part(index, one, rules) for index, one in enumerate(shown)]
+    parts = [_part(index, one, rules, about.name) for index, one in enumerate(shown)]
     head, _, rest = shown[0].svg.partition("<style>")
     _, _, rest = rest.partition("</style>")
-    around, _, _ = rest.partition(f'<g class="{_NAME}-matrix">')
+    around, _, _ = rest.partition(f'<g class="{about.name}-matrix">')
     around = re.sub(r"<clipPath id=\"\S+-line-\d+\">.*?</clipPath>\s*", "", around, flags=re.S)
     head = head.replace("<svg ", '<svg xml:space="preserve" role="img" ', 1).rstrip()
-    told = f"<title>{TITLE}</title>\n<desc>{TOLD}</desc>"
+    told = f"<title>{about.title}</title>\n<desc>{about.told}</desc>"
     body = "\n".join(parts)
-    svg = f"{head}\n{told}\n<style>\n{_style(shown, rules)}</style>{around}\n{body}\n</g></svg>\n"
+    svg = f"{head}\n{told}\n<style>\n{_style(shown, rules, about)}</style>{around}\n{body}\n</g></svg>\n"
     return "".join(f"{line.rstrip(' ')}\n" for line in svg.split("\n") if line.strip(" "))
 
 
-def _part(index: int, picture: Picture, rules: dict[str, str]) -> str:
+def _part(index: int, picture: Picture, rules: dict[str, str], name: str) -> str:
     """The text of one screen; ``rules`` is given the classes that it needs, by what they say."""
-    own = dict(re.findall(rf"\.({_NAME}-r\d+) {{ (.*?) }}", picture.svg))
+    own = dict(re.findall(rf"\.({name}-r\d+) {{ (.*?) }}", picture.svg))
     for rule in own.values():
         rules.setdefault(rule, f"c{len(rules)}")
-    _, _, text = picture.svg.partition(f'<g class="{_NAME}-matrix">')
+    _, _, text = picture.svg.partition(f'<g class="{name}-matrix">')
     text, _, _ = text.partition("</g>")
     text = re.sub(r' clip-path="url\(#\S+\)"', "", text)
     text = re.sub(r'<text class="[^"]*" x="1268.8" [^>]*>\s*</text>', "", text)  # Ends of lines.
-    text = re.sub(rf'"({_NAME}-r\d+)"', lambda found: f'"{rules[own[found[1]]]}"', text)
+    text = re.sub(rf'"({name}-r\d+)"', lambda found: f'"{rules[own[found[1]]]}"', text)
     still = " still" if picture.chosen else ""
     return f'<g class="frame f{index}{still}">{text.strip().replace("&#160;", chr(160))}</g>'
 
 
-def _style(shown: Sequence[Picture], rules: dict[str, str]) -> str:
-    whole = STAYS * (len(shown) - 1) + LAST_STAYS
+def _style(shown: Sequence[Picture], rules: dict[str, str], about: Film) -> str:
+    stays = about.stays
+    whole = stays * (len(shown) - 1) + about.last_stays
     lines = [
         ".frame { font: 20px monospace; visibility: hidden }",
-        f".{_NAME}-title {{ font: bold 18px sans-serif }}",
-        *(f".{name} {{ {rule} }}" for rule, name in rules.items()),
+        f".{about.name}-title {{ font: bold 18px sans-serif }}",
+        *(f".{class_} {{ {rule} }}" for rule, class_ in rules.items()),
         "@media (prefers-reduced-motion: reduce) { .still { visibility: visible } }",
         "@media (prefers-reduced-motion: no-preference) {",
     ]
     for index in range(len(shown)):
-        begins = 100 * index * STAYS / whole
-        ends = 100 * (index + 1) * STAYS / whole if index + 1 < len(shown) else 100
+        begins = 100 * index * stays / whole
+        ends = 100 * (index + 1) * stays / whole if index + 1 < len(shown) else 100
         hidden = "0% { visibility: hidden } " if index else ""
         lines.append(
             f"@keyframes k{index} {{ {hidden}{begins:.2f}% {{ visibility: visible }} "

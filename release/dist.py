@@ -2,7 +2,7 @@
 
     python -m release.dist [FOLDER]
 
-The wheel, the sdist, the chart, the bill of materials, the licences, and a hash of each. The image is built from the
+The wheel, the sdist, the chart, the plugin of kubectl, the bill of materials, the licences, and a hash of each. The image is built from the
 same commit by its Dockerfile (docs/install.md).
 """
 
@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from release import chart, licences, sbom
+from release import chart, krew, licences, sbom
 from release.version import EPOCH, ROOT, made_at, semver
 
 SUMS: Final = "SHA256SUMS"
@@ -31,6 +31,12 @@ def build(folder: Path) -> list[Path]:
     version = wheel.name.split("-")[1]
     packed = folder / f"tenure-chart-{semver(version)}.tgz"
     packed.write_bytes(chart.package(semver(version), at))
+    plugin = krew.archive(wheel, semver(version), at)
+    name = f"kubectl-tenure-{semver(version)}.tar.gz"
+    (folder / name).write_bytes(plugin)
+    (folder / "krew.yaml").write_text(
+        krew.manifest(semver(version), name, plugin), encoding="utf-8"
+    )
     bom = sbom.locked()
     known = list(licences.licences(sbom.names(bom)))
     (folder / "licences.md").write_text(licences.as_page(known), encoding="utf-8")

@@ -43,7 +43,7 @@ def test_everything_is_the_same_bit_for_bit_the_second_time(dist: Path, tmp_path
     build(tmp_path / "second")
     names = sorted(path.name for path in dist.iterdir())
     assert names == sorted(path.name for path in (tmp_path / "second").iterdir())
-    assert len(names) == 6
+    assert len(names) == 8
     assert [
         n for n in names if (dist / n).read_bytes() != (tmp_path / "second" / n).read_bytes()
     ] == []
@@ -225,3 +225,19 @@ def test_every_library_has_a_licence_that_we_take(dist: Path) -> None:
 )
 def test_what_is_taken(expression: str, fine: bool) -> None:
     assert licences.allowed(expression) is fine
+
+
+def test_the_plugin_of_kubectl_is_an_archive_that_its_manifest_names(dist: Path) -> None:
+    plugin = one(dist, "kubectl-tenure-*.tar.gz")
+    manifest = yaml.safe_load((dist / "krew.yaml").read_text())
+    hash_ = hashlib.sha256(plugin.read_bytes()).hexdigest()
+    for platform in manifest["spec"]["platforms"]:
+        assert platform["sha256"] == hash_
+        assert platform["uri"].endswith(f"/{plugin.name}")
+    with tarfile.open(plugin) as archive:
+        entries = {entry.name: entry for entry in archive}
+        program = archive.extractfile("kubectl-tenure")
+        assert program is not None
+        assert program.read().startswith(b"#!/bin/sh")
+    assert entries["kubectl-tenure"].mode == 0o755
+    assert set(entries) == {"LICENSE", "kubectl-tenure", one(dist, "*.whl").name}

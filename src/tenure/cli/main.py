@@ -36,6 +36,7 @@ COMMANDS: Final = {
         "tenure.cli.commands.demo", "Watch a cluster being looked after, for twenty seconds."
     ),
     "run": _Entry("tenure.cli.commands.run", "Look after a real cluster."),
+    "board": _Entry("tenure.cli.commands.board", "Watch the nodes of a cluster in the terminal."),
     "up": _Entry("tenure.cli.commands.up", "Serve the embedded cluster to kubectl."),
     "simulate": _Entry(
         "tenure.cli.commands.simulate", "Play a scenario and check what it expects."
@@ -66,7 +67,7 @@ COMMANDS: Final = {
 }
 
 
-class _Lazy(click.Group):
+class LazyCommands(click.Group):
     """Knows its commands by name; imports the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -110,7 +111,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> 
         ctx.exit()
 
 
-@click.group(cls=_Lazy, epilog=EPILOG, invoke_without_command=True)
+@click.group(cls=LazyCommands, epilog=EPILOG, invoke_without_command=True)
 @click.option(
     "--version",
     is_flag=True,
@@ -130,10 +131,10 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-def run(args: Sequence[str]) -> int:
+def run(args: Sequence[str], group: click.Group = cli, program: str = "tenure") -> int:
     """Run the program; the exit code."""
     try:
-        code = cli.main(list(args), prog_name="tenure", standalone_mode=False)
+        code = group.main(list(args), prog_name=program, standalone_mode=False)
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
@@ -201,7 +202,10 @@ def _sentences(error: TenureError) -> list[str]:
 
 
 def main() -> NoReturn:
-    code = run(sys.argv[1:])
+    end_with(run(sys.argv[1:]))
+
+
+def end_with(code: int) -> NoReturn:
     try:
         sys.stdout.flush()
     except BrokenPipeError:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tenure.cli.cluster.access import Reached
     from tenure.cli.cluster.question import Question
     from tenure.cli.cluster.read import ClusterReading
+    from tenure.model.settings import Settings
+    from tenure.ports.provider import Provider
 
 #: Settings that have a flag here: which cluster it is, and what decides what is done there.
 FLAGS: Final = ("kubeconfig", "context", "cluster-name", "provider", "provider-namespace")
@@ -143,19 +145,35 @@ def no_cluster(given: Given, instead: str = SCENARIO) -> None:
 
 def reached_and_seen(given: Given, about: Question | None = None) -> tuple[Reached, ClusterReading]:
     """Raises ``CannotRead``, or another ``TenureError`` for input that cannot be used."""
-    from tenure.cli.cluster.access import find_access  # loaded only when called
-    from tenure.cli.cluster.read import read_cluster
-    from tenure.cli.settings.config import configured, provider_of
+    from tenure.cli.cluster.read import read_cluster  # loaded only when called
     from tenure.cli.view.progress import waiting
+
+    one = chosen_cluster(given)
+    if about is not None:
+        about = about.in_namespace(one.reached.access.namespace)
+    with waiting(f"reading {one.reached.access.server}"):
+        reading = read_cluster(one.settings, one.reached, one.provider, about)
+    notes = (*one.notes, *reading.notes)
+    return one.reached, msgspec.structs.replace(reading, notes=notes)
+
+
+class ChosenCluster(NamedTuple):
+    """Which cluster is looked at, and by which settings."""
+
+    settings: Settings
+    reached: Reached
+    provider: Provider
+    notes: tuple[str, ...]
+
+
+def chosen_cluster(given: Given) -> ChosenCluster:
+    """Nothing is asked yet. Raises ``SpecError``."""
+    from tenure.cli.cluster.access import find_access  # loaded only when called
+    from tenure.cli.settings.config import configured, provider_of
 
     flags = {setting.flag: given[parameter_name(setting)] for setting in _SETTINGS}
     found = configured(flags, os.environ, given["config_file"])
     settings = found.settings
     provider = provider_of(settings)
     reached = find_access(settings.kubeconfig, settings.context, os.environ)
-    if about is not None:
-        about = about.in_namespace(reached.access.namespace)
-    with waiting(f"reading {reached.access.server}"):
-        reading = read_cluster(settings, reached, provider, about)
-    notes = (*found.notes, *reading.notes)
-    return reached, msgspec.structs.replace(reading, notes=notes)
+    return ChosenCluster(settings, reached, provider, tuple(found.notes))

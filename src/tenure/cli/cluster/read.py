@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Final
@@ -88,13 +88,20 @@ async def _read_cluster(
 ) -> ClusterReading:
     clock = SystemClock()
     credentials = credentials_for(reached.access, clock)
-    try:
+    with plain_errors(reached):
         async with (
             asyncio.timeout(READ_MAX.total_seconds()),
             HttpTransport(reached.access, credentials) as transport,
         ):
             door = LookOnlyTransport(transport)
             return await read(door, settings, provider, clock, about)
+
+
+@contextmanager
+def plain_errors(reached: Reached) -> Iterator[None]:
+    """What keeps a cluster from being read, as ``CannotRead``."""
+    try:
+        yield
     except TimeoutError:
         seconds = READ_MAX // timedelta(seconds=1)
         raise CannotRead(f"{_whom(reached)} did not list everything within {seconds} s") from None
@@ -120,7 +127,7 @@ async def read(
     about: Question | None = None,
 ) -> ClusterReading:
     """``about``: the object in question; if it does not exist, its last event is added."""
-    served_by_up, server = await _greet(transport)
+    served_by_up, server = await greet(transport)
     beside = settings.beside_karpenter
     clock, which = clock_of(clock, server, settings, embedded=served_by_up)
     embedded = served_by_up and not beside
@@ -135,11 +142,11 @@ async def read(
     leases = await or_note(
         lambda: leases_in(client, settings.lease_name), list[Lease](), "which replica acts", notes
     )
-    others = await _other_leases(client, settings)
-    notes += filter(None, _about_leaders(leases, others, settings, clock.now(), embedded))
-    settings = await _named(client, settings, notes)
+    others = await other_leases(client, settings)
+    notes += filter(None, about_leaders(leases, others, settings, clock.now(), embedded))
+    settings = await named(client, settings, notes)
     seen = Seen(cache, provider, notes, beside=beside)
-    namespace = await _namespace(client, settings, provider, leases)
+    namespace = await namespace_of(client, settings, provider, leases)
     reader = CloudReader(client, clock, settings, seen)
     async with provider.open(reader.surroundings(namespace)) as cloud:
         if beside:
@@ -160,14 +167,14 @@ async def read(
     )
 
 
-async def _other_leases(client: Client, settings: Settings) -> list[Lease]:
+async def other_leases(client: Client, settings: Settings) -> list[Lease]:
     """Of a Tenure in the other mode. Where they cannot be listed, our own cannot be, and a note says so."""
     with suppress(TenureError):
         return await leases_in(client, other_lease(settings))
     return []
 
 
-def _about_leaders(
+def about_leaders(
     leases: list[Lease], others: list[Lease], settings: Settings, now: datetime, embedded: bool
 ) -> Iterator[str]:
     if not settings.beside_karpenter:
@@ -177,7 +184,7 @@ def _about_leaders(
         yield second_tenure(others, leases, now) or no_karpenter(others, now)
 
 
-async def _greet(transport: Transport) -> tuple[bool, datetime | None]:
+async def greet(transport: Transport) -> tuple[bool, datetime | None]:
     """Whether ``tenure up`` serves the cluster, and the server's own time, if it says so."""
     try:
         version = await server_version(transport)
@@ -189,7 +196,7 @@ async def _greet(transport: Transport) -> tuple[bool, datetime | None]:
     return version.endswith(EMBEDDED), server
 
 
-async def _named(client: Client, settings: Settings, notes: list[str]) -> Settings:
+async def named(client: Client, settings: Settings, notes: list[str]) -> Settings:
     """With the name of the cluster, by which the cloud marks its instances."""
     name = settings.cluster_name or await or_note(
         lambda: cluster_uid(client), "", "the cluster's name", notes
@@ -197,7 +204,7 @@ async def _named(client: Client, settings: Settings, notes: list[str]) -> Settin
     return msgspec.structs.replace(settings, cluster_name=name)
 
 
-async def _namespace(
+async def namespace_of(
     client: Client, settings: Settings, provider: Provider, leases: list[Lease]
 ) -> str:
     """Of the provider's objects: the setting, else the chart's, else where the Lease is."""

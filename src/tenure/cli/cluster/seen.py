@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from copy import copy
 from typing import TypeVar
 
 from tenure.errors import SpecError, TenureError
@@ -16,15 +17,27 @@ T = TypeVar("T")
 
 class Seen:
     def __init__(
-        self, cache: Cache, provider: Provider, notes: list[str], *, beside: bool = False
+        self,
+        cache: Cache,
+        provider: Provider,
+        notes: list[str],
+        *,
+        beside: bool = False,
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
-        """``beside``: Tenure runs beside Karpenter, and looks at every node class."""
-        self.observations = ObservationStore()
+        """``beside``: Tenure runs beside Karpenter, and looks at every node class; ``wake``: something was observed."""
+        self.observations = ObservationStore(wake)
         #: What could not be read, a sentence each.
         self.notes = notes
         self._tables = cache.tables
         served = frozenset(kind.group_kind for kind in provider.node_classes)
         self._ours = EVERY_CLASS if beside else served
+
+    def noting(self, notes: list[str]) -> Seen:
+        """The same, with other notes."""
+        other = copy(self)
+        other.notes = notes
+        return other
 
     def snapshot(self) -> Snapshot:
         return Snapshot(self._tables, self.observations.current(), ours=self._ours)

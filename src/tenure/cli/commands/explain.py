@@ -16,6 +16,7 @@ from tenure.cli.cluster.options import (
     reached_and_seen,
     scenario_options,
 )
+from tenure.cli.completing.names import complete_subject
 from tenure.cli.settings.help import CommandWithArguments
 
 if TYPE_CHECKING:
@@ -39,7 +40,13 @@ Exit codes: 0 answered, 1 no such object, or the cluster cannot be read, 2 bad i
 
 
 @click.command(cls=CommandWithArguments, epilog=EPILOG)
-@click.argument("what", nargs=-1, required=True, metavar="KIND/NAME | KIND NAME")
+@click.argument(
+    "what",
+    nargs=-1,
+    required=True,
+    metavar="KIND/NAME | KIND NAME",
+    shell_complete=complete_subject,
+)
 @cluster_options
 @scenario_options
 @click.option(
