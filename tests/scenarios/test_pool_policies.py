@@ -233,7 +233,7 @@ def test_without_the_right_to_list_policies_a_pool_repairs_by_its_own_block_alon
     """By force, which asks no budget. A policy may have said something else of the other pool."""
     block = {"maxUnhealthy": "100%", "terminationMode": "Forceful"}
     for repair, repaired in ((block, True), (None, False)):
-        spec = {"repair": repair} if repair is not None else {}
+        spec: dict[str, Any] = {"repair": repair} if repair is not None else {}
         with Story(a_node_class(), a_pool(**spec), a_deployment()) as story:
             story.transport = Forbidding(story.transport, NODE_POOL_POLICIES)
             story.crash()
