@@ -123,6 +123,12 @@ def starts_of(pool: NodePool) -> tuple[DisruptionStart, ...]:
     return pool.status.disruption_starts if remembered is None else remembered
 
 
+def of_policies(pool: NodePool) -> bool:
+    """Whether policies remember them."""
+    ruling = ruling_of(pool)
+    return ruling is not None and ruling.starts is not None
+
+
 def with_starts(pool: NodePool, starts: tuple[DisruptionStart, ...]) -> NodePool:
     """The pool as if that were remembered."""
     if isinstance(pool, GovernedPool):
