@@ -67,7 +67,8 @@ HELD: Final = tuple(
 )
 #: Beside Karpenter: how fast, how long, and what Karpenter honours.
 PACED: Final = tuple(
-    f"{BESIDE}test_{about}.py::" for about in ("bad_day", "hostile", "levers", "pacing", "timeouts")
+    f"{BESIDE}test_{about}.py::"
+    for about in ("bad_day", "hostile", "levers", "pacing", "repair", "timeouts")
 )
 CONTRACT: Final = "on the real API server"
 #: The longest first: one that began last would be waited for alone.

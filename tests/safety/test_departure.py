@@ -18,7 +18,12 @@ from tenure.core.writes import delete_claim, patch
 from tenure.model.api import names
 from tenure.model.api.meta import format_time
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, Resource
+from tenure.model.api.resource import (
+    MAINTENANCE_WINDOWS,
+    NODE_CLAIMS,
+    NODE_POOL_POLICIES,
+    Resource,
+)
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
@@ -285,6 +290,16 @@ def test_windows_that_cannot_be_listed_hold_a_command_and_no_forceful_repair() -
     said = asked(Ground.REPLACED, a_fleet(), unlisted=unlisted)
     assert said is not None
     assert "MaintenanceWindows cannot be listed: forbidden" in said
+    forced = a_fleet(pool=FORCEFUL, claim=a_claim(annotations=STAMP))
+    assert asked(Ground.REPAIR, forced, unlisted=unlisted) is None
+
+
+def test_policies_that_cannot_be_listed_hold_a_command_and_no_forceful_repair() -> None:
+    """A budget of one of them may let nothing go."""
+    unlisted = {NODE_POOL_POLICIES: "forbidden"}
+    said = asked(Ground.REPLACED, a_fleet(), unlisted=unlisted)
+    assert said is not None
+    assert "budget" in said
     forced = a_fleet(pool=FORCEFUL, claim=a_claim(annotations=STAMP))
     assert asked(Ground.REPAIR, forced, unlisted=unlisted) is None
 

@@ -205,16 +205,40 @@ def test_max_pod_protection_of_a_policy_ends_the_protection_of_a_pod() -> None:
         story.checkers.assert_kept()
 
 
-def test_without_the_right_to_list_policies_everything_goes_on() -> None:
-    """A role or the CRDs of Karpenter: no policy is known, which is said, and blocks nothing."""
-    with Story(*a_cluster(a_fleet(1))) as story:
-        story.transport = Forbidding(story.transport, NODE_POOL_POLICIES)
+def test_without_the_right_to_list_policies_no_disruption_by_choice_begins() -> None:
+    """One of them may have a budget: what cannot be read protects. Launches go on, and so does the rest once
+    the right is there."""
+    policy = a_policy(budgets=[{"nodes": "100%"}])
+    with Story(*a_cluster(a_fleet(1)), policy) as story:
+        forbidding = Forbidding(story.transport, NODE_POOL_POLICIES)
+        story.transport = forbidding
         story.crash()
         story.run(5 * MINUTE)
+        assert story.running("web") == 1, "launches go on"
         before = uids(story)
         label_template(story, "two")
         story.run(5 * MINUTE)
-        assert not uids(story) & before
+        assert uids(story) == before
+        assert conditions(story)["DisruptionValid"] == "False"
+        assert warned(story, "NodePoolPolicies: got '403 Forbidden: no such right'")
         assert story.controller.view.outdated == ""
-        assert any("no such right" in str(error) for error in story.errors)
+        forbidding.forbids = False
+        story.run(10 * MINUTE)
+        assert not uids(story) & before
+        assert conditions(story)["DisruptionValid"] == "True"
         story.checkers.assert_kept()
+
+
+def test_without_the_right_to_list_policies_a_pool_repairs_by_its_own_block_alone() -> None:
+    """By force, which asks no budget. A policy may have said something else of the other pool."""
+    block = {"maxUnhealthy": "100%", "terminationMode": "Forceful"}
+    for repair, repaired in ((block, True), (None, False)):
+        spec: dict[str, Any] = {"repair": repair} if repair is not None else {}
+        with Story(a_node_class(), a_pool(**spec), a_deployment()) as story:
+            story.transport = Forbidding(story.transport, NODE_POOL_POLICIES)
+            story.crash()
+            story.run(5 * MINUTE)
+            _, claim = becomes_unhealthy(story)
+            story.run(10 * MINUTE)
+            assert (is_gone(story, claim) or is_leaving(story, claim)) is repaired
+            story.checkers.assert_kept()

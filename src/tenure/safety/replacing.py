@@ -47,6 +47,8 @@ _COMMAND: Final = frozenset(
         names.REPLACEMENT_FAILED,
     }
 )
+#: Of these, what says that it is a command, whose and why: of one of ours all go together.
+_SAY_WHOSE: Final = frozenset({names.REPLACED_BY, names.DISRUPTION_REASON, names.DISRUPTED_BY})
 #: Of these Tenure in charge writes one with each deadline. It has no mark that says by which program.
 _IN_CHARGE: Final = frozenset(
     {names.REPLACED_BY, names.DISRUPTION_REASON, names.REPAIR_REASON, names.INTERRUPTION}
@@ -190,11 +192,17 @@ def beyond_marks(
         return _marks_expired(claim, written, now)
     if set(written) <= _REPLACEMENT:
         return _drops(claim, written, what)
+    stamp = names.TERMINATION_TIMESTAMP
+    stays = _DEADLINE & claim.annotations.keys() - written.keys()
+    if stamp in written and written[stamp] is None and stays:
+        return f"beside Karpenter a mark of NodeClaim {claim.name} would stay without its deadline"
     # Those of its deadline go with the command, and so does what Tenure in charge has left of its own.
     going = _DEADLINE | {names.INTERRUPTION}
+    after = {**claim.annotations, **written}
+    left = [key for key in _IN_CHARGE if after.get(key) is not None]
     written = {k: v for k, v in written.items() if k not in going or v is not None}
     if set(written) <= _COMMAND:
-        return _commands(claim, written, what)
+        return _commands(claim, written, what, in_part=bool(left))
     return f"{what} when a duration began, and the marks of its replacement"
 
 
@@ -213,22 +221,25 @@ def _drops(claim: NodeClaim, written: Mapping[str, Any], what: str) -> str | Non
     return None
 
 
-def _commands(claim: NodeClaim, written: Mapping[str, Any], what: str) -> str | None:
-    """Each mark may go; a deadline of ours goes with them, and none is set by them."""
+def _commands(
+    claim: NodeClaim, written: Mapping[str, Any], what: str, *, in_part: bool
+) -> str | None:
+    """Each mark may go; a deadline of ours goes with them, and none is set by them. ``in_part``: marks stay that
+    Tenure in charge may have written with the deadline."""
     set_ = {key for key, value in written.items() if value is not None}
-    reason = written.get(names.DISRUPTION_REASON) or claim.annotations.get(names.DISRUPTION_REASON)
-    if set_ & {names.REPLACED_BY, names.DISRUPTION_REASON} and not _is_ours(reason):
+    after = {k: v for k, v in {**claim.annotations, **written}.items() if v is not None}
+    is_command = names.REPLACED_BY in after and bool(set_ or _SAY_WHOSE & written.keys())
+    says_why = is_command or names.DISRUPTION_REASON in set_
+    if says_why and not _is_ours(after.get(names.DISRUPTION_REASON)):
         return f"{what} graceful repair and expiration by a policy"
     begins = names.REPLACED_BY in set_ and names.REPLACED_BY not in claim.annotations
     if begins and _has_deadline_of_others(claim):
         return f"beside Karpenter {_of_others(claim)}"
-    after = {**claim.annotations, **written}
-    unmarked = after.get(names.DISRUPTED_BY) != names.SET_BY_TENURE
-    if set_ and after.get(names.REPLACED_BY) is not None and unmarked:
+    if is_command and after.get(names.DISRUPTED_BY) != names.SET_BY_TENURE:
         return f"{what} a command that says that it is ours"
     if names.TERMINATION_TIMESTAMP not in written:
         return None
-    ours = is_our_deadline(claim) or _is_of_tenure_in_charge(claim)
+    ours = is_our_deadline(claim) or (_is_of_tenure_in_charge(claim) and not in_part)
     if names.TERMINATION_TIMESTAMP in set_ or not ours or claim.deleting:
         return f"{what} the deadline of a command of ours"
     return None

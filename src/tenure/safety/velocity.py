@@ -15,7 +15,7 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import STARTS_MAX, Budget, DisruptionStart, NodePool
 from tenure.model.matching.requirement import Requirement
-from tenure.model.snapshot.governed import starts_of
+from tenure.model.snapshot.governed import ruling_of, starts_of
 from tenure.model.values.duration import parse_duration
 
 #: A start is committed so soon after it is recorded, and counts for so much longer.
@@ -63,7 +63,15 @@ def unrecorded(claim: NodeClaim, pool: NodePool | None, now: datetime) -> str | 
 
 
 def _unused(claim: NodeClaim, pool: NodePool, now: datetime) -> list[datetime]:
-    """The claim's records that a commit may use: fresh, and not used by one that was rolled back."""
+    """The claim's records that a commit may use: fresh, and not used by one that was rolled back. Policies remember
+    what was seen, so beside Karpenter that is another command."""
+    ruling = ruling_of(pool)
+    if (
+        names.REPLACED_BY not in claim.annotations
+        and ruling is not None
+        and ruling.starts is not None
+    ):
+        return []
     known = (read_instant(s.at) for s in starts_of(pool) if s.claim == claim.uid)
     fresh = [at for at in known if at is not None and now < later(at, SLACK)]
     used = read_instant(claim.annotations.get(names.STARTED_AT, ""))

@@ -59,6 +59,7 @@ class Code(StrEnum):
 
     PROTECTION_BOUNDED = "ProtectionBounded"
     PERIOD_DRIFTS_NODES = "PeriodDriftsNodes"
+    BUDGETS_OF_BOTH = "BudgetsOfBoth"
     FOREIGN_NODE_CLASS = "ForeignNodeClass"
     OLD_LABEL = "OldLabel"
     NO_SCHEDULE = "NoSchedule"
@@ -263,6 +264,12 @@ CODES: Final[dict[Code, CodeInfo]] = {
         "`terminationGracePeriod` is part of the template: living nodes keep the value that they "
         "were made with, and setting or changing it makes every node of the pool count as drifted.",
         "Change it when the whole fleet may be replaced.",
+    ),
+    Code.BUDGETS_OF_BOTH: CodeInfo(
+        _INFO,
+        "A NodePoolPolicy and its NodePool both have budgets: all of them count, and the tightest wins. Of other fields "
+        "that both set, the NodePool's wins.",
+        "If one of them is meant to replace the other, remove the other.",
     ),
     Code.FOREIGN_NODE_CLASS: CodeInfo(
         _INFO,

@@ -78,6 +78,18 @@ def test_a_field_that_the_pool_has_itself_does_nothing(
     ]
 
 
+def test_budgets_of_both_count_and_lint_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A default of the API server says nothing."""
+    budgets = [{"nodes": "5"}]
+    policy = a_policy(budgets=[{"nodes": "3", "within": "1h"}])
+    both = a_pool(template=SILENT, disruption={"budgets": budgets})
+    assert linted(tmp_path, capsys, both, policy) == [("BudgetsOfBoth", USUAL, "spec.budgets")]
+    default = a_pool(template=SILENT, disruption={"budgets": [{"nodes": "10%"}]})
+    assert linted(tmp_path, capsys, default, policy) == []
+
+
 def test_ties_are_errors_of_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policies = [a_policy(name, nodePools={"names": ["general"]}) for name in ("one", "two")]
     assert linted(tmp_path, capsys, a_pool(), *policies) == [

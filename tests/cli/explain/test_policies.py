@@ -8,6 +8,7 @@ import pytest
 
 from tenure.cli.explain.policytext import policy_json, policy_lines, policy_outlook
 from tenure.cli.main import run
+from tenure.model.api.resource import NODE_POOL_POLICIES
 from tenure.model.snapshot.governed import as_written
 from tests.core.build import a_claim, a_policy, a_pool
 from tests.folders import ROOT
@@ -51,6 +52,18 @@ def test_a_refused_repair_block_repairs_nothing() -> None:
     policies = [a_policy(name, repair={"terminationMode": "Graceful"}) for name in ("one", "two")]
     _, held = lines(a_pool(), *policies)
     assert held == "  policy    repair off, because NodePoolPolicies one and two are refused"
+
+
+def test_policies_that_must_not_be_listed_are_told_beside_those_that_are_known() -> None:
+    unlisted = {NODE_POOL_POLICIES: "403 Forbidden"}
+    pool = snapshot_with(a_pool(), a_policy(maxPodProtection="1h"), unlisted=unlisted).pools
+    outlook = policy_outlook(pool["general"])
+    assert outlook is not None
+    unknown, known = policy_lines(outlook)
+    assert unknown.startswith(
+        "  policy    unknown, so no node is disrupted by choice: NodePoolPolicies: got '403 Forbidden'"
+    )
+    assert known == "  policy    maxPodProtection 1h, from NodePoolPolicy usual"
 
 
 def test_without_a_policy_nothing_is_said() -> None:

@@ -375,7 +375,27 @@ def test_a_command_that_begins_anew_counts_before_the_policy_has_recorded_it() -
         return len(starts_of(seen(with_starts(pool, (start,)), snapshot)))
 
     assert counted(1800) == 2
+    assert counted(65) == 2, "one of Karpenter's that it rolled back a moment before"
     assert counted(60) == 1, "the same start"
+
+
+def test_a_start_of_karpenter_that_was_rolled_back_a_moment_ago_counts_against_a_command_of_ours() -> (
+    None
+):
+    """Of the same claim: two starts in the hour, and the budget allows one."""
+    entry = {"pool": "general", "claim": "uid-a", "at": format_time(ago(5)), "reason": "Drifted"}
+
+    def begun(nodes: str) -> list[Any]:
+        content = {
+            "spec": {"expireAfter": "24h", "budgets": [{"nodes": nodes, "within": "1h"}]},
+            "status": {"disruptionStarts": [entry]},
+        }
+        policy = msgspec.convert(content, type(SOFT))
+        policy = msgspec.structs.replace(policy, metadata=SOFT.metadata)
+        return actions(verdicts(POOL, policy, *scene()[2:]), Create)
+
+    assert not begun("1")
+    assert len(begun("2")) == 1
 
 
 def test_a_start_that_a_policy_remembers_does_not_delay_the_next_command_of_the_claim() -> None:

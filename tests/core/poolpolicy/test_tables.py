@@ -14,7 +14,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.policy import NodePoolPolicy
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOL_POLICIES, NODE_POOLS
-from tenure.model.snapshot.governed import as_written, ruling_of
+from tenure.model.snapshot.governed import as_written, refusal_of, ruling_of
 from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.model.snapshot.unreadable import stand_in
 from tests.core.build import a_claim, a_policy, a_pool, body_of, evaluated
@@ -203,3 +203,37 @@ def test_the_order_of_changes_does_not_matter(
     one, other = filled(pool, claim_of(), *drawn), filled(*shuffled)
     assert one.objects.get(NODE_POOLS) == other.objects.get(NODE_POOLS)
     assert one.objects.get(NODE_CLAIMS) == other.objects.get(NODE_CLAIMS)
+
+
+# -- policies that must not be listed ---------------------------------------------------
+
+FORBIDDEN = "403 Forbidden"
+
+
+def test_policies_that_must_not_be_listed_close_every_pool_until_they_can_be() -> None:
+    """There may be one with budgets: what cannot be read protects."""
+    pool, claim = a_pool(disruption={"budgets": [{"nodes": "3"}]}), claim_of()
+    tables = filled(pool, claim)
+    assert tables.list_failed(NODE_POOL_POLICIES, FORBIDDEN)
+    (change,) = tables.take_followers()
+    assert (change.resource, change.key) == (NODE_POOLS, "general")
+    seen = Snapshot(tables).pools["general"]
+    assert [budget.nodes for budget in seen.spec.disruption.budgets] == ["3", "0"]
+    refusal = refusal_of(seen)
+    assert refusal is not None
+    assert (refusal.budgets, refusal.repair, refusal.got) == (True, True, FORBIDDEN)
+    assert tables.list_failed(NODE_POOL_POLICIES, "")
+    assert Snapshot(tables).pools["general"] is pool
+
+
+def test_the_policies_that_were_listed_before_go_on() -> None:
+    pool = never_expiring(repair={"maxUnhealthy": "30%"})
+    tables = filled(SLOW, pool, claim_of())
+    tables.list_failed(NODE_POOL_POLICIES, FORBIDDEN)
+    snapshot = Snapshot(tables)
+    seen, refusal = snapshot.pools["general"], refusal_of(snapshot.pools["general"])
+    assert refusal is not None
+    assert not refusal.repair, "the NodePool says itself how its nodes are repaired"
+    assert seen.spec.repair == pool.spec.repair
+    assert (snapshot.claims["a"].spec.readiness_ttl, refusal.budgets) == ("40m", True)
+    assert Snapshot(tables.copy()).pools["general"] == seen

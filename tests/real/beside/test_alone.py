@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+import pytest
+
 from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from testbed.karpenter import Karpenter
@@ -15,6 +17,7 @@ from tests.builders import HOUR, a_deployment, a_node_class, a_pool, a_requireme
 from tests.real import unhealthy
 from tests.real.beside.accompanied import FUTURE, PAST, a_policy
 from tests.real.beside.onlooker import Onlooker, a_pool_of_two_zones, annotated, pool_of, tell
+from tests.real.beside.test_repair import CONDITION, ZONES, a_fleet, a_pool_in, by_force
 from tests.real.chronicle import is_leaving, says, version_of
 from tests.real.deadlines import in_place
 from tests.real.scene import EIGHT_CORES, TWO_CORES
@@ -96,6 +99,37 @@ def test_an_unhealthy_node_leaves_only_with_the_gate_node_repair(
             await forced(seen, claim)
 
     tell(karpenter_with_repair, "unhealthy", story)
+
+
+@pytest.mark.parametrize("breaker", ["of the pool", "of the zone"])
+def test_with_the_gate_karpenter_repairs_what_the_breakers_of_a_policy_would_hold(
+    karpenter_with_repair: Karpenter, breaker: str
+) -> None:
+    """Two of six nodes of a pool; three nodes of three pools, which are all there are in a zone."""
+    first = karpenter_with_repair.release >= (1, 15)
+    type_, status = (CONDITION, "True") if first else ("Ready", "False")
+
+    async def story(seen: Onlooker) -> None:
+        if breaker == "of the pool":
+            policy, pods = by_force("web", maxUnhealthy="1"), 6
+            await seen.settle(policy, *a_fleet("web", pods), pods=pods)
+            claims = (await seen.users.all(NODE_CLAIMS))[:2]
+        else:
+            pods = 3
+            pools = [one for name in "abc" for one in a_pool_in(ZONES[0], name)]
+            await seen.settle(by_force(*"abc", maxUnhealthy="100%"), *pools, pods=pods)
+            claims = await seen.users.all(NODE_CLAIMS)
+        for claim in claims:
+            await unhealthy.say(seen.users, claim, type_, status, ago=HOUR)
+        await asyncio.to_thread(seen.karpenter.restart, gates="NodeRepair=true")
+        for claim in claims:
+            if first:
+                await seen.removed(claim, "Unhealthy")
+            else:
+                await seen.chronicle.first(claim, is_leaving, "leaving")
+        await seen.all_run(pods)
+
+    tell(karpenter_with_repair, f"breaker-{breaker.split()[-1]}", story)
 
 
 async def forced(seen: Onlooker, claim: Json) -> None:

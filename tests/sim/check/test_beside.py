@@ -9,7 +9,7 @@ import pytest
 from tenure.model.api import names
 from tenure.model.api import resource as r
 from tenure.sim.apiserver.routes import Route
-from tenure.sim.check.promises import beyond_levers
+from tenure.sim.check.promises import beyond_levers, karpenter_repairs
 
 AT = "2026-03-02T12:00:00Z"
 LATER = "2026-03-02T13:00:00Z"
@@ -204,3 +204,29 @@ def test_a_command_of_others_gets_no_mark_of_ours() -> None:
         assert "without a mark of ours" in writes(theirs, {names.REPAIR_REASON: "Unhealthy"})
         assert "without a mark of ours" in writes(theirs, {names.DISRUPTION_REASON: "Unhealthy"})
         assert writes(theirs, dict.fromkeys(COMMAND)) == ""
+
+
+@pytest.mark.parametrize(
+    ("container", "repairs"),
+    [
+        ({}, False),
+        ({"env": [{"name": "FEATURE_GATES", "value": "NodeRepair=false"}]}, False),
+        ({"env": [{"name": "FEATURE_GATES", "value": "nodeRepair=True"}]}, True),
+        ({"args": ["--feature-gates=NodeRepair=true"]}, True),
+        ({"env": [{"name": "FEATURE_GATES", "valueFrom": {}}]}, True),
+        (
+            {
+                "args": ["--feature-gates=A=true"],
+                "env": [{"name": "FEATURE_GATES", "valueFrom": {}}],
+            },
+            False,
+        ),
+    ],
+)
+def test_karpenter_repairs_where_its_gate_is_on_or_not_known(
+    container: dict[str, Any], repairs: bool
+) -> None:
+    spec = {"template": {"spec": {"containers": [container]}}}
+    labels = {"app.kubernetes.io/name": "karpenter"}
+    assert karpenter_repairs("", [{"metadata": {"labels": labels}, "spec": spec}]) is repairs
+    assert karpenter_repairs("NodeRepair=true", []) is True

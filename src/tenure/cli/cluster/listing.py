@@ -15,7 +15,7 @@ from tenure.kube.client.client import Client
 from tenure.model.api.resource import Resource
 from tenure.model.snapshot.governed import Govern
 from tenure.model.snapshot.kinds import decode_list
-from tenure.runtime.observe.view import FORBIDDING, HELPFUL, SELECTORS
+from tenure.runtime.observe.view import HELPFUL, SELECTORS, is_told
 
 
 class CannotRead(TenureError):
@@ -48,8 +48,7 @@ async def everything(
         if isinstance(error, TenureError):
             said = f"{resource} cannot be listed: {in_words(error)}"
             what = advice(error, resource)
-            refused = isinstance(error, Forbidden | NotFound)
-            if refused and resource in FORBIDDING:
+            if isinstance(error, Forbidden | NotFound) and is_told(resource, error):
                 cache.list_failed(resource, in_words(error))
             unlisted[resource] = f"{said}; {what}" if what else said
         elif error is not None:

@@ -11,7 +11,7 @@ from tenure.core.facts import some
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import DEFAULT_BUDGETS, Budget, NodePool, Repair
-from tenure.model.snapshot.governed import as_written, ruling_of
+from tenure.model.snapshot.governed import as_written, known_part, refusal_of, ruling_of
 
 #: Those that a claim has a copy of.
 _TIMES: Final = ("readinessTTL", "initializationTTL", "expireAfter")
@@ -24,11 +24,15 @@ class PolicyOutlook(msgspec.Struct, frozen=True):
     values: Mapping[str, str]
     #: Why none of them applies; empty: one does.
     refused: str = ""
+    #: Why there may be more of them; empty: all are known.
+    unlisted: str = ""
 
 
 def policy_outlook(item: ApiObject) -> PolicyOutlook | None:
     """None where no policy says anything."""
-    ruling = ruling_of(item)
+    refusal = refusal_of(item)
+    unlisted = str(refusal.problem) if refusal is not None and refusal.unlisted else ""
+    ruling = ruling_of(known_part(item) if isinstance(item, NodePool) else item)
     if ruling is None:
         return None
     values = ruling.values
@@ -38,11 +42,13 @@ def policy_outlook(item: ApiObject) -> PolicyOutlook | None:
         own = as_written(item).spec.disruption.budgets
         beside = () if own == DEFAULT_BUDGETS else own
         values = {**values, "budgets": ruling.budgets[len(beside) :]}
+    if unlisted and values.get("budgets") == ():
+        values = {name: value for name, value in values.items() if name != "budgets"}
     told = {name: _in_words(value) for name, value in values.items()}
-    refused = str(ruling.refusal.problem) if ruling.refusal is not None else ""
+    refused = str(refusal.problem) if refusal is not None and not unlisted else ""
     if refused and "repair" in told:
         told["repair"] = "off"  # The block only stands in for those that are refused.
-    return PolicyOutlook(ruling.policies, told, refused)
+    return PolicyOutlook(ruling.policies, told, refused, unlisted)
 
 
 def policy_lines(outlook: PolicyOutlook) -> Iterator[str]:
@@ -50,6 +56,8 @@ def policy_lines(outlook: PolicyOutlook) -> Iterator[str]:
         ("NodePoolPolicy", "is") if len(outlook.policies) == 1 else ("NodePoolPolicies", "are")
     )
     named = f"{kinds} {' and '.join(outlook.policies)}"
+    if outlook.unlisted:
+        yield f"  policy    unknown, so no node is disrupted by choice: {outlook.unlisted}"
     if outlook.refused:
         yield f"  policy    refused: {outlook.refused}"
     for name, value in outlook.values.items():
@@ -64,6 +72,7 @@ def policy_json(outlook: PolicyOutlook | None) -> dict[str, Any] | None:
         "policies": list(outlook.policies),
         "values": dict(outlook.values),
         "refused": outlook.refused or None,
+        "unlisted": outlook.unlisted or None,
     }
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from tenure.core.poolpolicy.govern import overruled
 from tenure.core.poolpolicy.selecting import most_specific, selects
-from tenure.model.api.nodepool import Disruption, NodePool
+from tenure.model.api.nodepool import DEFAULT_BUDGETS, Disruption, NodePool
 from tenure.model.api.policy import NodePoolPolicy
 from tenure.model.cloud.repairs import RepairAction
 from tenure.model.snapshot.governed import DEFAULT_READINESS_TTL, as_written
@@ -108,6 +108,10 @@ def _reboots(policy: NodePoolPolicy) -> Iterator[Finding]:
 
 
 def _overruled(pool: NodePool, policy: NodePoolPolicy, *, beside: bool) -> Iterator[Finding]:
+    own_budgets = pool.spec.disruption.budgets != DEFAULT_BUDGETS
+    if policy.spec.budgets is not None and own_budgets:
+        message = f"spec.disruption.budgets of NodePool {pool.name} count as well, and the tightest of all wins"
+        yield Finding(Code.BUDGETS_OF_BOTH, "spec.budgets", message)
     for field, own in overruled(pool, policy):
         message = f"{own} of NodePool {pool.name} wins, so this has no effect there"
         if field == "spec.expireAfter":

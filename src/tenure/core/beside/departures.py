@@ -27,6 +27,7 @@ from tenure.core.marks.starts import (
     AHEAD_MAX,
     COMMITTED_WITHIN,
     counts_until,
+    has_own_instant,
     has_velocity,
     instant_of,
     new_start,
@@ -53,6 +54,8 @@ class Departure(msgspec.Struct, frozen=True):
     start: DisruptionStart
     #: Since when Karpenter says that it disrupts the claim: an older record is of another departure.
     commanded_at: datetime | None = None
+    #: Its record has the very instant, because a command of ours says it; a taint alone tells none.
+    exact: bool = False
 
 
 class StartsView(msgspec.Struct, frozen=True):
@@ -143,14 +146,16 @@ def _departure(pool: NodePool, claim: NodeClaim, snapshot: Snapshot) -> Departur
     reason = said.reason if said is not None and said.status == "True" else ""
     start = new_start(pool, claim, reason or "Deleted", labels)
     at_text = format_time(at) if at is not None else ""
-    return Departure(msgspec.structs.replace(start, at=at_text), commanded_at)
+    exact = has_own_instant(claim)
+    return Departure(msgspec.structs.replace(start, at=at_text), commanded_at, exact)
 
 
 def _is_known(departure: Departure, known: Iterable[DisruptionStart]) -> bool:
+    slack = timedelta() if departure.exact else COMMITTED_WITHIN
     for start in known:
         if start.claim == departure.start.claim:
             at, since = read_instant(start.at), departure.commanded_at
-            if at is None or since is None or earlier(since, COMMITTED_WITHIN) <= at:
+            if at is None or since is None or earlier(since, slack) <= at:
                 return True
     return False
 

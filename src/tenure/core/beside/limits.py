@@ -26,7 +26,13 @@ from tenure.core.gates.velocity import counted, readable_from, unusable_starts
 from tenure.core.poolpolicy.govern import CLOSED, policy_budgets
 from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.api.nodepool import Budget, DisruptionStart, NodePool
-from tenure.model.snapshot.governed import as_written, refusal_of, ruling_of, with_starts
+from tenure.model.snapshot.governed import (
+    as_written,
+    known_part,
+    refusal_of,
+    ruling_of,
+    with_starts,
+)
 
 #: What the lever stops.
 _STOPPED: Final = (
@@ -38,6 +44,9 @@ _STOPPED: Final = (
 
 def limited(pool: NodePool) -> NodePool | None:
     """The pool with those of its budgets alone that levers have to keep; None: there are none."""
+    pool = known_part(
+        pool
+    )  # For a policy that may be there levers stay (``onenode``), and none is set.
     own = as_written(pool).spec.disruption.budgets
     theirs = policy_budgets(pool)
     if not theirs and not any(map(_is_beyond_karpenter, own)):

@@ -44,7 +44,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import STARTS_MAX, WITHIN_MAX, Budget, DisruptionStart, NodePool
 from tenure.model.api.resource import NODE_POOLS
 from tenure.model.settings import Settings
-from tenure.model.snapshot.governed import starts_of, with_starts
+from tenure.model.snapshot.governed import of_policies, starts_of, with_starts
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.duration import parse_duration
 
@@ -90,6 +90,8 @@ def recorded_at(pool: NodePool, claim: NodeClaim, now: datetime) -> datetime | N
     fresh = [at for at in found if at is not None and now < later(at, COMMITTED_WITHIN)]
     if is_commanded(claim) or is_replaced(claim):
         return max(fresh, default=None)
+    if of_policies(pool):
+        return None  # They are recorded once they are seen: this one is of a command that was rolled back.
     used = read_instant(claim.annotations.get(names.STARTED_AT, ""))
     if (
         used is not None and earlier(used, AHEAD_MAX) <= now
@@ -163,8 +165,18 @@ def seen(pool: NodePool, snapshot: Snapshot) -> NodePool:
             found.append(msgspec.structs.replace(start, at=format_time(at)))
     remembered = starts_of(pool)
     known = [(one.claim, read_instant(one.at)) for one in remembered]
-    more = (one for one in found if not _is_known(one.claim, read_instant(one.at), known))
+    ours = {one.uid for one in snapshot.claims_of_pool(pool.name).values() if has_own_instant(one)}
+    more = (
+        one
+        for one in found
+        if not _is_known(one.claim, read_instant(one.at), known, exactly=one.claim in ours)
+    )
     return with_starts(pool, (*remembered, *more))
+
+
+def has_own_instant(claim: NodeClaim) -> bool:
+    """Beside Karpenter: whether a command of ours says when it began, and so its record does."""
+    return names.DISRUPTED_BY in claim.annotations and names.DISRUPTED_SINCE in claim.annotations
 
 
 def _is_left_over(claim: NodeClaim, snapshot: Snapshot) -> bool:
@@ -246,12 +258,17 @@ def kept(
 
 
 def _is_known(
-    claim: str, began: datetime | None, known: Iterable[tuple[str, datetime | None]]
+    claim: str,
+    began: datetime | None,
+    known: Iterable[tuple[str, datetime | None]],
+    *,
+    exactly: bool = False,
 ) -> bool:
     """Whether that departure is recorded. A claim may have had a start before that was rolled back:
-    that is another one."""
+    that is another one. ``exactly``: its record has the very instant."""
+    slack = timedelta() if exactly else COMMITTED_WITHIN
     return any(
-        uid == claim and (at is None or began is None or earlier(began, COMMITTED_WITHIN) <= at)
+        uid == claim and (at is None or began is None or earlier(began, slack) <= at)
         for uid, at in known
     )
 

@@ -7,6 +7,8 @@
    That takes no protection away. Where one of them has budgets, no node is disrupted by choice; where
    one has a repair block, no node is repaired; and the longest of their ``readinessTTL`` counts, with the
    default. Of a policy that cannot be decoded, everything is supposed.
+4. While policies must not be listed there may be one that cannot be read: those that are known apply, no node
+   is disrupted by choice, and where nothing says how to repair, no node is repaired.
 """
 
 from __future__ import annotations
@@ -38,8 +40,15 @@ CLOSED: Final = Budget(nodes="0")
 NO_REPAIR: Final = Repair(default_toleration_duration=NEVER)
 
 
-def govern(pool: NodePool, policies: Collection[NodePoolPolicy]) -> Ruling | None:
-    """None: they say nothing that the pool does not say itself."""
+def govern(
+    pool: NodePool, policies: Collection[NodePoolPolicy], unlisted: str = ""
+) -> Ruling | None:
+    """None: they say nothing that the pool does not say itself. ``unlisted``: why there may be more."""
+    ruling = _known(pool, policies)
+    return ruling if not unlisted else _with_unknown(pool, ruling or Ruling(), unlisted)
+
+
+def _known(pool: NodePool, policies: Collection[NodePoolPolicy]) -> Ruling | None:
     found = most_specific(pool, policies)
     if not found:
         return None
@@ -48,10 +57,12 @@ def govern(pool: NodePool, policies: Collection[NodePoolPolicy]) -> Ruling | Non
     return ruling if ruling.values or ruling.refusal is not None else None
 
 
-def govern_beside(pool: NodePool, policies: Collection[NodePoolPolicy]) -> Ruling | None:
+def govern_beside(
+    pool: NodePool, policies: Collection[NodePoolPolicy], unlisted: str = ""
+) -> Ruling | None:
     """The same beside Karpenter: what is remembered of departures is in the status of policies. Of all of
     them, so that nothing is forgotten when another policy becomes the most specific."""
-    ruling = govern(pool, policies)
+    ruling = govern(pool, policies, unlisted)
     if ruling is None or ruling.budgets is None:
         return ruling
     return replace(ruling, starts=tuple(_remembered(pool, policies)))
@@ -154,6 +165,24 @@ def _refused(pool: NodePool, found: tuple[NodePoolPolicy, ...], refusal: Refusal
         repair=NO_REPAIR if repair else None,
         budgets=(*_own_budgets(pool), CLOSED) if budgets else None,
         refusal=replace(refusal, budgets=budgets, repair=repair),
+    )
+
+
+def _with_unknown(pool: NodePool, known: Ruling, why: str) -> Ruling:
+    """With a policy that may be there, and may say anything."""
+    repair = pool.spec.repair is None and known.repair is None
+    refusal = known.refusal or Refusal(
+        "NodePoolPolicies",
+        why,
+        "a list of them",
+        "Grant list and watch of nodepoolpolicies.tenure.dev: apply the ClusterRole of this release.",
+        unlisted=True,
+    )
+    return replace(
+        known,
+        repair=NO_REPAIR if repair else known.repair,
+        budgets=(*(_own_budgets(pool) if known.budgets is None else known.budgets), CLOSED),
+        refusal=replace(refusal, budgets=True, repair=refusal.repair or repair),
     )
 
 

@@ -70,6 +70,7 @@ class Cache:
         if self.tables.list_failed(resource, why):
             # No object: every decider that reads the kind has to look again.
             self._changes.note(Change(resource, "", None, None))
+            self._note_followers()
             self.wake()
 
     def upsert(self, resource: Resource, item: ApiObject) -> None:
@@ -143,6 +144,9 @@ class Cache:
 
     def _note(self, change: Change, *, quiet: bool = False) -> None:
         self._note_one(change, quiet=quiet)
+        self._note_followers()
+
+    def _note_followers(self) -> None:
         for follower in self.tables.take_followers():
             self._note_one(follower)
 

@@ -11,8 +11,8 @@ compared with an object's own record, or copied into a new object, is asked as `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Final, TypeVar, cast
+from collections.abc import Collection, Mapping
+from typing import Final, Protocol, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -43,6 +43,8 @@ class Refusal(msgspec.Struct, frozen=True):
     budgets: bool = False
     #: Whether one of them has a repair block, or may have: then no node is repaired.
     repair: bool = False
+    #: Policies must not be listed: there may be some, and no one knows what they say.
+    unlisted: bool = False
 
     @property
     def error(self) -> SpecError:
@@ -83,8 +85,12 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
         return {name: value for name, value in named.items() if value is not None}
 
 
-#: What policies say about a pool; None: nothing.
-Govern = Callable[[NodePool, Collection[NodePoolPolicy]], Ruling | None]
+class Govern(Protocol):
+    """What policies say about a pool; None: nothing. ``unlisted``: why there may be more of them."""
+
+    def __call__(
+        self, pool: NodePool, policies: Collection[NodePoolPolicy], unlisted: str = "", /
+    ) -> Ruling | None: ...
 
 
 class GovernedPool(NodePool, frozen=True, kw_only=True):
@@ -117,6 +123,12 @@ def starts_of(pool: NodePool) -> tuple[DisruptionStart, ...]:
     return pool.status.disruption_starts if remembered is None else remembered
 
 
+def of_policies(pool: NodePool) -> bool:
+    """Whether policies remember them."""
+    ruling = ruling_of(pool)
+    return ruling is not None and ruling.starts is not None
+
+
 def with_starts(pool: NodePool, starts: tuple[DisruptionStart, ...]) -> NodePool:
     """The pool as if that were remembered."""
     if isinstance(pool, GovernedPool):
@@ -127,6 +139,17 @@ def with_starts(pool: NodePool, starts: tuple[DisruptionStart, ...]) -> NodePool
 def refusal_of(item: ApiObject | None) -> Refusal | None:
     ruling = ruling_of(item)
     return ruling.refusal if ruling is not None else None
+
+
+def known_part(pool: NodePool) -> NodePool:
+    """The pool by the policies that are known, whatever others there may be."""
+    refusal = refusal_of(pool)
+    if not isinstance(pool, GovernedPool) or refusal is None or not refusal.unlisted:
+        return pool
+    ruling = pool.ruling
+    budgets = ruling.budgets[:-1] if ruling.budgets is not None else None  # The last one closes it.
+    repair = None if refusal.repair else ruling.repair
+    return replace(pool, ruling=replace(ruling, budgets=budgets, repair=repair, refusal=None))
 
 
 def governed_pool(pool: NodePool, ruling: Ruling) -> NodePool:

@@ -420,8 +420,10 @@ class Tables:
 
     def _rule(self, pool: NodePool) -> bool:
         """Ask what policies say about the pool; whether that is something else than before."""
-        policies = self.objects.get(r.NODE_POOL_POLICIES)
-        ruling = self._govern(pool, policies.values()) if self._govern and policies else None
+        policies = self.objects.get(r.NODE_POOL_POLICIES, _NOTHING)
+        why = self.unlisted.get(r.NODE_POOL_POLICIES, "")
+        asks = self._govern is not None and (policies or why)
+        ruling = self._govern(pool, policies.values(), why) if self._govern and asks else None
         if ruling == self._rulings.get(pool.name):
             return False
         if ruling is None:
@@ -498,6 +500,8 @@ class Tables:
             self.unlisted[resource] = why
         else:
             del self.unlisted[resource]
+        if resource == r.NODE_POOL_POLICIES:
+            self._rule_again()
         return True
 
     def aside(self) -> Tables:

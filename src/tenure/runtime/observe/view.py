@@ -78,12 +78,18 @@ FORBIDDING: Final = frozenset(
     }
 )
 
-#: Without the right to list these there may be some, and beside Karpenter deciders are told: levers stay that budgets of
-#: theirs may have set.
+#: Without the right to list these there may be some, and deciders are told: a budget of theirs that cannot be read
+#: closes its NodePool, and beside Karpenter levers stay that it may have set. Without the kind there is none.
 _TOLD_IF_FORBIDDEN: Final = frozenset({r.NODE_POOL_POLICIES})
 
 #: Where the API server refuses to list these, everything else goes on.
 DISPENSABLE: Final = HELPFUL | FORBIDDING
+
+
+def is_told(resource: Resource, error: Forbidden | NotFound) -> bool:
+    """Whether deciders are told that the kind cannot be listed."""
+    forbidden = isinstance(error, Forbidden) and resource in _TOLD_IF_FORBIDDEN
+    return resource in FORBIDDING or forbidden
 
 
 def _watched_with(settings: Settings) -> tuple[Resource, ...]:
@@ -133,8 +139,7 @@ class View:
             report(resource, error)
             if resource in DISPENSABLE and isinstance(error, Forbidden | NotFound):
                 self._refused.add(resource)
-                forbidden = isinstance(error, Forbidden) and resource in _TOLD_IF_FORBIDDEN
-                if resource in FORBIDDING or forbidden:
+                if is_told(resource, error):
                     self.cache.list_failed(resource, in_words(error))
                 self._look_whether_synced()
 

@@ -154,13 +154,28 @@ def _on_claim(what: str, written: Mapping[str, Any], stored: Obj) -> str:
 
 
 def karpenter_repairs(gates: str, deployments: Iterable[Obj]) -> bool:
-    """Whether its feature gate NodeRepair is on, by the setting or else by what its Deployments say."""
-    texts = [gates]
-    for one in deployments if not gates else ():
+    """Whether its feature gate NodeRepair is on, or may be, by the setting or else by what its Deployments say."""
+    if gates:
+        return _ON in gates.lower()
+    for one in deployments:
         labels = dig(one, "metadata", "labels") or {}
-        if labels.get("app.kubernetes.io/name") == "karpenter":
-            texts.append(str(dig(one, "spec", "template", "spec", "containers")))
-    return any("NodeRepair=true" in text for text in texts)
+        containers = dig(one, "spec", "template", "spec", "containers") or []
+        may = any(_ON in str(each).lower() or _hides_gates(each) for each in containers)
+        if may and labels.get("app.kubernetes.io/name") == "karpenter":
+            return True
+    return False
+
+
+_ON: Final = "noderepair=true"
+
+
+def _hides_gates(container: Obj) -> bool:
+    """They are written in another object."""
+    said = any("feature-gates" in arg for arg in container.get("args") or [])
+    elsewhere = [
+        e for e in container.get("env") or [] if e["name"] == "FEATURE_GATES" and "valueFrom" in e
+    ]
+    return bool(elsewhere) and not said
 
 
 def _deletes(what: str, body: Any, stored: Obj | None) -> str:

@@ -49,13 +49,14 @@ def stamped_beyond(written: Annotations, claim: Obj) -> str:
     """The deadline stands with its marks or not at all; one of another program changes only if its claim leaves,
     and then no deadline goes: a drain that was bounded stays so."""
     there = dig(claim, "metadata", "annotations") or {}
-    left_over = is_of_tenure_in_charge(there) and written.get(read.STAMP, "") is None
+    after = {key: value for key, value in {**there, **written}.items() if value is not None}
+    goes = written.get(read.STAMP, "") is None
+    left_over = goes and is_of_tenure_in_charge(there) and not is_of_tenure_in_charge(after)
     live = not read.is_leaving(claim)
-    if not live and written.get(read.STAMP, "") is None:
+    if not live and goes:
         return "the deadline of a NodeClaim that is being deleted goes"
     if read.STAMP in written and is_another_programs(there) and live and not left_over:
         return "the deadline is another program's"
-    after = {key: value for key, value in {**there, **written}.items() if value is not None}
     if written.get(read.STAMP) is not None and not (is_ours(after) and after.keys() >= MARKS):
         return "a deadline without its marks"
     set_ = any(written.get(key) is not None for key in MARKS)

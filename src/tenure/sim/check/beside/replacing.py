@@ -32,6 +32,7 @@ _COMMAND: Final = {
     "karpenter.sh/repair-probe",
     "karpenter.sh/replacement-failed",
 }
+_SAY_WHOSE: Final = {_REPLACED_BY, _REASON, "tenure.dev/disrupted-by"}
 _GIVEN_UP: Final = {*_LEVER, _REPLACES, "tenure.dev/created-by"}
 
 
@@ -75,6 +76,12 @@ def marked_beyond(written: Mapping[str, Any], claim: Obj) -> str:
     if others := sorted(set(written) - _COMMAND):
         return f"writes {', '.join(others)}"
     after = {key: value for key, value in {**there, **written}.items() if value is not None}
+    if written.get(_REASON) is not None and written[_REASON] not in REASONS:
+        return f"disrupts it for {written[_REASON]}"
+    # What is left of a command of others goes as a whole, or stays.
+    touched = any(written.get(key) is not None for key in written) or written.keys() & _SAY_WHOSE
+    if not touched:
+        return ""
     if _REPLACED_BY in after and after.get(_REASON) not in REASONS:
         return f"replaces it for {after.get(_REASON)}"
     if _REPLACED_BY in after and after.get("tenure.dev/disrupted-by") != "tenure":
