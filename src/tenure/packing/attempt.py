@@ -17,7 +17,7 @@ from tenure.packing.dealing.seating import seating_in_order
 from tenure.packing.dealing.sites import Pins
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.facts import VolumeFact
-from tenure.packing.demand.problem import Problem
+from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.demand.queue import Waiting
 from tenure.packing.demand.relaxing import every_level, relaxed, with_wishes
 from tenure.packing.demand.steps import CLASSES_A_STEP, NODES_A_STEP, Steps, some_at_a_time
@@ -340,7 +340,7 @@ class Attempt:
         node_count = sum(not node.closed for node in self._problem.nodes)
         avoided: Avoided = {}
         if any(one.member_of for one, _, _ in left):
-            avoided = yield from _avoided(self._problem)
+            avoided = yield from _avoided(question.avoiding)
         for one, uids, over in left:
             if not one.may_be_claimed_for:
                 continue
@@ -371,12 +371,12 @@ def _in_the_way(one: PodClass, over: LeftOver | None, topology: Topology) -> Top
     return found
 
 
-def _avoided(problem: Problem) -> Steps[Avoided]:
+def _avoided(avoiding: Iterable[ExistingNode]) -> Steps[Avoided]:
     """Whom running pods avoid over other keys than the hostname: by value, the first such pod."""
     found: Avoided = {}
-    for some in some_at_a_time(problem.nodes, NODES_A_STEP):
+    for some in some_at_a_time(avoiding, NODES_A_STEP):
         yield
-        for group, node, pod in avoided_by_running(some, problem.derived):
+        for group, node, pod in avoided_by_running(some):
             value = node.labels.get(group.key)
             if not group.on_hostname and value is not None:
                 by_value = found.setdefault(group, {})

@@ -8,18 +8,19 @@ import msgspec
 
 from tenure.model.api.meta import controller_of
 from tenure.model.api.pod import Pod
+from tenure.model.snapshot.derived import NOTHING_KEPT
 from tenure.model.values.quantity import add
 from tenure.packing.dealing.sites import Sites
 from tenure.packing.demand.asked import Asked, reading_pods, within_reason
 from tenure.packing.demand.classes import PodClass, Sorted, least_wanted, sorting_pods
 from tenure.packing.demand.groups import Groups
-from tenure.packing.demand.problem import PoolTemplate, Problem
+from tenure.packing.demand.problem import ExistingNode, PoolTemplate, Problem
 from tenure.packing.demand.relaxing import groups_of
 from tenure.packing.demand.requests import Resources
 from tenure.packing.demand.steps import CLASSES_A_STEP, NODES_A_STEP, Steps, at_once, some_at_a_time
 from tenure.packing.demand.terms import NO_SOFT_TAINTS
 from tenure.packing.demand.volumes import is_attachable
-from tenure.packing.index.reading import avoided_by_running
+from tenure.packing.index.reading import avoided_by_running, pods_on_in
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.daemons import DaemonPod, read_daemons, that_fit
 from tenure.packing.offers.provided import resources_of
@@ -30,6 +31,8 @@ class Question:
 
     pods: Sorted
     groups: Groups
+    #: The nodes with pods that avoid others.
+    avoiding: list[ExistingNode]
     daemons: tuple[DaemonPod, ...]
     catalogues: list[Catalogue]
     sites: Sites
@@ -44,7 +47,9 @@ class Question:
         every, unreadable = yield from reading_pods(problem.pods, problem.derived, problem.volumes)
         yield
         asked = within_reason(every)
-        self.groups = yield from _groups(problem, asked)
+        self.avoiding = yield from _avoiding(problem)
+        yield
+        self.groups = yield from _groups(problem, asked, self.avoiding)
         yield
         self.pods = yield from sorting_pods(
             asked,
@@ -98,7 +103,21 @@ def read(problem: Problem) -> Question:
     return question
 
 
-def _groups(problem: Problem, asked: Iterable[Asked]) -> Steps[Groups]:
+def _avoiding(problem: Problem) -> Steps[list[ExistingNode]]:
+    """The nodes with pods that avoid others: mostly few, and asked for twice."""
+    if problem.derived is NOTHING_KEPT:
+        return list(problem.nodes)
+    pods_on = pods_on_in(problem.derived)
+    found: list[ExistingNode] = []
+    for some in some_at_a_time(problem.nodes, NODES_A_STEP):
+        yield
+        found += filter(pods_on.avoids, some)
+    return found
+
+
+def _groups(
+    problem: Problem, asked: Iterable[Asked], avoiding: Iterable[ExistingNode]
+) -> Steps[Groups]:
     """All groups that constraints are about: of waiting pods, and whom running ones avoid."""
     groups = Groups(problem.namespaces)
     for number, one in enumerate(asked, start=1):
@@ -107,9 +126,9 @@ def _groups(problem: Problem, asked: Iterable[Asked]) -> Steps[Groups]:
             groups.add(groups_of(one.wishes))
         if not number % CLASSES_A_STEP:
             yield
-    for some in some_at_a_time(problem.nodes, NODES_A_STEP):
+    for some in some_at_a_time(avoiding, NODES_A_STEP):
         yield
-        groups.add(group for group, _, _ in avoided_by_running(some, problem.derived))
+        groups.add(group for group, _, _ in avoided_by_running(some))
     return groups
 
 

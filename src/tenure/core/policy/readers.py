@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from tenure.core.health.health import unusable
 from tenure.core.health.readiness import boot_of, initialization_ttl
 from tenure.core.marks.deadline import deadline_of, grace_of, stamp_of
@@ -38,20 +40,39 @@ from tenure.packing.demand.terms import rules_of
 from tenure.schema.problems import problems_of
 
 Reader = Callable[[Any], object]
+#: What pods ask for is remembered where it is short: so many of them, so many bytes each.
+PLACEMENTS_MAX: Final = 1_024
+PLACEMENT_MAX: Final = 4_096
 
 
 def _ports(pod: Pod) -> None:
     host_ports(pod.spec)
 
 
-def _placement(pod: Pod) -> None:
-    spec = pod.spec
-    if spec.affinity is not None or spec.node_selector:  # Nearly all have none.
-        pod_alternatives(pod)
-    if (
-        spec.affinity is not None or not spec.node_name
-    ):  # Spread constraints of a bound pod no longer matter.
-        rules_of(pod)
+class _Placements:
+    """What pods ask of nodes and of pods around them: replicas and versions of a pod say the same, and are read once."""
+
+    def __init__(self) -> None:
+        self._read: set[bytes] = set()
+        self._encode = msgspec.msgpack.Encoder().encode
+
+    def read(self, pod: Pod) -> None:
+        spec = pod.spec
+        # Spread constraints of a bound pod no longer matter.
+        spreads = () if spec.node_name else spec.topology_spread_constraints
+        if spec.affinity is None and not spec.node_selector and not spreads:
+            return  # Nearly all have none.
+        said = self._encode((spec.affinity, spec.node_selector, spreads, pod.namespace, pod.labels))
+        if said in self._read:
+            return
+        if spec.affinity is not None or spec.node_selector:
+            pod_alternatives(pod)
+        if spec.affinity is not None or spreads:
+            rules_of(pod)
+        if len(said) <= PLACEMENT_MAX:
+            if len(self._read) >= PLACEMENTS_MAX:
+                self._read.clear()
+            self._read.add(said)
 
 
 def _instants(pod: Pod) -> None:
@@ -109,7 +130,7 @@ def _pool_policy(policy: NodePoolPolicy) -> None:
 
 
 READERS: Final[Mapping[r.Resource, tuple[Reader, ...]]] = {
-    r.PODS: (pod_requests, _ports, _placement, _instants, _pod_state),
+    r.PODS: (pod_requests, _ports, _Placements().read, _instants, _pod_state),
     r.NODES: (_node_amounts, _node_state),
     r.NODE_CLAIMS: (_claim_times, _claim_state, _claim_spec),
     r.NODE_POOLS: (_pool_problems, _pool_spec),

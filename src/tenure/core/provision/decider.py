@@ -75,7 +75,12 @@ from tenure.core.provision.placement import (
     claim_refused,
     observes_capacity,
 )
-from tenure.core.provision.remainders import nodes_by_price, without_remainders
+from tenure.core.provision.remainders import (
+    nodes_by_price,
+    thin_claims,
+    without_remainders,
+    without_thin,
+)
 from tenure.core.reasons import Reason
 from tenure.core.writes import subject_of
 from tenure.model.api.meta import earlier, later
@@ -225,19 +230,27 @@ class ProvisionDecider:
         packing, waiting = capacity.one_at_a_time(confirmed.packing, now)
         remain: dict[str, datetime] = {}
         if until is not None and now < until:
-            packing, left = without_remainders(
-                packing,
-                capacity.demands,
-                view.decided_at,
-                earlier(now, 2 * settings.batch_max),
-                nodes_by_price(capacity.nodes, capacity.templates) if packing.claims else {},
-            )
+            packing, left = _without_those_that_wait(packing, view, capacity, settings, now)
             remain = dict.fromkeys(left, until)
         limited = msgspec.structs.replace(limited, packing=packing)
         yield
         return _Answer(
             view, capacity, limited, waiting, remain, confirmed.anew, zones, settings, now
         )
+
+
+def _without_those_that_wait(
+    packing: Packing, view: ProvisionView, capacity: Capacity, settings: Settings, now: datetime
+) -> tuple[Packing, frozenset[str]]:
+    """The packing without the claims that wait for more pods, and the UIDs of theirs."""
+    if not packing.claims:
+        return packing, frozenset()
+    new = capacity.demands, view.decided_at, earlier(now, 2 * settings.batch_max)
+    there = nodes_by_price(capacity.nodes, capacity.templates)
+    packing, left = without_remainders(packing, *new, there)
+    thin = thin_claims(packing, capacity.templates, settings.node_fee_cpus)
+    packing, more = without_thin(packing, *new, thin)
+    return packing, left | more
 
 
 def _confirmed(

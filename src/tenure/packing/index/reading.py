@@ -38,6 +38,7 @@ from tenure.packing.offers.daemons import DaemonPod
 
 #: After so many questions about few nodes, one after the other, the others are taken for gone.
 ABOUT_FEW_MAX: Final = 64
+_OLD_LABELS: Final = tuple(NORMALIZED_LABELS.items())
 
 
 class Avoided:
@@ -112,14 +113,11 @@ def pods_on_in(derived: Derived) -> PodsOn:
 
 
 def avoided_by_running(
-    nodes: Iterable[ExistingNode], derived: Derived = NOTHING_KEPT
+    nodes: Iterable[ExistingNode],
 ) -> Iterator[tuple[Group, ExistingNode, Pod]]:
     """Whom running pods avoid."""
     avoided = Avoided()
-    known = None if derived is NOTHING_KEPT else pods_on_in(derived)
     for node in nodes:
-        if known is not None and not known.avoids(node):
-            continue
         for pod in node.pods:
             if pod.spec.affinity is not None:  # Nearly all have none.
                 for group in avoided.by(pod, frozenset(pod.labels.items())):
@@ -245,6 +243,7 @@ class _Reader:
     ) -> None:
         self._nodes, self._groups, self._moving = nodes, groups, moving
         self._pods_on = pods_on
+        self._any_groups = bool(groups)
 
     def count(
         self, node: ExistingNode, values: Mapping[str, str], shape: int, number: int = -1
@@ -252,7 +251,7 @@ class _Reader:
         """``number``: its bin; -1: it has none."""
         bins, domains = self._nodes.bins, self._nodes.domains
         domains.add_node(values, shape)
-        if not self._groups:
+        if not self._any_groups:
             return
         there = self._moving.get(node.name)
         moving = [pod for pod in node.pods if pod.uid in there] if there else []
@@ -290,7 +289,7 @@ def domains_of(node: ExistingNode, keys: Set[str]) -> dict[str, str]:
     """The node's values of these keys: of those of its labels, as there may be thousands of keys."""
     labels = node.labels
     found = {key: labels[key] for key in labels if key in keys}
-    for old, key in NORMALIZED_LABELS.items():
+    for old, key in _OLD_LABELS:
         if old in labels and key in keys:
             found.setdefault(key, labels[old])
     return found

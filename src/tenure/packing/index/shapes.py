@@ -120,7 +120,10 @@ def free_of(node: ExistingNode, expected: Resources, names: Sequence[str]) -> li
     """What is available once the daemons that belong here and are not here yet have come."""
     available = node.available
     if not expected:
-        return [max(0, amount_of(available, name)) for name in names]
+        return [
+            there if (there := available.get(name, 0)) > 0 else max(0, amount_of(available, name))
+            for name in names
+        ]
     present = node.daemon_requests
     return [
         max(0, amount_of(available, name) - max(0, expected.get(name, 0) - present.get(name, 0)))

@@ -27,7 +27,7 @@ from tenure.packing.demand.requests import HostPort, Resources, ports_conflict
 from tenure.packing.offers.claimable import NEW_NODE, refusal_of, said_in_claim
 from tenure.packing.offers.daemons import DaemonPod, loads_by_type, that_fit_together
 from tenure.packing.offers.narrowing import Narrowing, Offer, Place, levels
-from tenure.packing.offers.provided import allocatable, counted, indexed, offers_by_place
+from tenure.packing.offers.provided import allocatable, counted, indexed, offers_by_place, rankings
 
 #: What keeps a pod away that prefers nodes without such taints.
 SOFT_EFFECTS: Final = (*HARD_EFFECTS, "PreferNoSchedule")
@@ -78,7 +78,7 @@ class Catalogue:
         self._offers = offers_by_place(given, dry)
         #: Reserved capacity: how many instances can be had, by type, zone and capacity type.
         self.counted: Final = counted(given)
-        self._rankings: dict[frozenset[Place], tuple[Offer, ...]] = {}
+        self._ranked = rankings(given, dry)
         self._fronts: dict[tuple[frozenset[Place], int], tuple[Offer, ...]] = {}
         self._clear_of: dict[tuple[HostPort, ...], int] = {(): (1 << len(self.types)) - 1}
         #: Equal requirements make one narrowing, in whichever order pods came.
@@ -108,8 +108,7 @@ class Catalogue:
         if known is None:
             types, places = self.matching(requirements), self._places(requirements)
             known = self._narrowings[requirements] = Narrowing(requirements, types, places)
-            for offer in self.ranking(places):
-                known.sold |= types & 1 << offer.type
+            known.sold = types & self._ranked.at(places).types
         return known
 
     def holding(self, used: Sequence[int]) -> int:
@@ -213,16 +212,7 @@ class Catalogue:
 
     def ranking(self, places: frozenset[Place]) -> tuple[Offer, ...]:
         """The cheapest offer of each type that can be had at these places, cheapest first."""
-        ranking = self._rankings.get(places)
-        if ranking is None:
-            cheapest: dict[int, Offer] = {}
-            for place in places:
-                for offer in self._offers.get(place, ()):
-                    known = cheapest.get(offer.type)
-                    if known is None or offer < known:
-                        cheapest[offer.type] = offer
-            ranking = self._rankings[places] = tuple(sorted(cheapest.values()))
-        return ranking
+        return self._ranked.at(places).offers
 
     def front(self, places: frozenset[Place], types: int) -> tuple[Offer, ...]:
         """The ranking without the types that another one beats: no dearer and no smaller."""

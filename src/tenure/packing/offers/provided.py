@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Final, NamedTuple
 
 from tenure.model.cloud.offering import InstanceType, OfferingKey
 from tenure.model.matching.requirements import Requirement
@@ -15,6 +16,8 @@ from tenure.packing.offers.narrowing import Offer, Place
 #: Compared by identity: prices move slowly, and comparing them takes long.
 _Types = Same[tuple[InstanceType, ...]]
 _Index = dict[str, list[tuple[Requirement, int]]]
+#: Sets of places that are remembered: pods may ask for any of them.
+RANKINGS_MAX: Final = 256
 
 
 @lru_cache(16)
@@ -55,6 +58,46 @@ def offers_by_place(given: _Types, dry: frozenset[OfferingKey]) -> Mapping[Place
             if not sold_out and (instance_type.name, zone, term) not in dry:
                 offers.setdefault((zone, term), []).append(Offer(offering.price, i, zone, term))
     return offers
+
+
+class Ranked(NamedTuple):
+    """What can be had at some places."""
+
+    #: The cheapest offer of each type, cheapest first.
+    offers: tuple[Offer, ...]
+    #: Bit mask of the types.
+    types: int
+
+
+class Rankings:
+    """What can be had now, by price, for every set of places that is asked for."""
+
+    def __init__(self, offers: Mapping[Place, Sequence[Offer]]) -> None:
+        self._offers = offers
+        self._known: dict[frozenset[Place], Ranked] = {}
+
+    def at(self, places: frozenset[Place]) -> Ranked:
+        known = self._known.get(places)
+        if known is None:
+            if len(self._known) >= RANKINGS_MAX:
+                self._known.clear()
+            known = self._known[places] = self._ranked(places)
+        return known
+
+    def _ranked(self, places: frozenset[Place]) -> Ranked:
+        cheapest: dict[int, Offer] = {}
+        types = 0
+        for offer in sorted(offer for place in places for offer in self._offers.get(place, ())):
+            if not types >> offer.type & 1:
+                types |= 1 << offer.type
+                cheapest[offer.type] = offer
+        return Ranked(tuple(cheapest.values()), types)
+
+
+@lru_cache(16)
+def rankings(given: _Types, dry: frozenset[OfferingKey]) -> Rankings:
+    """Kept as long as the offers are: each packing asks for the same few."""
+    return Rankings(offers_by_place(given, dry))
 
 
 @lru_cache(16)
