@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from tenure.core.reasons import Reason
 from tenure.model.api.names import INSTANCE_TYPE
 from tenure.model.api.resource import NODE_CLAIMS, NODES, POD_DISRUPTION_BUDGETS, PODS
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
@@ -37,6 +38,13 @@ WEB, DB = 3, 1
 NODES_WANTED: Final = WEB + DB
 PODS_WANTED: Final = 2 * NODES_WANTED
 COPIER: Final = "copier"
+_STARTING: Final = {
+    Reason.NODE_NOT_FOUND,
+    Reason.NODE_NOT_READY,
+    Reason.EPHEMERAL_TAINTS_EXIST,
+    Reason.STARTUP_TAINTS_EXIST,
+    Reason.RESOURCE_NOT_REGISTERED,
+}
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
@@ -187,13 +195,17 @@ def _a_changed_pool_rolls(kubeconfig: Path, folder: Path, *source: str) -> None:
 
 
 def _actions(entries: Iterable[Json], known: set[str]) -> set[tuple[str, str, str]]:
-    """What was done to what, and why: of what was there before, by its name, else by its kind alone."""
+    """What was done to what, and why: of what was there before, by its name, else by its kind alone.
+
+    Without what is written of a new node while it starts: which steps are seen depends on how fast kubelets are.
+    """
     found = set()
     for one in entries:
         if one.get("action") and one.get("outcome") == "ok":
             kind, name = one["subject"].split("/", 1)
             which = name if name.rpartition("/")[2] in known else "new"
-            found.add((f"{kind}/{which}", one["reason"], one["action"]))
+            if which != "new" or one["reason"] not in _STARTING:
+                found.add((f"{kind}/{which}", one["reason"], one["action"]))
     return found
 
 

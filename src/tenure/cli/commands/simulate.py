@@ -95,7 +95,7 @@ def simulate(
         more = f" (and {len(notes) - 1} more like it)" if len(notes) > 1 else ""
         say(f"note: {notes[0]}{more}", err=True)
     if moment is not None:
-        end = parse_moment(moment, scenario.options.epoch, "--at")
+        end = parse_moment(moment, scenario.options.epoch, "--at", scenario.until)
     simulation = Simulation(scenario, seed=seed, until=end)
     rest_collector()
     try:

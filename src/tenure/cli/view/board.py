@@ -104,8 +104,8 @@ def _row(
         pods=len(pods),
         reason=verdict.reason,
         phase=words.phase(verdict.reason, verdict.facts),
-        why=words.short(words.unsaid(verdict.facts, verdict.reason)),
-        next_=_next(verdict, pods, evaluator),
+        why=words.short(words.unsaid(verdict.facts, verdict.reason), now),
+        next_=_next(verdict, pods, evaluator, now),
     )
 
 
@@ -124,7 +124,7 @@ def _pods(node: Node | None, snapshot: Snapshot) -> Iterator[Pod]:
         yield from snapshot.pods_on(node.name).values()
 
 
-def _next(verdict: Verdict, pods: list[Pod], evaluator: Evaluator) -> str:
+def _next(verdict: Verdict, pods: list[Pod], evaluator: Evaluator, now: datetime) -> str:
     """What happens next, and when: the earliest instant that a verdict names."""
     dated = [(verdict, "")]
     if verdict.reason in (Reason.DRAINING, Reason.EVICTION_WAITS, Reason.EVICTION_REFUSED):
@@ -140,6 +140,6 @@ def _next(verdict: Verdict, pods: list[Pod], evaluator: Evaluator) -> str:
     ]
     if named:
         at, who, what = min(named)
-        return f"{words.clock(at)} {who}{what}"
+        return f"{words.clock(at, now)} {who}{what}"
     awaited = words.AWAITED.get(verdict.reason)
     return f"waits for {awaited}" if awaited else ""
