@@ -15,6 +15,7 @@ import pytest
 
 from tenure.cli.commands.up import _welcome
 from tenure.cli.main import run
+from tenure.cli.view import progress
 from tenure.core.decision import Verdict
 from tenure.ports.outcome import Outcome
 from tenure.runtime.telemetry.journal import LoggedJournal
@@ -27,6 +28,7 @@ from tenure.sim.world import World
 from tests.cli.commands.test_snapshot import FORBIDDEN, MISSING, snapshot_of
 from tests.cli.view.test_widths import check
 from tests.cli.view.test_widths import width as width
+from tests.folders import ROOT
 from tests.sim.copied.clusters import KARPENTER
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -89,6 +91,32 @@ def test_the_log_of_an_hour(text: bool) -> None:
         _told_to(world, journal)
         world.run(timedelta(hours=1))
     same(f"log-{'text' if text else 'json'}", stream.getvalue().decode())
+
+
+def test_what_may_take_long_says_what_it_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a terminal, after two seconds: reading is not all that takes time with 5,000 nodes."""
+    named: list[str] = []
+
+    class Noted(progress.Wait):
+        def __init__(self, what: str) -> None:
+            super().__init__(what)
+            named.append(what)
+
+        def now(self, what: str) -> None:
+            named.append(what)
+
+    monkeypatch.setattr(progress, "Wait", Noted)
+    scene = ("--in", str(ROOT / "examples/scenarios/fifty-pods.yaml"), "--at", "1m")
+    for words in (["plan"], ["forecast"], ["explain", "pool/general"]):
+        assert run([*words, *scene]) == 0
+    assert run(["simulate", "--from", str(KARPENTER), "--for", "1m"]) == 0
+    assert named == [
+        *("planning", "looking ahead", "explaining NodePool/general"),
+        *("copying the cluster", "filling the embedded cluster"),
+    ]
+    assert "\nPlayed: nothing was expected; 0 promises broken\n" in capsys.readouterr().out
 
 
 def _told_to(world: World, journal: LoggedJournal) -> None:

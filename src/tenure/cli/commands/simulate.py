@@ -151,9 +151,10 @@ def _in_copy(
     from tenure.cli.output.said import say
     from tenure.cli.view.progress import waiting
 
-    with waiting("copying the cluster"):
+    with waiting("copying the cluster") as wait:
         copy = copy_of(source)
-    simulation, observed, notes = prepared(copy, file, seed, end)
+        wait.now("filling the embedded cluster")
+        simulation, observed, notes = prepared(copy, file, seed, end)
     for sentence in notes:
         say(f"note: {sentence}", err=True)
     try:
