@@ -18,7 +18,7 @@ TEST_WORKERS ?= --numprocesses $(shell n=$$(( 2 * $$(getconf _NPROCESSORS_ONLN 2
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs web browser test test-real test-beside bed soak kills conformance conformance-performance check bench fuzz fuzz-objects fuzz-calendars scenarios generate crds picture wheels dist release clean \
+.PHONY: help setup demo docs web browser shells test test-real test-beside bed soak kills conformance conformance-performance check bench fuzz fuzz-objects fuzz-calendars scenarios generate crds picture wheels dist release clean \
 	check-format check-lint check-types check-imports check-generated
 
 help: ## List the verbs
@@ -155,6 +155,12 @@ browser: ## Get Chromium, for the tests that look at pages (Debian; needs root)
 	@command -v chromium >/dev/null || { apt-get update -qq && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
 	@chromium --version
+
+shells: ## Get zsh and fish, for the tests of completion (Debian; needs root)
+	@for shell in zsh fish; do command -v $$shell >/dev/null || missing="$$missing $$shell"; done; \
+	[ -z "$$missing" ] || { apt-get update -qq && \
+		DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends $$missing >/dev/null; }
+	@zsh --version; fish --version
 
 picture: $(READY) ## Draw docs/demo.svg from a run of the demo
 	@$(BIN)/python -m docs.picture

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests import bed, browser, evaluations, newcomer, workers
+from tests import bed, browser, evaluations, newcomer, shells, workers
 from tests.contract.tally import pytest_terminal_summary as pytest_terminal_summary
 from tests.evaluations import pytest_runtest_call as pytest_runtest_call
 
@@ -28,6 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", evaluations.MARKER)
     config.addinivalue_line("markers", browser.MARKER)
     config.addinivalue_line("markers", newcomer.MARKER)
+    config.addinivalue_line("markers", shells.MARKER)
 
 
 @pytest.hookimpl(trylast=True)  # The folders have put their marks on by then.
@@ -50,3 +51,4 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
         bed.tell(reporter)
         browser.tell(reporter)
         newcomer.tell(reporter)
+        shells.tell(reporter)

@@ -30,6 +30,19 @@ def test_each_command_has_help_with_examples(
     assert f"tenure {command}" in capsys.readouterr().out.partition("Examples:")[2]
 
 
+def test_a_group_without_a_command_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["new"]) == 0
+    said = capsys.readouterr()
+    assert "\n  scenario  Write NAME.yaml" in said.out
+    assert said.err == ""
+
+
+@pytest.mark.parametrize("words", [["-h"], ["lint", "-h"]])
+def test_the_short_word_for_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words) == 0
+    assert capsys.readouterr().out.startswith("Usage: tenure")
+
+
 def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
     assert capsys.readouterr().out.startswith("tenure ")
@@ -49,7 +62,40 @@ WRONG = {
         ["plan", "--kubeconfig", "nowhere"],
         "--kubeconfig: got 'nowhere', expected a kubeconfig that can be read (No such file",
     ),
-    "a missing argument": (["simulate"], "tenure simulate: Missing argument 'FILE'"),
+    "a missing argument": (
+        ["explain"],
+        "Missing argument 'KIND/NAME | KIND NAME'. For example: tenure explain pod/web-1 -n team-a. See",
+    ),
+    "no scenario": (["simulate"], "tenure simulate: Missing argument 'FILE'"),
+    "a word of a list": (
+        ["lint", "--format", "jsn", "a.yaml"],
+        (
+            "tenure lint: --format: got 'jsn', expected text, json, github or sarif. "
+            "Did you mean json? See tenure lint --help."
+        ),
+    ),
+    "a number that is none": (
+        ["demo", "--seed", "x"],
+        "tenure demo: --seed: got 'x', expected a whole number. See tenure demo --help.",
+    ),
+    "a number out of its range": (
+        ["demo", "--speed", "0"],
+        "tenure demo: --speed: got '0.0', expected a number from 1 to 600. See",
+    ),
+    "an option like two": (
+        ["demo", "--sed", "3"],
+        "No such option '--sed'. Did you mean --seed or --speed? See tenure demo --help.",
+    ),
+    "a command of a group": (
+        ["new", "example"],
+        "tenure new: got 'example', expected examples or scenario. Did you mean examples? See",
+    ),
+    "a code that is none": (
+        ["lint", "--ignore", "Foo", "a.yaml"],
+        "tenure lint: --ignore: got 'Foo', expected a code of lint, for example",
+    ),
+    "help as a command": (["help"], "Did you mean tenure --help? See tenure --help."),
+    "version as a command": (["versoin"], "Did you mean tenure --version? See tenure --help."),
     "an unknown option": (["crds", "--all"], "tenure crds: No such option '--all'"),
     "a file that is not there": (
         ["simulate", "nowhere.yaml"],
@@ -74,6 +120,18 @@ WRONG = {
             "--at: got '1x', expected a duration such as 1h30m or 2d. "
             "The units are d, h, m, s, ms, us and ns; for example 90s, 1h30m or 2d."
         ),
+    ),
+    "an instant that is years away": (
+        ["explain", "node/a", "--in", str(SHIPPED / "fifty-pods.yaml"), "--at", "999d"],
+        "--at: got '999d', expected at most 366d after the start. For example 1h30m or 2d.",
+    ),
+    "a kind of Kubernetes that is not explained": (
+        ["explain", "pdb/web", "--in", "a.yaml", "--at", "1m"],
+        "KIND: got 'pdb', expected node, claim, pod, pool, window or policy. For example claim/",
+    ),
+    "a name without its kind": (
+        ["explain", "general-x7k2p", "--in", "a.yaml", "--at", "1m"],
+        "or policy. For example node/general-x7k2p, claim/general-x7k2p or pod/general-x7k2p.",
     ),
     "an instant before the start": (
         [
@@ -164,4 +222,4 @@ def test_a_full_disk_is_no_fault_of_ours() -> None:
 
 def test_a_question_ends_with_its_own_mark(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "--beside-karpeter"]) == 2
-    assert "Did you mean '--beside-karpenter'? See tenure plan --help." in capsys.readouterr().err
+    assert "Did you mean --beside-karpenter? See tenure plan --help." in capsys.readouterr().err

@@ -255,7 +255,15 @@ def test_money_keeps_two_digits_that_say_something(micro: int, text: str) -> Non
 
 def test_sentences_lose_their_dates_not_their_times() -> None:
     said = "default/web-1 is asked again at 2026-01-05T08:02:15Z"
-    assert words.short(said) == "web-1 is asked again at 08:02:15"
+    assert words.short(said, MONDAY) == "web-1 is asked again at 08:02:15"
+
+
+def test_an_instant_of_another_day_keeps_its_date() -> None:
+    """A deadline in two days would look like one that is over."""
+    said = "Node n must be drained by 2026-01-07T08:00:00Z"
+    later = MONDAY + timedelta(hours=1)
+    assert words.short(said, later) == "Node n must be drained by 2026-01-07 08:00:00"
+    assert words.clock(later + timedelta(days=2), later) == "2026-01-07 09:00:00"
 
 
 def test_another_namespace_keeps_its_name() -> None:
@@ -263,5 +271,5 @@ def test_another_namespace_keeps_its_name() -> None:
         "PDB my-default/web covers pod team-default/x, a label example.default/y and pod default/z"
     )
     shown = "PDB my-default/web covers pod team-default/x, a label example.default/y and pod z"
-    assert words.short(said) == shown
-    assert words.short("Pod/default/web-1 (default/web-2)") == "Pod/web-1 (web-2)"
+    assert words.short(said, MONDAY) == shown
+    assert words.short("Pod/default/web-1 (default/web-2)", MONDAY) == "Pod/web-1 (web-2)"

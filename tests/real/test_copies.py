@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from tenure.core.reasons import Reason
 from tenure.model.api.names import INSTANCE_TYPE
 from tenure.model.api.resource import NODE_CLAIMS, NODES, POD_DISRUPTION_BUDGETS, PODS
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
@@ -36,6 +38,13 @@ WEB, DB = 3, 1
 NODES_WANTED: Final = WEB + DB
 PODS_WANTED: Final = 2 * NODES_WANTED
 COPIER: Final = "copier"
+_STARTING: Final = {
+    Reason.NODE_NOT_FOUND,
+    Reason.NODE_NOT_READY,
+    Reason.EPHEMERAL_TAINTS_EXIST,
+    Reason.STARTUP_TAINTS_EXIST,
+    Reason.RESOURCE_NOT_REGISTERED,
+}
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
@@ -80,6 +89,10 @@ def a_daemon_set(name: str) -> Manifest:
 def of(kind: str, file: Path) -> list[Json]:
     every: list[Json] = [json.loads(line) for line in file.read_text().splitlines()]
     return [one for one in every if one["kind"] == kind]
+
+
+def names(objects: list[Json]) -> set[str]:
+    return {one["metadata"]["name"] for one in objects}
 
 
 def uids(objects: list[Json]) -> set[str]:
@@ -130,7 +143,7 @@ async def _copied(cluster: ControlPlane, folder: Path) -> None:
         await asyncio.to_thread(_stays_as_it_is, kubeconfig, *cluster_itself)
         await asyncio.to_thread(_is_served, folder, *cluster_itself, nodes=of("Node", file))
         await asyncio.to_thread(_a_changed_pool_rolls, kubeconfig, folder, *cluster_itself)
-        await _goes_on_where_it_was(users, kubeconfig, file)
+        await _goes_on_where_it_was(users, cluster, folder, file)
 
 
 async def _is_the_same(users: Users, file: Path) -> None:
@@ -181,8 +194,29 @@ def _a_changed_pool_rolls(kubeconfig: Path, folder: Path, *source: str) -> None:
     assert plan(kubeconfig) == []
 
 
-async def _goes_on_where_it_was(users: Users, kubeconfig: Path, file: Path) -> None:
-    """A claim that a user has deleted while no replica runs: its node goes, as the plan says, and no other."""
+def _actions(entries: Iterable[Json], known: set[str]) -> set[tuple[str, str, str]]:
+    """What was done to what, and why: of what was there before, by its name, else by its kind alone.
+
+    Without what is written of a new node while it starts: which steps are seen depends on how fast kubelets are.
+    """
+    found = set()
+    for one in entries:
+        if one.get("action") and one.get("outcome") == "ok":
+            kind, name = one["subject"].split("/", 1)
+            which = name if name.rpartition("/")[2] in known else "new"
+            if which != "new" or one["reason"] not in _STARTING:
+                found.add((f"{kind}/{which}", one["reason"], one["action"]))
+    return found
+
+
+async def _goes_on_where_it_was(
+    users: Users, cluster: ControlPlane, folder: Path, file: Path
+) -> None:
+    """A claim that a user has deleted while no replica runs: its node goes, as the plan says, and no other.
+
+    A replica that starts then takes the same actions in the cluster as the copy shows, every one of them.
+    """
+    kubeconfig = cluster.kubeconfig
     (claim, *_) = await users.all(NODE_CLAIMS)
     await users.delete(NODE_CLAIMS, claim)
     await asyncio.to_thread(snapshot, kubeconfig, file)
@@ -193,6 +227,22 @@ async def _goes_on_where_it_was(users: Users, kubeconfig: Path, file: Path) -> N
     assert [one["name"] for one in difference["nodes"]["gone"]] == [node]
     first = done[0]["at"]
     assert {one["subject"] for one in done if one["at"] == first} <= planned
+    known = {one["metadata"]["name"] for one in map(json.loads, file.read_text().splitlines())}
+    with tenure_run(account(cluster), folder, *BRISK, name="after") as replica:
+        replica.until_leading()
+        await users.until(
+            NODES,
+            lambda nodes: len(nodes) == NODES_WANTED and node not in names(nodes),
+            "another node in its place",
+        )
+        await users.until(NODE_CLAIMS, lambda claims: all(map(is_true("Ready"), claims)), "ready")
+        async with asyncio.timeout(PATIENCE):
+            while await asyncio.to_thread(plan, kubeconfig):
+                await asyncio.sleep(0.2)  # It still writes what it has seen.
+        _, journal = await asyncio.to_thread(replica.get, "/debug/journal")
+        did = _actions(map(json.loads, journal.splitlines()), known)
+        assert replica.stop() == 0
+    assert did == _actions(done, known)
 
 
 def _role() -> Manifest:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +12,13 @@ from typing import Final
 import pytest
 
 from tests.folders import ROOT
+from tests.shells import SHELLS, last_line, missing
 
 PAGE: Final = (ROOT / "docs" / "upgrading.md").read_text()
 PATH: Final = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+
+pytestmark = getattr(pytest.mark, SHELLS)
+needs_shells = pytest.mark.skipif(bool(missing()), reason="no zsh or fish: make shells gets them")
 
 #: What is asked: the words as typed, and what has to be offered.
 ASKED: Final = {
@@ -71,7 +74,7 @@ def test_a_word_that_is_no_command_is_not_complained_about(tmp_path: Path) -> No
     in_bash("tenure nope ", tmp_path)
 
 
-@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+@needs_shells
 @pytest.mark.parametrize("words", ASKED)
 def test_fish(words: str, tmp_path: Path) -> None:
     script = f"{line_for('fish')}; complete --do-complete '{words}'"
@@ -81,7 +84,7 @@ def test_fish(words: str, tmp_path: Path) -> None:
     assert set(ASKED[words]) <= set(offered)
 
 
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+@needs_shells
 @pytest.mark.parametrize("words", ASKED)
 def test_zsh(words: str, tmp_path: Path) -> None:
     """The function that zsh calls, with what it offers printed in place of a menu."""
@@ -95,3 +98,8 @@ _tenure_completion
 """
     offered = re.findall(r"^(-*[a-z][a-z-]*)", said("zsh", "-fc", script, cwd=tmp_path), re.M)
     assert set(ASKED[words]) <= set(offered)
+
+
+def test_shells_that_are_missing_are_told() -> None:
+    assert last_line({}, ("zsh",)) == "shell suite: LEFT OUT, it lacks zsh: `make shells` gets it"
+    assert last_line({}, ()) == ""

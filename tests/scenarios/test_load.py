@@ -88,6 +88,14 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         objects(a_pool(requirements=[a_requirement("a", "b", operator="Is")])),
         "objects[1].spec.template.spec.requirements[1].operator: got 'Is', expected one of In,",
     ),
+    "a bound where its name belongs": (
+        a_story(expect=[{"at": "end", "cost": {"max": 1}}]),
+        'unknown field "expect[0].cost.max". Known here: total, hourly.',
+    ),
+    "a cost without a bound": (
+        a_story(expect=[{"at": "end", "cost": {}}]),
+        "expect[0].cost: got {}, expected total or hourly. For example total: {max: 1.5}.",
+    ),
     "a malformed cron in a window": (
         objects(a_window("every day")),
         "objects[1].spec.schedules[0].cron: got 'every day', expected a cron",

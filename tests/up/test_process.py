@@ -107,8 +107,8 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "why"),
     [
-        (("--speed", "0"), "0 is not in the range"),
-        (("--port", "65536"), "65536 is not in the range"),
+        (("--speed", "0"), "--speed: got '0.0', expected a number from"),
+        (("--port", "65536"), "--port: got '65536', expected a whole number from 0 to 65535"),
         (("--scenario", "nowhere.yaml"), "nowhere.yaml"),
         (("--feature-gates", "SpotToSpotConsolidation=maybe"), "SpotToSpotConsolidation=maybe"),
     ],

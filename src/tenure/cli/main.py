@@ -33,9 +33,9 @@ class _Entry(NamedTuple):
 
 COMMANDS: Final = {
     "demo": _Entry(
-        "tenure.cli.commands.demo", "Watch a cluster being looked after, for twenty seconds."
+        "tenure.cli.commands.demo", "Watch Tenure manage an embedded cluster, for twenty seconds."
     ),
-    "run": _Entry("tenure.cli.commands.run", "Look after a real cluster."),
+    "run": _Entry("tenure.cli.commands.run", "Manage the nodes of a real cluster."),
     "board": _Entry("tenure.cli.commands.board", "Watch the nodes of a cluster in the terminal."),
     "up": _Entry("tenure.cli.commands.up", "Serve the embedded cluster to kubectl."),
     "simulate": _Entry(
@@ -67,6 +67,10 @@ COMMANDS: Final = {
 }
 
 
+#: Of other programs these are commands.
+_AS_OPTIONS: Final = {"help": "tenure --help", "version": "tenure --version"}
+
+
 class LazyCommands(click.Group):
     """Knows its commands by name; imports the one that is called."""
 
@@ -78,8 +82,9 @@ class LazyCommands(click.Group):
         if entry is None and ctx.resilient_parsing:
             return None  # A shell asks for completions: it has no use for a complaint.
         if entry is None:
-            close = get_close_matches(cmd_name, COMMANDS, n=1)
-            meant = f". Did you mean {close[0]}?" if close else ""
+            close = get_close_matches(cmd_name, (*COMMANDS, *_AS_OPTIONS), n=1)
+            named = _AS_OPTIONS.get(close[0], close[0]) if close else ""
+            meant = f". Did you mean {named}?" if named else ""
             ctx.fail(f"got {cmd_name!r}, expected one of {', '.join(COMMANDS)}{meant}")
         command: click.Command = getattr(import_module(entry.module), cmd_name)
         return command
@@ -111,7 +116,12 @@ def _show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> 
         ctx.exit()
 
 
-@click.group(cls=LazyCommands, epilog=EPILOG, invoke_without_command=True)
+@click.group(
+    cls=LazyCommands,
+    epilog=EPILOG,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -124,7 +134,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> 
 def cli(ctx: click.Context) -> None:
     """Manages the life of Kubernetes nodes, and can say why and until when.
 
-    run looks after a real cluster; explain and plan look at one, or at an embedded one.
+    run manages a real cluster; explain and plan look at one, or at an embedded one.
     For everything else no cloud, no cluster and no credentials are needed.
     """
     if ctx.invoked_subcommand is None:
@@ -137,8 +147,13 @@ def run(args: Sequence[str], group: click.Group = cli, program: str = "tenure") 
         code = group.main(list(args), prog_name=program, standalone_mode=False)
     except click.exceptions.Exit as end:
         return end.exit_code
+    except click.exceptions.NoArgsIsHelpError as asked:
+        click.echo(asked.format_message())
+        return 0
     except click.ClickException as error:
-        return _complain(_one_line(error))
+        from tenure.cli.output.misuse import misuse  # loaded only when something is wrong
+
+        return _complain(misuse(error))
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except SystemExit as end:
@@ -186,14 +201,6 @@ def _complain(*sentences: str, code: int = BAD_INPUT) -> int:
     for sentence in sentences:
         click.echo(wrapped_text(sentence, sys.stderr), err=True)
     return code
-
-
-def _one_line(error: click.ClickException) -> str:
-    ctx = getattr(error, "ctx", None)
-    command = ctx.command_path if ctx is not None else "tenure"
-    message = " ".join(error.format_message().split()).rstrip(".")
-    message += "" if message.endswith("?") else "."
-    return f"{command}: {message} See {command} --help."
 
 
 def _sentences(error: TenureError) -> list[str]:

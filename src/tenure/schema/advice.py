@@ -102,7 +102,7 @@ def foreign_class(pool: NodePool, ours: Collection[tuple[str, str]]) -> Iterator
     if (ref.group, ref.kind) not in ours:
         served = " or ".join(sorted(f"{kind} of {group}" for group, kind in ours))
         message = (
-            f"{ref.kind} of {ref.group} is left to another provider, tenure looks after pools with "
+            f"{ref.kind} of {ref.group} is left to another provider; Tenure manages pools with "
             f"{served}"
         )
         yield Finding(Code.FOREIGN_NODE_CLASS, "spec.template.spec.nodeClassRef", message)

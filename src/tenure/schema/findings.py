@@ -233,7 +233,7 @@ CODES: Final[dict[Code, CodeInfo]] = {
     Code.UNKNOWN_LABEL_VALUE: CodeInfo(
         _WARNING,
         "A selector or requirement names a value that the label never has, for example `amd` for "
-        "`kubernetes.io/arch`: with it a window selects no Node, and so blocks nothing.",
+        "`kubernetes.io/arch`: with it a window selects no Node, and so blocks nothing; a pod stays pending.",
         "Write the value that Nodes have; kubectl get nodes --show-labels shows them.",
     ),
     Code.OLD_ANNOTATION: CodeInfo(

@@ -25,6 +25,13 @@ from tenure.schema.structure.shape import Unknown
 from tenure.schema.structure.validate import CustomResourceSchema, Json, schema_for
 
 #: How alike two names must be to be taken for one: a wrong guess sends the reader astray.
+#: Fields of v1beta1 that stand somewhere else in v1.
+_MOVED: Final = {
+    "template.spec.kubelet": (
+        "Since v1 it is a field of the node class, for example spec.kubelet of EC2NodeClass."
+    ),
+    "spec.disruption.expireAfter": "Since v1 it is spec.template.spec.expireAfter.",
+}
 _CLOSE: Final = 0.7
 
 
@@ -102,6 +109,8 @@ def _covers(field: str, precise: str) -> bool:
 
 
 def _unknown_field(unknown: Unknown) -> SpecError:
+    if went := next((said for end, said in _MOVED.items() if unknown.field.endswith(end)), ""):
+        return SpecError(unknown.field, _shown(unknown.value), KNOWN_FIELD, went)
     name = unknown.field.rpartition(".")[2]
     close = get_close_matches(name, unknown.known, n=1, cutoff=_CLOSE)
     hint = f'Did you mean "{close[0]}"?' if close else f"Known here: {', '.join(unknown.known)}."

@@ -123,7 +123,7 @@ def test_a_pod_that_runs_is_explained_by_what_it_stands_on(ask: Any) -> None:
     code, out, _ = ask("po", f"default/{web}", at="2m")
     assert code == 0
     assert "  state     Running on node-general-" in out
-    assert "  verdict   Tenure has nothing to decide about it" in out
+    assert f"  verdict   Tenure has nothing to decide about Pod/default/{web}\n" in out
     assert "  verdict   InService: " in out
     assert "Drain of" not in out, "that is asked of the node"
 
@@ -201,7 +201,7 @@ def test_a_pod_that_waits_for_another_names_it(
     assert run(["explain", "pod/waiting", "--in", str(path), "--at", "2m"]) == 0
     out = capsys.readouterr().out
     assert "  state     Pending, on no node\n" in out
-    assert f"  verdict   Tenure has nothing to decide about it: {why}\n" in out
+    assert f"  verdict   Tenure has nothing to decide about Pod/default/waiting: {why}\n" in out
 
 
 def test_a_pod_that_runs_says_how_long_it_is_protected(ask: Any) -> None:

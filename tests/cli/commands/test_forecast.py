@@ -128,7 +128,7 @@ def test_the_page_is_written_to_a_file_or_to_the_output(forecast: Told, tmp_path
     ("words", "said"),
     [
         (["--json", "--html", "x.html"], "--json or --html, not both"),
-        (["--days", "0"], "0 is not in the range 1<=x<=90"),
+        (["--days", "0"], "--days: got '0', expected a whole number from 1 to 90"),
         (["--at", "5m"], "--at goes with --in"),
         (["--drain-takes", "soon"], "--drain-takes"),
         (["--time-zone", "Mars/Olympus"], "expected an IANA time zone"),

@@ -743,3 +743,45 @@ def test_beside_karpenter_fields_are_karpenters(lint: Any, tmp_path: Path) -> No
     pool = a_pool(replicas=2, template={"expireAfter": "168h"})
     assert codes(lint(pool)[1]) == ["DoesNothingYet", "DiffersFromKarpenter"]
     assert run(["lint", str(tmp_path / "all.yaml"), "--beside-karpenter", "--fail-on=info"]) == 0
+
+
+def test_a_value_that_no_node_has_is_told_of_pods(lint: Any) -> None:
+    """Its pods would be pending for ever."""
+    wish = {"key": "kubernetes.io/os", "operator": "In", "values": ["Linux"]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [wish]}]}
+    pod: Obj = {
+        "nodeSelector": {"karpenter.sh/capacity-type": "ondemand", "team": "x86_64"},
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+    }
+    code, findings = lint(a_pool(), a_deployment(**pod))
+    assert code == 1
+    told = {one["field"]: one["message"] for one in findings if one["code"] == "UnknownLabelValue"}
+    assert told == {
+        "spec.template.spec.nodeSelector.karpenter.sh/capacity-type": (
+            "karpenter.sh/capacity-type is never ondemand; did you mean on-demand?"
+        ),
+        "spec.template.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+        ".nodeSelectorTerms[0].matchExpressions[0].values[0]": (
+            "kubernetes.io/os is never Linux; did you mean linux?"
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("pool", "hint"),
+    [
+        (
+            a_pool(template={"kubelet": {"maxPods": 110}}),
+            "Since v1 it is a field of the node class, for example spec.kubelet of EC2NodeClass.",
+        ),
+        (
+            a_pool(disruption={"consolidateAfter": "1m", "expireAfter": "720h"}),
+            "Since v1 it is spec.template.spec.expireAfter.",
+        ),
+    ],
+    ids=["kubelet", "expireAfter"],
+)
+def test_a_field_of_v1beta1_says_where_it_went(pool: Obj, hint: str, lint: Any) -> None:
+    _, findings = lint(pool)
+    (found,) = (one for one in findings if one["code"] == "UnknownField")
+    assert hint in found["message"]

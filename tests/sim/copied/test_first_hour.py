@@ -10,11 +10,15 @@ from datetime import timedelta
 from typing import Final
 
 from tenure.cli.plan.planning import plan_of
+from tenure.cli.settings.config import configured
 from tenure.core.reasons import Reason
+from tenure.errors import SpecError
 from tenure.model.api.resource import NODES, PODS, Resource
-from tenure.sim.copied.copy import read_copy
+from tenure.parse.manyobjects import read_objects
+from tenure.sim.apiserver.objects.tree import Obj
+from tenure.sim.copied.copy import ClusterCopy, read_copy, resource_of
 from tenure.sim.copied.load import load, options_for
-from tenure.sim.world import World
+from tenure.sim.world import World, WorldOptions
 from tests.cli.readclusters import seen
 from tests.sim.copied.clusters import KARPENTER
 
@@ -26,11 +30,30 @@ SETTLED: Final = timedelta(minutes=2)
 MOVES: Final = (Reason.REPLACING, Reason.DISRUPTION_BLOCKED)
 
 
-def a_copied_world() -> World:
-    copy = read_copy(KARPENTER)
-    world = World(options_for(copy))
+def a_copied_world(copy: ClusterCopy | None = None, options: WorldOptions | None = None) -> World:
+    copy = copy or read_copy(KARPENTER)
+    world = World(options_for(copy, options))
     load(copy, world)
     return world
+
+
+def as_they_came() -> ClusterCopy:
+    """The same objects with all that ``kubectl get -o json`` shows: nothing is left out of them."""
+    objects: dict[Resource, list[Obj]] = {}
+    for _, one in read_objects(KARPENTER):
+        assert not isinstance(one, SpecError)
+        if (resource := resource_of(one)) is not None:
+            objects.setdefault(resource, []).append(one)
+    return ClusterCopy(at=read_copy(KARPENTER).at, objects=objects)
+
+
+def actions(world: World) -> list[tuple[object, ...]]:
+    """Every action that Tenure took, in order: when, why, what, and how it ended."""
+    return [
+        (one.at, one.subject, one.reason, one.action, one.outcome)
+        for one in world.history.entries
+        if one.source == "tenure" and one.ended is not None
+    ]
 
 
 def places(world: World, resource: Resource) -> dict[str, str]:
@@ -73,3 +96,17 @@ def test_no_node_goes_that_a_plan_of_the_same_objects_would_not_take() -> None:
 
 def going(world: World) -> set[str]:
     return {one.subject for one in world.history.entries if one.reason == Reason.CLAIM_DELETED}
+
+
+def test_every_action_of_the_hour_is_what_tenure_run_does_with_the_objects_as_they_came() -> None:
+    """By the settings of ``tenure run``, and from every field: what a copy leaves out changes no action."""
+    with a_copied_world() as copy:
+        copy.run(HOUR)
+        done = actions(copy)
+    with a_copied_world(
+        as_they_came(), WorldOptions(settings=configured({}, {}).settings)
+    ) as cluster:
+        cluster.run(HOUR)
+        assert done == actions(cluster)
+    kinds = {action for _, _, _, action, _ in done}
+    assert {"Delete", "Evict", "Patch", "Terminate"} <= kinds, kinds

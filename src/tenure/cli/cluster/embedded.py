@@ -34,7 +34,7 @@ def played(
 ) -> Iterator[tuple[World, EvaluatedCluster]]:
     """The scenario up to that moment, for as long as the block lasts."""
     story = load_scenario(scenario)
-    end = parse_moment(moment, story.options.epoch, "--at")
+    end = parse_moment(moment, story.options.epoch, "--at", story.until)
     if end > story.until:
         note = f"note: the scenario ends at {span(story.until)} (until); it is played on to --at {moment}"
         click.echo(note, err=True)

@@ -52,7 +52,7 @@ class Question(msgspec.Struct, frozen=True):
             hint = (
                 f"Name one of its pods: explain pod/{rest} lists them."
                 if owns_pods
-                else _meant(kind)
+                else _meant(kind, alone=not rest, known=resource is not None)
             )
             raise SpecError("KIND", kind, _WORDS, hint)
         assert resource is not None
@@ -104,7 +104,12 @@ class Question(msgspec.Struct, frozen=True):
         return f"did you mean {name} in namespace {where}? Then add -n {where}"
 
 
-def _meant(kind: str) -> str:
+def _meant(kind: str, *, alone: bool, known: bool) -> str:
+    """``alone``: nothing stands behind it, so that it may be a name; ``known``: Kubernetes has such a kind."""
+    if known:
+        return _HINT
+    if alone and "-" in kind:
+        return f"For example node/{kind}, claim/{kind} or pod/{kind}."
     close = get_close_matches(kind.lower(), _WORDS.replace(" or", ",").split(", "), n=1)
     return f"Did you mean {close[0]}? {_HINT}" if close else _HINT
 

@@ -114,8 +114,10 @@ def _answer(
     from tenure.cli.output.said import say
     from tenure.cli.view.columns import terminal_width
     from tenure.cli.view.instants import with_relative
+    from tenure.cli.view.progress import waiting
 
-    answer = explanation(question, evaluated)
+    with waiting(f"explaining {question}"):
+        answer = explanation(question, evaluated)
     if answer is None:
         said = question.not_found(evaluated, last_word)
         say("".join(with_relative([said], evaluated.at)), err=True)

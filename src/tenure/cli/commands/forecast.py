@@ -155,9 +155,11 @@ def _tell(
     from tenure.cli.forecast.page import as_page
     from tenure.cli.forecast.text import as_text
     from tenure.cli.output.said import say
+    from tenure.cli.view.progress import waiting
 
     setting = msgspec.structs.replace(setting, zone=output.zone)
-    found = forecast_of(evaluated, question.span, question.drains_for)
+    with waiting("looking ahead"):
+        found = forecast_of(evaluated, question.span, question.drains_for)
     if output.as_json:
         click.echo(to_json(found, setting))
     elif output.page is None:

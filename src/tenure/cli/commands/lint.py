@@ -104,8 +104,11 @@ def _check_codes(given: tuple[str, ...]) -> None:
     for code in given:
         if code not in known:
             close = get_close_matches(code, known, n=1)
-            hint = f" Did you mean {close[0]}?" if close else " docs/lint.md lists them."
-            raise click.BadParameter(f"{code!r} is no code of lint.{hint}", param_hint="--ignore")
+            hint = (
+                f". Did you mean {close[0]}?" if close else "; --format json shows those of a file"
+            )
+            said = f"got {code!r}, expected a code of lint, for example {known[0]}{hint}"
+            raise click.BadParameter(said, param_hint="--ignore")
 
 
 def _on_files(files: tuple[str, ...], cluster: Given, wishes: Wishes) -> int:

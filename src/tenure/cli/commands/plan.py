@@ -86,8 +86,10 @@ def _tell(evaluated: EvaluatedCluster, setting: Setting, form: Form) -> int:
     from tenure.cli.output.said import say
     from tenure.cli.plan.planning import plan_of
     from tenure.cli.plan.text import as_text, to_json
+    from tenure.cli.view.progress import waiting
 
-    made = plan_of(evaluated)
+    with waiting("planning"):
+        made = plan_of(evaluated)
     if form.as_json:
         click.echo(to_json(made, setting))
     else:

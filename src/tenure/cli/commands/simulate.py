@@ -95,7 +95,7 @@ def simulate(
         more = f" (and {len(notes) - 1} more like it)" if len(notes) > 1 else ""
         say(f"note: {notes[0]}{more}", err=True)
     if moment is not None:
-        end = parse_moment(moment, scenario.options.epoch, "--at")
+        end = parse_moment(moment, scenario.options.epoch, "--at", scenario.until)
     simulation = Simulation(scenario, seed=seed, until=end)
     rest_collector()
     try:
@@ -151,9 +151,10 @@ def _in_copy(
     from tenure.cli.output.said import say
     from tenure.cli.view.progress import waiting
 
-    with waiting("copying the cluster"):
+    with waiting("copying the cluster") as wait:
         copy = copy_of(source)
-    simulation, observed, notes = prepared(copy, file, seed, end)
+        wait.now("filling the embedded cluster")
+        simulation, observed, notes = prepared(copy, file, seed, end)
     for sentence in notes:
         say(f"note: {sentence}", err=True)
     try:

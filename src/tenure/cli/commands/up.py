@@ -23,7 +23,7 @@ from tenure.model.api.meta import format_time
 if TYPE_CHECKING:
     from tenure.cli.copying.source import Source
     from tenure.sim.serve.cluster import ServedCluster
-    from tenure.sim.world import World, WorldOptions
+    from tenure.sim.world import WorldOptions
 
 #: Cluster seconds between two looks at what there is to tell, per unit of speed.
 _LOOK_EVERY: Final = 0.5
@@ -149,15 +149,20 @@ def _copied(source: Source, speed: float, ports: Ports, chosen: Mapping[str, Any
     from tenure.sim.copied.load import load, options_for
     from tenure.sim.serve.cluster import ServedCluster
 
-    with waiting("copying the cluster"):
+    notes: list[str] = []
+    with waiting("copying the cluster") as wait:
         copy = copy_of(source)
-
-    def fill(world: World) -> None:
-        for sentence in load(copy, world):
-            click.echo(f"note: {sentence}", err=True)
-
-    options = options_for(copy, _with_settings(None, chosen))
-    with ServedCluster(options, speed=speed, objects=(), prepare=fill, report=_report) as cluster:
+        wait.now("filling the embedded cluster")
+        served = ServedCluster(
+            options_for(copy, _with_settings(None, chosen)),
+            speed=speed,
+            objects=(),
+            prepare=lambda world: notes.extend(load(copy, world)),
+            report=_report,
+        )
+    for sentence in notes:
+        click.echo(f"note: {sentence}", err=True)
+    with served as cluster:
         observed = Observed(cluster.world)
         rest_collector()
         click.echo(f"A copy of the cluster as it was at {format_time(copy.at)}.")

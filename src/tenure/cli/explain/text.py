@@ -176,7 +176,7 @@ def _and_others(others: Sequence[Verdict]) -> str:
 
 
 def nothing_to_decide(answer: Explanation) -> str:
-    said = "Tenure has nothing to decide about it"
+    said = f"Tenure has nothing to decide about {answer.subject}"
     return f"{said}: {answer.silence}" if answer.silence else said
 
 

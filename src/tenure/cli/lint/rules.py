@@ -18,6 +18,7 @@ from tenure.cli.lint.annotations import durations_on
 from tenure.cli.lint.costs import cost_findings, misplaced_costs
 from tenure.cli.lint.ignores import without_ignored
 from tenure.cli.lint.known import Known, known_by
+from tenure.cli.lint.nodeselectors import node_selector_findings
 from tenure.cli.lint.oldannotations import old_annotation, old_annotations
 from tenure.cli.lint.policies import dropped_findings, launched_by_karpenter, policy_findings
 from tenure.cli.lint.remarks import Remark, Report
@@ -118,6 +119,7 @@ def all_remarks(
                     valid.append((source, custom))
             elif (workload := workload_in(source)) is not None:
                 workloads.append((source, workload))
+                found[id(source)] += node_selector_findings(workload)
             elif (pdb := pdb_in(source)) is not None:
                 pdbs.append((source, pdb))
         except CannotBeRead as error:

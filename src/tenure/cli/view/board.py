@@ -105,8 +105,8 @@ def _row(
         pods=len(pods),
         reason=verdict.reason,
         phase=phase(verdict.reason, verdict.facts),
-        why=words.short(unsaid(verdict.facts, verdict.reason)),
-        next_=_next(verdict, pods, evaluator),
+        why=words.short(unsaid(verdict.facts, verdict.reason), now),
+        next_=_next(verdict, pods, evaluator, now),
     )
 
 
@@ -115,9 +115,9 @@ def _pods(node: Node | None, snapshot: Snapshot) -> Iterator[Pod]:
         yield from snapshot.pods_on(node.name).values()
 
 
-def _next(verdict: Verdict, pods: list[Pod], evaluator: Evaluator) -> str:
+def _next(verdict: Verdict, pods: list[Pod], evaluator: Evaluator, now: datetime) -> str:
     """What happens next, and when: the earliest instant that a verdict names."""
     at, pod, what = next_step(verdict, pods, evaluator)
     if at is None:
         return what
-    return f"{words.clock(at)} {f'{pod}: ' if pod else ''}{what}"
+    return f"{words.clock(at, now)} {f'{pod}: ' if pod else ''}{what}"

@@ -12,18 +12,25 @@ from typing import Final
 from tenure.model.cloud.offering import MICRO_DOLLARS
 from tenure.sim.cloud.billing import Owed
 
-_INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT(\d\d:\d\d:\d\d)Z")
+_INSTANT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)Z")
 #: Not the end of another name: ``my-default/web`` is in a namespace of its own.
 _NAMESPACE: Final = re.compile(r"(?<![\w.-])default/")
 
 
-def short(sentence: str) -> str:
-    """The sentence without dates and the namespace: a demo has one day and one namespace."""
-    return _NAMESPACE.sub("", _INSTANT.sub(r"\1", sentence))
+def short(sentence: str, now: datetime) -> str:
+    """The sentence without today's date and the usual namespace; another day keeps its date."""
+    today = f"{now:%Y-%m-%d}"
+
+    def shown(found: re.Match[str]) -> str:
+        return found[2] if found[1] == today else f"{found[1]} {found[2]}"
+
+    return _NAMESPACE.sub("", _INSTANT.sub(shown, sentence))
 
 
-def clock(instant: datetime) -> str:
-    return f"{instant:%H:%M:%S}"
+def clock(instant: datetime, now: datetime | None = None) -> str:
+    """With the date where it is another one than ``now`` has."""
+    same = now is None or instant.date() == now.date()
+    return f"{instant:%H:%M:%S}" if same else f"{instant:%Y-%m-%d %H:%M:%S}"
 
 
 def span(length: timedelta) -> str:

@@ -100,7 +100,7 @@ class Tail:
             source=entry.source,
             subject=entry.subject,
             reason=entry.reason,
-            message=words.short(_news_of(entry)),
+            message=words.short(_news_of(entry), entry.at),
         )
 
     def take(self, now: datetime) -> list[Line]:

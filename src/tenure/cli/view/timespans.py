@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
 from tenure.errors import SpecError
 from tenure.sim.scenario.read.timespans import parse_span
 
+#: Played further than a scenario says: beyond, a typing error costs minutes.
+LONGEST: Final = timedelta(days=366)
 
-def parse_moment(text: str, start: datetime, at: str) -> timedelta:
-    """How long after the start: a duration, or an RFC 3339 instant."""
+
+def parse_moment(text: str, start: datetime, at: str, until: timedelta = LONGEST) -> timedelta:
+    """How long after the start: a duration, or an RFC 3339 instant. ``until``: of the scenario."""
+    away = _away(text, start, at)
+    if away > (longest := max(until, LONGEST)):
+        expected = f"at most {longest.days}d after the start"
+        raise SpecError(at, text, expected, "For example 1h30m or 2d.")
+    return away
+
+
+def _away(text: str, start: datetime, at: str) -> timedelta:
     try:
         instant = datetime.fromisoformat(text)
     except ValueError:

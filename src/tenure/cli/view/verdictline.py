@@ -31,10 +31,9 @@ def result_lines(result: Result, elapsed: timedelta, width: int | None = None) -
     yield from rest
     for line in _summary(result, elapsed):
         yield from hanging("", line, width)
-    yield ""
-    yield coloured("What was expected", "title")
-    if not result.findings:
-        yield "  nothing: add expect: to the scenario"
+    if result.findings:
+        yield ""
+        yield coloured("What was expected", "title")
     for finding in result.findings:
         yield from _finding(finding, width)
     if result.violations:
@@ -68,8 +67,9 @@ def _counts(result: Result) -> str:
     met = expected.count(ExpectationState.MET)
     steps = len(result.findings) - len(expected)
     undone = f"{_many(steps, 'step')} not done; " if steps else ""
+    held = f"{met} of {len(expected)} expectations met, {failed} failed"
     return (
-        f"{met} of {len(expected)} expectations met, {failed} failed; {undone}"
+        f"{held if expected else 'nothing was expected'}; {undone}"
         f"{_many(len(result.violations), 'promise')} broken"
     )
 

@@ -189,7 +189,7 @@ class ExpectationReader:
 
     def _cost(self, value: Any, at: str) -> Check:
         fields = self._reader.fields(value, at, ("total", "hourly"))
-        if "total" not in fields and "hourly" not in fields:
+        if value == {}:
             self._reader.problem(at, value, "total or hourly", "For example total: {max: 1.5}.")
         total, hourly = (
             self._bound(fields.raw(name), fields.path(name)) if name in fields else None
