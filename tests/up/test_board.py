@@ -139,7 +139,7 @@ def test_the_page_of_a_cluster_is_served_while_it_is_looked_at(up: Up) -> None:
     addresses: list[str] = []
     page = LookPage({"/": File(b"<p>", "text/html", '"1"')}, 0, addresses.append)
     source = LiveCluster(chosen_cluster(given(up.kubeconfig)), page)
-    looking = threading.Thread(target=source.run, args=(Nobody(),), daemon=True)
+    looking = threading.Thread(target=source.run, args=(Deaf(),), daemon=True)
     looking.start()
     up.until(lambda: bool(addresses), "address of the page")
     try:
@@ -158,7 +158,7 @@ def fetched(address: str) -> Any:
         return json.load(answer)
 
 
-class Nobody:
+class Deaf:
     """Listens to nothing."""
 
     def show(self, frame: Frame) -> None:
