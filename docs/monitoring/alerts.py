@@ -306,7 +306,9 @@ _AROUND: Final = (
             "[Interruption](interruption.md): who reads the queue, and how old are its messages?",
         ),
         fires=((_at(m.NOTICES_SETTLED, 'message_type="interruption", outcome="late"'), "0+1x120"),),
-        quiet=((_at(m.NOTICES_SETTLED, 'message_type="interruption", outcome="taken"'), "0+1x120"),),
+        quiet=(
+            (_at(m.NOTICES_SETTLED, 'message_type="interruption", outcome="taken"'), "0+1x120"),
+        ),
     ),
 )
 

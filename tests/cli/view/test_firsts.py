@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tenure.cli.commands.up import _welcome
+from tenure.cli.commands.up import Where, _welcome
 from tenure.cli.main import run
 from tenure.cli.view import progress
 from tenure.core.decision import Verdict
@@ -23,7 +23,6 @@ from tenure.runtime.telemetry.linelimit import LineLimit
 from tenure.runtime.telemetry.logs import Sparing, make_log
 from tenure.sim.copied.copy import read_copy
 from tenure.sim.copied.load import load, options_for
-from tenure.sim.serve.access import Access
 from tenure.sim.world import World
 from tests.cli.commands.test_snapshot import FORBIDDEN, MISSING, snapshot_of
 from tests.cli.view.test_widths import check
@@ -32,7 +31,11 @@ from tests.folders import ROOT
 from tests.sim.copied.clusters import KARPENTER
 
 GOLDEN = Path(__file__).parent / "golden"
-SERVED = Access(server="https://127.0.0.1:46141", ca="", token="")
+WHERE = Where(
+    server="https://127.0.0.1:46141",
+    page="http://127.0.0.1:46143/",
+    kubeconfig=Path("/home/ada/.tenure/kubeconfig"),
+)
 
 
 def same(name: str, printed: str) -> None:
@@ -57,7 +60,7 @@ def test_the_demo(width: int, capsys: pytest.CaptureFixture[str]) -> None:
 def test_how_up_begins(
     name: str, speed: float, rolls: bool, copy: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _welcome(SERVED, speed, Path("/home/ada/.tenure/kubeconfig"), rolls=rolls, copy=copy)
+    _welcome(WHERE, speed, rolls=rolls, copy=copy)
     same(name, capsys.readouterr().out)
 
 
