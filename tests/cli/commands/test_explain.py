@@ -105,6 +105,7 @@ def test_json_is_the_verdict(ask: Any) -> None:
     assert verdict["recheckAt"] == "2026-01-05T08:10:00Z"
     assert verdict["action"] is None
     assert verdict["blockers"] == []
+    assert verdict["advice"] == "Wait for its end, or remove the annotation."
 
 
 def test_a_pod_that_a_budget_keeps_names_the_budget(ask: Any, tmp_path: Path) -> None:

@@ -319,7 +319,8 @@ def _said(
     lines += [f"  blocked   {one['message']}" for one in blockers]
     return {
         "subject": subject, "concern": "drift" if reason else None, "reason": reason or None, "message": message,
-        "facts": [], "blockers": blockers, "action": None, "recheckAt": format_time(AT + timedelta(minutes=7)),
+        "facts": [], "blockers": blockers, "action": None,
+        "advice": "Change the MaintenanceWindow, or wait." if blockers else "", "recheckAt": format_time(AT + timedelta(minutes=7)),
         "at": format_time(AT), "leader": None, "held": None, "state": state, "drifted": None,
         "savesPerHour": 0, "also": [], "around": [], "text": "\n".join(lines) + "\n",
     }  # fmt: skip

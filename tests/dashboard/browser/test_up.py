@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -15,15 +17,27 @@ from tests.up.running import Up
 
 #: 16 nodes of two pools; a window of five minutes lets few of those that have drifted go each night.
 SCENARIO: Final = ROOT / "examples" / "scenarios" / "forecast.yaml"
+NIGHTS: Final = 'cron: "0 2 * * *"'
 SPEED: Final = "60"
 DRIFTS: Final = '{"spec":{"template":{"metadata":{"labels":{"release":"two"}}}}}'
 #: Milliseconds: the nodes are launched while we look, and the machine may be busy.
 PATIENCE: Final = 90_000
 
 
+def with_a_window_that_is_far(folder: Path) -> Path:
+    """The scenario, with its nights half a day away: the cluster begins at the machine's time."""
+    hour = (datetime.now(UTC).hour + 12) % 24
+    text = SCENARIO.read_text(encoding="utf-8")
+    assert text.count(NIGHTS) == 1
+    scenario = folder / "scenario.yaml"
+    scenario.write_text(text.replace(NIGHTS, f'cron: "0 {hour} * * *"'), encoding="utf-8")
+    return scenario
+
+
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    up = Up(tmp_path_factory.mktemp("up"), "--scenario", str(SCENARIO), "--speed", SPEED)
+    folder = tmp_path_factory.mktemp("up")
+    up = Up(folder, "--scenario", str(with_a_window_that_is_far(folder)), "--speed", SPEED)
     try:
         up.until_shown("The same in a browser: ")
         found = re.search(r"in a browser: (\S+)", up.screen)
@@ -71,8 +85,8 @@ def test_why_a_drifted_node_has_not_gone_and_what_to_change(page: Page, address:
     panel.get_by_role("link", name="Why?").click()
     answer = page.get_by_role("article", name=re.compile("^NodeClaim.general-"))
     expect(answer).to_contain_text("not active before", timeout=PATIENCE)
-    # What to change.
-    expect(answer).to_contain_text("or change the MaintenanceWindow that is named")
+    change = answer.get_by_role("region", name="What to change")
+    expect(change).to_contain_text("or change the MaintenanceWindow that is named")
     page.get_by_role("combobox", name="Object").fill("MaintenanceWindow/nights")
     page.get_by_role("button", name="Explain").click()
     expect(page.get_by_role("article", name="MaintenanceWindow/nights")).to_be_visible()

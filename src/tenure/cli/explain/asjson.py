@@ -12,7 +12,7 @@ from tenure.cli.explain.explanation import Explanation
 from tenure.cli.explain.policytext import policy_json
 from tenure.cli.explain.repairtext import repair_json
 from tenure.cli.explain.scheduletext import timetable_json
-from tenure.cli.explain.text import action_words, nothing_to_decide
+from tenure.cli.explain.text import action_words, advice_on, nothing_to_decide
 from tenure.core.decision import Blocker, Verdict
 from tenure.model.cloud.offering import MICRO_DOLLARS
 
@@ -55,6 +55,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "facts": [msgspec.to_builtins(fact) for fact in verdict.facts],
         "blockers": [_blocker_json(one) for one in verdict.blockers],
         "action": None if verdict.action is None else action_words(verdict.action),
+        "advice": advice_on(verdict),
         "recheckAt": to_the_second(verdict.recheck_at),
     }
 
@@ -81,5 +82,6 @@ def _nothing(answer: Explanation) -> dict[str, Any]:
         "message": nothing_to_decide(answer),
         "blockers": [],
         "action": None,
+        "advice": "",
         "recheckAt": None,
     }

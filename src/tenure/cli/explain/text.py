@@ -180,7 +180,7 @@ def nothing_to_decide(answer: Explanation) -> str:
     return f"{said}: {answer.silence}" if answer.silence else said
 
 
-def _advice(verdict: Verdict) -> str:
+def advice_on(verdict: Verdict) -> str:
     """What an operator can do about it; empty: nothing."""
     advice = info_of(verdict).advice
     return "" if advice == NO_ADVICE else advice
@@ -204,7 +204,7 @@ class _Told:
         yield from _blocked(verdict)
         yield f"  action    {action_words(verdict.action)}"
         yield f"  changes   {_change(verdict)}"
-        if _advice(verdict) or not self._advised:
+        if advice_on(verdict) or not self._advised:
             yield from self._once(f"  advice    {info.advice}")
 
     def further(self, verdict: Verdict) -> Iterator[str]:
@@ -220,7 +220,7 @@ class _Told:
             yield f"  action    {action_words(verdict.action)}"
         elif (at := told_recheck(verdict)) is not None and not _names(verdict, at):
             yield f"  changes   {_change(verdict)}"
-        if advice := _advice(verdict):
+        if advice := advice_on(verdict):
             yield from self._once(f"  advice    {advice}")
 
     def _once(self, line: str) -> Iterator[str]:

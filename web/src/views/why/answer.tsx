@@ -10,6 +10,7 @@ interface Verdict {
   readonly message: string;
   readonly blockers: readonly { readonly subject: string; readonly message: string; readonly until: string | null }[];
   readonly action: string | null;
+  readonly advice: string;
   readonly recheckAt: string | null;
 }
 
@@ -28,6 +29,7 @@ export interface Explained extends Verdict {
 
 const NODES = ["NodeClaim/", "Node/"];
 const AROUND = 60;
+const ADVICE = 5;
 
 export function Answer({ subject, said }: { subject: string; said: Explained }) {
   return (
@@ -42,12 +44,7 @@ export function Answer({ subject, said }: { subject: string; said: Explained }) 
       </header>
       {said.held !== null && <p class="problem">{said.held}</p>}
       <One verdict={said} governing />
-      {(said.smallestChanges?.length ?? 0) > 0 && (
-        <section class="card change" aria-label="What to change">
-          <h3>What to change</h3>
-          <ul>{said.smallestChanges?.map((one) => <li key={one.message}>{one.message}</li>)}</ul>
-        </section>
-      )}
+      <Changes advice={advised(said)} />
       {said.savesPerHour ? <p>Consolidation would save ${said.savesPerHour.toFixed(4)} an hour.</p> : null}
       <Others title="Also said of it" verdicts={said.also} />
       <Others title="What it depends on" verdicts={said.around} />
@@ -56,6 +53,23 @@ export function Answer({ subject, said }: { subject: string; said: Explained }) 
         <pre tabIndex={0}>{said.text}</pre>
       </details>
     </article>
+  );
+}
+
+/** What would place a pod, then what each verdict advises: each sentence once. */
+function advised(said: Explained): string[] {
+  const smallest = said.smallestChanges?.map((one) => one.message) ?? [];
+  const advice = [said, ...said.also, ...said.around].map((one) => one.advice);
+  return [...new Set([...smallest, ...advice.filter((one) => one !== "")])];
+}
+
+function Changes({ advice }: { advice: readonly string[] }) {
+  if (advice.length === 0) return null;
+  return (
+    <section class="card change" aria-label="What to change">
+      <h3>What to change</h3>
+      <ul>{advice.slice(0, ADVICE).map((one) => <li key={one}>{one}</li>)}</ul>
+    </section>
   );
 }
 
