@@ -103,7 +103,7 @@ async def _drawn(scenes: Sequence[Scene]) -> list[Picture]:
             for key in scene.keys:
                 await pilot.press("space" if key == " " else key)
             await _settled(board, pilot)
-            shown.append(Picture(_picture(board), scene.still))
+            shown.append(Picture(picture_of(board), scene.still))
     await asyncio.to_thread(source.end)
     return shown
 
@@ -115,7 +115,8 @@ async def _settled(board: Board, pilot: Pilot[int]) -> None:
     await pilot.pause()
 
 
-def _picture(board: Board) -> str:
+def picture_of(board: Board) -> str:
+    """Its screen as it is now."""
     width, height = board.size
     console = Console(
         record=True,

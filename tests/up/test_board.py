@@ -19,7 +19,7 @@ from textual.pilot import Pilot
 from tenure.cli.board.live import LiveCluster
 from tenure.cli.board.webpage import LookPage
 from tenure.cli.cluster.listing import CannotRead
-from tenure.cli.cluster.options import chosen_cluster
+from tenure.cli.cluster.options import ChosenCluster, chosen_cluster
 from tenure.dashboard.board.app import Board
 from tenure.dashboard.fleet.values import Frame
 from tenure.dashboard.web.files import File
@@ -46,8 +46,12 @@ def given(kubeconfig: Path, **more: object) -> dict[str, object]:
     return {**dict.fromkeys(names), "kubeconfig": str(kubeconfig), **more}
 
 
+def chosen(kubeconfig: Path) -> ChosenCluster:
+    return chosen_cluster(given(kubeconfig))
+
+
 def live(kubeconfig: Path) -> LiveCluster:
-    return LiveCluster(chosen_cluster(given(kubeconfig)))
+    return LiveCluster(chosen(kubeconfig))
 
 
 async def until(pilot: Pilot[int], condition: Callable[[], bool], board: Board) -> None:

@@ -34,8 +34,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(lacks)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """For one file of tests: as long as Playwright is there, no other loop can run in this thread."""
     expect.set_options(timeout=20_000)  # Of a machine that is busy with other tests.
     program = site.browser()
     assert program is not None

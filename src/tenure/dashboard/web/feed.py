@@ -20,7 +20,7 @@ from tenure.dashboard.web.subscribers import Subscriber, Subscribers
 
 #: Seconds between two frames, and between two of the history while nobody looks.
 EVERY: Final = 1.0
-RECORDED_EVERY: Final = 10.0
+RECORDED_EVERY: Final = 3.0
 #: For the first frame, which may wait for the first lists.
 PATIENCE: Final = 10.0
 #: Journal entries in one message: the newest.
@@ -59,7 +59,7 @@ class Feed:
         """Until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
-            if not self.subscribers:
+            if not self.subscribers and self._frame is not None:  # The history begins at once.
                 await self._until_wanted()
             self._wanted.clear()
             try:
