@@ -51,7 +51,7 @@ def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> Non
 WRONG = {
     "an unknown command": (
         ["simulat"],
-        "tenure: got 'simulat', expected one of demo, run, up, simulate,",
+        "tenure: got 'simulat', expected one of demo, run, board, up, simulate,",
     ),
     "a command with a typing error": (["explane"], "Did you mean explain? See tenure --help."),
     "a kind with a typing error": (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tenure.cli.commands import release
+from tenure.cli.commands import demo, release
 from tenure.cli.main import run
 from tenure.cli.output import said
 from tenure.cli.replica.released import Outcome
@@ -42,7 +42,7 @@ ASKED = {
 def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Of the terminal, as every command asks for it."""
     found: int = request.param
-    for module in (columns, said):
+    for module in (columns, said, demo):
         monkeypatch.setattr(module, "terminal_width", lambda _=None: found)
     monkeypatch.chdir(ROOT)
     return found

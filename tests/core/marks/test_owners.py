@@ -89,6 +89,7 @@ ALLOWED = {
     # A tone of the board and the page.
     "dashboard/fleet/values.py",
     "dashboard/fleet/tones.py",
+    "dashboard/board/tones.py",
 }
 
 #: Rooms that serve every reason, and what of them may say the shipped one in a sentence: verdicts of
@@ -100,6 +101,7 @@ IN_WORDS = {
     "core/disrupt/facts/planning.py",
     "dashboard/fleet/phases.py",
     "dashboard/fleet/tones.py",
+    "dashboard/board/tones.py",
     "dashboard/fleet/values.py",
 }
 
