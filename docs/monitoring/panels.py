@@ -343,7 +343,8 @@ _ITSELF: Final = Row(
         ),
         _line(
             "Clock",
-            (highest(m.CLOCK_SKEW), "ahead of the API server"),
+            (highest(m.CLOCK_SKEW), "most ahead of the API server"),
+            (lowest(m.CLOCK_SKEW), "least ahead, or behind"),
             (increase(m.CLOCK_STEPS, "direction"), "set {{direction}}"),
             unit=Unit.SECONDS,
         ),

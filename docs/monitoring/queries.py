@@ -79,8 +79,12 @@ def rate(metric: Named, *labels: str, where: Where | None = None, over: str = "5
 
 
 def increase(metric: Named, *labels: str, where: Where | None = None, over: str = "1h") -> str:
+    """How many within that time. A series is born with its first event, which ``increase`` alone does not count."""
     _only(metric, Kind.COUNTER)
-    return f"sum {_by(metric, labels)} (increase({_selected(metric, where)}[{over}]))"
+    one = _selected(metric, where)
+    return (
+        f"sum {_by(metric, labels)} (({one} unless {one} offset {over}) or increase({one}[{over}]))"
+    )
 
 
 def quantile(metric: Named, share: float, *labels: str, over: str = "10m") -> str:

@@ -58,3 +58,39 @@ def test_an_alert_that_never_fires_is_noticed(tmp_path: Path) -> None:
     tests.write_text(yaml.safe_dump(unit_tests(str(dull)), sort_keys=False))
     with pytest.raises(AssertionError, match="TenureTwoModes"):
         promtool("test", "rules", str(tests))
+
+
+#: Alerts on what has happened within an hour. A series of a counter with labels begins at its first event, with 1.
+_FIRST_EVENTS = {
+    "TenureRebootsFail": ('karpenter_nodes_reboots_total{@,result="failed"}', "_x20 1x60"),
+    "TenureNoticesLate": ('tenure_notices_total{@,message_type="a",outcome="late"}', "_x20 1x60"),
+    "TenureReplacementsFail": (
+        'karpenter_voluntary_disruption_queue_failures_total{@,decision="replace",reason="drifted"}',
+        "_x20 3x60",
+    ),
+    "TenureNodesTimeOut": (
+        'karpenter_nodeclaims_disrupted_total{@,nodepool="p",reason="registration_timeout"}',
+        "_x20 3x60",
+    ),
+}
+
+
+@pytest.mark.parametrize("alert", _FIRST_EVENTS)
+def test_the_first_event_of_a_series_counts(alert: str, tmp_path: Path) -> None:
+    series, values = _FIRST_EVENTS[alert]
+    place = 'namespace="tenure",job="tenure",instance="a"'
+    test = {
+        "interval": "30s",
+        "input_series": [{"series": series.replace("@", place), "values": values}],
+        "promql_expr_test": [
+            {
+                "expr": f'count(ALERTS{{alertname="{alert}",alertstate="firing"}})',
+                "eval_time": "30m",
+                "exp_samples": [{"labels": "{}", "value": 1}],
+            }
+        ],
+    }
+    tests = tmp_path / "tests.yaml"
+    told = {"rule_files": [str(RULES)], "evaluation_interval": "30s", "tests": [test]}
+    tests.write_text(yaml.safe_dump(told, sort_keys=False))
+    assert "SUCCESS" in promtool("test", "rules", str(tests))

@@ -257,8 +257,9 @@ async def read_body(request: web.BaseRequest, seconds: float) -> bytes:
 
 
 def _socket(host: str, port: int) -> socket.socket:
-    if host:
-        return socket.create_server((host, port))
+    if host and host != "::":
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
     try:
         return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
     except (OSError, ValueError) as error:

@@ -93,3 +93,32 @@ def test_many_phases_and_a_long_time_take_no_more_memory() -> None:
     assert len(found.cost) <= history.SAMPLES_MAX
     assert found.cost[0].at == START
     assert found.at - found.cost[-1].at < 10 * MINUTE
+
+
+def test_the_history_of_a_large_old_fleet_has_a_size_that_many_can_ask_for() -> None:
+    """2,000 nodes whose lanes are full; each reader who is slow holds a copy of it in the leader's memory."""
+    from datetime import UTC, datetime, timedelta
+
+    import msgspec
+
+    from tenure.dashboard.fleet.history import LANES_MAX, SEGMENTS_MAX, Recorder
+    from tenure.dashboard.fleet.values import Frame, NodeView, Tone, Totals
+
+    began = datetime(2026, 1, 5, tzinfo=UTC)
+    recorder = Recorder()
+    for number in range(SEGMENTS_MAX):
+        nodes = tuple(
+            NodeView(
+                key=f"NodeClaim/general-{node:05}",
+                name=f"general-{node:05}",
+                phase=("in service", "drifted")[number % 2],
+                tone=Tone.SERVING,
+                reason="InService",
+                because="a sentence of two hundred characters " * 6,
+                created_at=began,
+            )
+            for node in range(LANES_MAX)
+        )
+        at = began + timedelta(minutes=number)
+        recorder.record(Frame(at=at, totals=Totals(), nodes=nodes))
+    assert len(msgspec.json.encode(recorder.history())) <= 4 * 2**20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Final
 
 import click
 
@@ -10,11 +11,15 @@ from tenure.cli.view import labels as words
 from tenure.cli.view.colour import reason_in_colour, text_in_colour, wanted
 from tenure.cli.view.columns import hanging, terminal_width, wrapped_text
 from tenure.cli.view.tail import Line
+from tenure.model.values.printable import clean, clean_lines
+
+#: Of one answer: what explain says of a pool with thousands of nodes is less.
+LONGEST: Final = 10_000_000
 
 
 def say(text: str, *, err: bool = False) -> None:
     stream = sys.stderr if err else sys.stdout
-    shown = text_in_colour(wrapped_text(text, stream), stream)
+    shown = text_in_colour(wrapped_text(clean_lines(text, LONGEST), stream), stream)
     click.echo(shown, err=err, color=wanted(stream))
 
 
@@ -25,6 +30,7 @@ def say_line(line: Line) -> None:
         text = f"{line.who} {line.reason}: {line.message}"
     else:
         text = f"*** {line.message}"
+    text = clean(text, LONGEST)
     shown = "\n".join(hanging(f"{at}  ", text, terminal_width()))
     if wanted() and line.source == "tenure":
         shown = shown.replace(line.reason, reason_in_colour(line.reason), 1)

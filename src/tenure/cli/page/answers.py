@@ -16,6 +16,7 @@ from tenure.cli.forecast.asjson import to_json
 from tenure.cli.forecast.forecasting import Setting, forecast_of
 from tenure.dashboard.web.source import NotThere
 from tenure.errors import SpecError
+from tenure.model.values.printable import clean_lines
 
 SPAN: Final = timedelta(days=14)
 _WIDTH: Final = 100
@@ -36,7 +37,8 @@ def why(evaluated: EvaluatedCluster, subject: str) -> bytes:
     if answer is None:
         raise NotThere(question.not_found(evaluated))
     shown = msgspec.json.decode(asjson.to_json(answer))
-    return msgspec.json.encode({**shown, "text": as_text(answer, _WIDTH, verbose=False)})
+    text = clean_lines(as_text(answer, _WIDTH, verbose=False))
+    return msgspec.json.encode({**shown, "text": text})
 
 
 def calendar(evaluated: EvaluatedCluster, where: str, notes: tuple[str, ...]) -> bytes:

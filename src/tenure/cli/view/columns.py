@@ -34,7 +34,7 @@ def terminal_width(stream: TextIO | None = None) -> int | None:
     if given.isdigit() and int(given) > 0:
         return int(given)
     try:
-        return os.get_terminal_size(stream.fileno()).columns
+        return os.get_terminal_size(stream.fileno()).columns or 80  # 0: it was never set.
     except (OSError, ValueError):
         return 80
 

@@ -9,11 +9,12 @@ from typing import Final, NamedTuple
 from rich.style import Style
 from rich.text import Text
 
-from tenure.dashboard.board.clean import clean, fitted, middle
+from tenure.dashboard.board.cells import fitted, middle
 from tenure.dashboard.board.rows import NO_POOL, NodeRow, PoolRow, Row
 from tenure.dashboard.board.tones import LOOKS, signs, style
 from tenure.dashboard.board.words import away, bar, clock, count, hourly, money, span
 from tenure.dashboard.fleet.values import NodeView
+from tenure.model.values.printable import clean
 
 _GAP: Final = 1
 #: The cursor, the sign, and a space behind each.

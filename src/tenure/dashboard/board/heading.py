@@ -8,12 +8,12 @@ from typing import Final
 
 from rich.text import Text
 
-from tenure.dashboard.board.clean import clean
 from tenure.dashboard.board.columns import when
 from tenure.dashboard.board.rows import NO_POOL, NodeRow, PoolRow, Row
 from tenure.dashboard.board.tones import LOOKS, signs, style
 from tenure.dashboard.board.words import count, hourly, money, span
 from tenure.dashboard.fleet.values import Frame, NodeView, Share, Tone
+from tenure.model.values.printable import clean
 
 #: The lines on the selected row.
 DETAILS: Final = 5

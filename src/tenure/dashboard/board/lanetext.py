@@ -7,10 +7,10 @@ from datetime import datetime
 
 from rich.text import Text
 
-from tenure.dashboard.board.clean import clean
 from tenure.dashboard.board.tones import LOOKS, style
 from tenure.dashboard.board.words import away, clock, span
 from tenure.dashboard.fleet.values import Lane, Mark, Segment
+from tenure.model.values.printable import clean
 
 #: A replica remembers no more of a node.
 LINES_MAX = 500

@@ -12,11 +12,12 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from tenure.dashboard.board.clean import clean, clean_lines, fitted
+from tenure.dashboard.board.cells import fitted
 from tenure.dashboard.board.source import PodLine
 from tenure.dashboard.board.tones import LOOKS, style
 from tenure.dashboard.board.words import count, span
 from tenure.dashboard.fleet.values import Frame
+from tenure.model.values.printable import clean, clean_lines
 
 HELP: Final = (
     ("↑ ↓ j k", "move the cursor; PgUp, PgDn, Home, End as well"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tenure.dashboard.board.clean import clean
 from tenure.dashboard.board.columns import when
 from tenure.dashboard.board.rows import NO_POOL, Arrangement, NodeRow, PoolRow, rows_of
 from tenure.dashboard.board.tones import LOOKS, signs
 from tenure.dashboard.board.words import count, hourly, money, percent
 from tenure.dashboard.fleet.values import Frame, NodeView, Share
+from tenure.model.values.printable import clean
 
 _HEADS = (
     "NODE",

@@ -18,9 +18,11 @@ from tenure.dashboard.fleet.values import Cost, Frame, History, Lane, Mark, Node
 LANES_MAX: Final = 2000
 #: Of nodes that are gone.
 GONE_MAX: Final = 500
-SEGMENTS_MAX: Final = 24
-MARKS_MAX: Final = 12
-BECAUSE_MAX: Final = 200
+SEGMENTS_MAX: Final = 12
+MARKS_MAX: Final = 8
+BECAUSE_MAX: Final = 160
+#: Segments of a lane that keep their sentence: the last ones. Each reader who is slow holds a copy of all.
+TOLD: Final = 2
 #: Samples of the cost. When there are so many, each second one is forgotten, and they are taken half as often.
 SAMPLES_MAX: Final = 720
 SAMPLED_EVERY: Final = timedelta(seconds=10)
@@ -121,6 +123,9 @@ class Recorder:
                 return
             lane.segments[-1] = msgspec.structs.replace(last, end=at)
         lane.segments.append(segment)
+        if len(lane.segments) > TOLD:
+            untold = lane.segments[-TOLD - 1]
+            lane.segments[-TOLD - 1] = msgspec.structs.replace(untold, because="")
         if len(lane.segments) > SEGMENTS_MAX:
             del lane.segments[0]
             self._cut = True

@@ -90,7 +90,10 @@ class Reviewer:
             return kept[0]
         task = self._asking.get(name)
         if task is None:
-            self._take(now)
+            if (
+                kept is None or kept[0] is not Answer.ALLOWED
+            ):  # Who was allowed waits for no others.
+                self._take(now)
             task = asyncio.create_task(self._asked(name, token))
             self._asking[name] = task
         try:

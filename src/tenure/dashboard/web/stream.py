@@ -17,6 +17,8 @@ from tenure.dashboard.web.subscribers import Subscriber
 COMMENT_EVERY: Final = 10.0
 WRITE_MAX: Final = 15.0
 CHECK_EVERY: Final = 60.0
+#: Looks in a row that the API server does not answer: then the stream ends. Its reader comes back by itself.
+UNANSWERED_MAX: Final = 2
 _COMMENT: Final = b": alive\n\n"
 
 
@@ -28,14 +30,16 @@ async def answer_stream(
         response = web.StreamResponse(headers={**headers, "Content-Type": "text/event-stream"})
         await response.prepare(request)
         loop = asyncio.get_running_loop()
-        checked_at = loop.time()
+        checked_at, unanswered = loop.time(), 0
         while message := await _next(subscriber, COMMENT_EVERY * speed):
             if not await _written(response, message, WRITE_MAX * speed):
                 subscriber.lost = True
                 break
             if loop.time() - checked_at >= CHECK_EVERY * speed:
                 checked_at = loop.time()
-                if not await _still_may(request, guard):
+                may = await _still_may(request, guard)
+                unanswered = unanswered + 1 if may is None else 0
+                if may is False or unanswered >= UNANSWERED_MAX:
                     break
         if subscriber.lost and request.transport is not None:
             request.transport.abort()  # What still waits to be written would keep its reader waiting.
@@ -62,12 +66,12 @@ async def _written(response: web.StreamResponse, message: bytes, seconds: float)
     return True
 
 
-async def _still_may(request: web.BaseRequest, guard: Guard) -> bool:
-    """An API server that does not answer ends no stream: it is asked again in a minute."""
+async def _still_may(request: web.BaseRequest, guard: Guard) -> bool | None:
+    """None: the API server does not say."""
     try:
         await guard.check(request)
     except Refused:
         return False
     except NotNow:
-        return True
+        return None
     return True

@@ -1,15 +1,12 @@
 """Text from a cluster, made fit for a terminal: nothing in it moves the cursor, turns the writing round, or has no end.
 
-Names, labels, reasons and messages come from whoever may write objects. They are shown as plain text, never as
-markup.
+Names, labels, reasons and messages come from users who may write objects. Whatever prints them cleans them first.
 """
 
 from __future__ import annotations
 
 import unicodedata
 from typing import Final
-
-from rich.cells import cell_len, set_cell_size
 
 #: Longer text is cut: no name and no sentence of ours is.
 LONGEST: Final = 4000
@@ -41,28 +38,5 @@ def clean(text: str, longest: int = LONGEST) -> str:
 
 
 def clean_lines(text: str, longest: int = 100_000) -> str:
-    """On as many lines as it has."""
-    return "\n".join(clean(line) for line in text[:longest].split("\n"))
-
-
-def fit(text: str, width: int, *, right: bool = False) -> str:
-    """Exactly so many cells; what is cut ends with an ellipsis."""
-    if width <= 0:
-        return ""
-    if (length := cell_len(text)) > width:
-        return set_cell_size(text, width - 1).rstrip() + "…" if width > 1 else "…"
-    fill = " " * (width - length)
-    return fill + text if right else text + fill
-
-
-def fitted(text: str, width: int, *, right: bool = False) -> str:
-    """``fit``, and exactly so wide where the cut ended in the middle of a wide character."""
-    return set_cell_size(fit(text, width, right=right), width)
-
-
-def middle(text: str, width: int) -> str:
-    """At most so many cells; a name that is cut keeps its end, by which it is told from others."""
-    if cell_len(text) <= width or width < 8:
-        return text
-    end = text[-6:]
-    return fit(text, width - cell_len(end)) + end
+    """On as many lines as it has, of any length; ``longest`` is of all of them."""
+    return "\n".join(clean(line, longest) for line in text[:longest].split("\n"))
