@@ -18,6 +18,10 @@ from tenure.model.cloud.offering import MICRO_DOLLARS
 
 
 def to_json(answer: Explanation) -> str:
+    return msgspec.json.encode(to_value(answer)).decode()
+
+
+def to_value(answer: Explanation) -> dict[str, Any]:
     """The governing verdict, with the others under ``also`` and ``around``, how unhealthy nodes are
     repaired under ``repairs``, drains under ``timetables``, and what would place a pod that fits
     nowhere under ``smallestChanges``."""
@@ -43,7 +47,7 @@ def to_json(answer: Explanation) -> str:
         shown["repairs"] = [repair_json(outlook) for outlook in answer.repairs]
     if answer.timetables:
         shown["timetables"] = [timetable_json(table) for table in answer.timetables]
-    return msgspec.json.encode(shown).decode()
+    return shown
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:

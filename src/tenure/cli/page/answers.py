@@ -36,9 +36,8 @@ def why(evaluated: EvaluatedCluster, subject: str) -> bytes:
     answer = explanation(question, evaluated)
     if answer is None:
         raise NotThere(question.not_found(evaluated))
-    shown = msgspec.json.decode(asjson.to_json(answer))
     text = clean_lines(as_text(answer, _WIDTH, verbose=False))
-    return msgspec.json.encode({**shown, "text": text})
+    return msgspec.json.encode({**asjson.to_value(answer), "text": text})
 
 
 def calendar(evaluated: EvaluatedCluster, where: str, notes: tuple[str, ...]) -> bytes:
