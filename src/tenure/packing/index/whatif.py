@@ -77,8 +77,9 @@ class WhatIf:
     ) -> None:
         """``last``: names of nodes that get pods after all others, in this order.
 
-        ``derived``: where it is kept what pods ask for. ``preferences``: they are kept while they can be. ``soft_taints``: new nodes may have taints that
-        pods prefer to avoid. ``in_steps``: it is not read yet; ``reading`` does that.
+        ``derived``: where it is kept what pods ask for. ``preferences``: they are kept while they can be.
+        ``soft_taints``: new nodes may have taints that pods prefer to avoid. ``in_steps``: it is not read
+        yet; ``reading`` does that.
         """
         self._daemons, self._last = daemons, last
         self._preferences, self._soft_taints = preferences, preferences and soft_taints
