@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from tenure.core.decision import Subject, Verdict
-from tenure.core.launchbreaker.history import has_used_its_node
 from tenure.core.launchbreaker.owners import owner_of
+from tenure.core.launchbreaker.pastlaunch import has_used_its_node
 from tenure.core.provision.decider import decides_on_pods
 from tenure.kube.cache.cache import Cache
 from tenure.model.api.meta import ApiObject

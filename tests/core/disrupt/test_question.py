@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tenure.core.disrupt.consolidation import figures, podsthere
 from tenure.core.disrupt.consolidation.question import Asked, ask, asking
 from tenure.core.disrupt.facts.candidates import PendingPodsFirst, PendingPodsFit, ReservedForPods
 from tenure.core.disrupt.facts.consolidation import (
@@ -19,6 +20,7 @@ from tenure.core.disrupt.facts.consolidation import (
 )
 from tenure.core.facts import Fact
 from tenure.core.gates.facts import BlockedByObject, BlockedUntil
+from tenure.core.provision.demand import is_reschedulable
 from tenure.core.provision.facts import TypesAwaited
 from tenure.model.api.meta import ApiObject, Condition
 from tenure.model.api.names import (
@@ -32,12 +34,16 @@ from tenure.model.api.names import (
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod, Toleration
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.api.workload import Namespace
 from tenure.model.settings import Settings
 from tenure.model.snapshot.observations import Observations
-from tenure.model.snapshot.snapshot import Snapshot
+from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tenure.packing.consolidate.facts import PriceUnknown
 from tenure.packing.consolidate.question import Question
+from tenure.packing.consolidate.search import Search
+from tenure.packing.demand import asked as packing_asked
+from tenure.packing.demand.asked import _asked as as_it_asks
 from tests.core.build import (
     DISRUPTED,
     NOW,
@@ -55,7 +61,7 @@ from tests.core.build import (
     meta,
     types,
 )
-from tests.snapshots import snapshot_with
+from tests.snapshots import SERVED, snapshot_with
 
 SOLD = {INSTANCE_TYPE: "small", ZONE: "zone-a", CAPACITY_TYPE: "on-demand"}
 
@@ -335,3 +341,66 @@ def _steps(snapshot: Snapshot, without_pool_after: int) -> Iterator[Asked | None
         yield step
         if number == without_pool_after:
             snapshot.pools.pop("general")  # type: ignore[attr-defined]
+
+
+def test_pods_that_stay_as_they_are_are_looked_at_for_one_plan_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[str] = []
+
+    def noted(one: Pod) -> bool:
+        looked.append(one.name)
+        return is_reschedulable(one)
+
+    monkeypatch.setattr(podsthere, "is_reschedulable", noted)
+    monkeypatch.setattr(figures, "is_reschedulable", noted)
+    tables = Tables()
+    pool = a_pool(disruption={"consolidateAfter": "1m"})
+    for resource, item in (
+        (NODE_POOLS, pool),
+        *((NODE_CLAIMS, a_claim(name)) for name in "ab"),
+        *((NODES, node(name)) for name in "ab"),
+        *((PODS, pod(f"web-{name}", name)) for name in "ab"),
+    ):
+        tables.put(resource, item)
+    snapshot = Snapshot(tables, Observations(instance_types=types()), ours=SERVED)
+
+    def costs() -> list[float]:
+        found = ask(snapshot, SETTINGS, NOW).question
+        assert found is not None
+        return [one.cost for one in found.candidates]
+
+    assert costs() == [2.0, 2.0]
+    assert set(looked) == {"web-a", "web-b"}
+    looked.clear()
+    assert costs() == [2.0, 2.0]
+    assert looked == [], "nothing has changed"
+    tables.put(PODS, pod("db-b", "b"))
+    assert costs() == [2.0, 3.0]
+    assert set(looked) == {"db-b", "web-b"}
+    tables.put(PODS, pod("db-b", "b", owner=""))
+    assert ask(snapshot, SETTINGS, NOW).why == {"node-b": (PodWithoutController("default/db-b"),)}
+
+
+def test_what_pods_ask_for_is_read_for_one_plan_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def noted(one: Pod, placing: Any) -> Any:
+        read.append(one.name)
+        return as_it_asks(one, placing)
+
+    monkeypatch.setattr(packing_asked, "_asked", noted)
+    snapshot = snapshot_with(
+        a_class(),
+        a_pool(disruption={"consolidateAfter": "1m"}),
+        *(a_claim(name) for name in "ab"),
+        *(node(name) for name in "ab"),
+        pod("web-a", "a"),
+        pod("web-b", "b", requests={"cpu": "1"}),
+        observations=Observations(instance_types=types()),
+    )
+    found = [ask(snapshot, SETTINGS, NOW).question for _ in range(2)]
+    plans = [list(Search(one).moves()) for one in found if one is not None]
+    assert len(plans) == 2
+    assert plans[0] == plans[1]
+    assert sorted(read) == ["web-a", "web-b"]

@@ -7,13 +7,19 @@ from typing import Any
 
 import pytest
 
+from tenure.core.gates import fleet
 from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.reasons import Disruption
 from tenure.core.gates.remaining import PoolBudgets, Remaining, by_reason
+from tenure.core.marks.ownership import uses_budgets
 from tenure.model.api.names import REPLACED_BY, ZONE
+from tenure.model.api.node import Node
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
+from tenure.model.snapshot.snapshot import Snapshot, Tables
 from tests.core.build import NOW, a_claim, a_node
 from tests.core.gates.test_velocity import pool_with
-from tests.snapshots import snapshot_with
+from tests.snapshots import SERVED, snapshot_with
 
 HOUR = timedelta(hours=1)
 IN_A = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["a"]}]}
@@ -86,3 +92,34 @@ def test_a_budget_that_cannot_be_read_leaves_nothing_for_any_reason() -> None:
 
 def test_without_a_budget_there_is_no_limit() -> None:
     assert not any(one.limited for one in left().values())
+
+
+def test_nodes_are_counted_again_only_where_something_has_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted: list[str] = []
+
+    def noted(claim: NodeClaim, node: Node) -> bool:
+        counted.append(claim.name)
+        return uses_budgets(claim, node)
+
+    monkeypatch.setattr(fleet, "uses_budgets", noted)
+    tables = Tables()
+    tables.put(NODE_POOLS, pool_with())
+    for name in "ab":
+        tables.put(NODE_CLAIMS, a_claim(name))
+        tables.put(NODES, a_node(f"node-{name}", claim=name))
+    snapshot = Snapshot(tables, ours=SERVED)
+    first = fleet_of("general", snapshot)
+    assert counted == ["a", "b"]
+    assert fleet_of("general", snapshot) == first
+    assert counted == ["a", "b"]
+    tables.put(NODE_CLAIMS, a_claim("a", annotations={REPLACED_BY: "x"}))
+    assert fleet_of("general", snapshot).all.leaving == ("node-a",)
+    tables.put(NODES, a_node("node-b", claim="b", ready=False))
+    assert fleet_of("general", snapshot).all.not_ready == ("node-b",)
+    tables.put(NODE_POOLS, pool_with({"nodes": "1", "per": ZONE}))
+    tables.put(NODES, a_node("node-a", claim="a", labels={ZONE: "z"}))
+    assert fleet_of("general", snapshot).nodes[0].labels == {ZONE: "z"}
+    tables.remove(NODES, "node-a")
+    assert [one.name for one in fleet_of("general", snapshot).nodes] == ["node-b"]

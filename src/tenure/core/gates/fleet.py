@@ -6,7 +6,7 @@ not: a replacement that is not up yet must not allow another disruption.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -14,10 +14,12 @@ import msgspec
 
 from tenure.core.marks.ownership import is_leaving, is_ours, uses_budgets
 from tenure.core.marks.starts import current_label, label_keys
+from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import Budget
 from tenure.model.api.window import LabelExpression
 from tenure.model.matching.requirement import Requirement
+from tenure.model.snapshot.derived import Derivation
 from tenure.model.snapshot.snapshot import Snapshot
 
 
@@ -129,13 +131,18 @@ def fleet_of(pool_name: str, snapshot: Snapshot) -> PoolFleet:
     return PoolFleet(tuple(by_name[name] for name in sorted(by_name)))
 
 
-def _nodes(claim: NodeClaim, keys: Sequence[str], snapshot: Snapshot) -> Iterator[FleetNode]:
+def _nodes(claim: NodeClaim, keys: Sequence[str], snapshot: Snapshot) -> tuple[FleetNode, ...]:
+    nodes = tuple(snapshot.nodes_with_provider(claim.provider_id).values())
+    return snapshot.derived.of(_FLEET_NODES, claim, keys, nodes)
+
+
+def _fleet_nodes(
+    claim: NodeClaim, keys: Sequence[str], nodes: tuple[Node, ...]
+) -> tuple[FleetNode, ...]:
     if claim.instance_terminating:
-        return
-    for node in snapshot.nodes_with_provider(claim.provider_id).values():
-        if not uses_budgets(claim, node):
-            continue
-        yield FleetNode(
+        return ()
+    return tuple(
+        FleetNode(
             name=node.name,
             labels={key: node.labels[key] for key in keys if key in node.labels},
             leaving=is_leaving(claim, node),
@@ -143,6 +150,13 @@ def _nodes(claim: NodeClaim, keys: Sequence[str], snapshot: Snapshot) -> Iterato
             rebooting=claim.rebooting,
             ready=node.ready,
         )
+        for node in nodes
+        if uses_budgets(claim, node)
+    )
+
+
+#: Every gate and every status of a pool asks for all of its nodes.
+_FLEET_NODES: Final = Derivation("nodes that budgets count", _fleet_nodes)
 
 
 def _both(one: FleetNode, twin: FleetNode) -> FleetNode:

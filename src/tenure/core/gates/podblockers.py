@@ -12,6 +12,7 @@ from tenure.core.protect.protection import protection_of, protection_on
 from tenure.core.terminate.pdb import allows_one, blocks
 from tenure.core.terminate.pods import DrainView, left_alone
 from tenure.core.writes import subject_of
+from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import PODS
@@ -58,6 +59,8 @@ def _of_node(claim: NodeClaim, drain: DrainView, now: datetime) -> Iterator[Bloc
 def _of_pods(drain: DrainView, settings: Settings, now: datetime) -> Iterator[Blocker]:
     for item in drain.pods:
         pod = item.pod
+        if not item.pdbs and not is_unreadable(pod) and DO_NOT_DISRUPT not in pod.annotations:
+            continue  # Nearly all pods: nothing says that it stays.
         if left_alone(pod) or pod.deleting:
             continue
         protection = protection_of(pod, cap=drain.cap, clock=settings.protection_clock)

@@ -14,7 +14,8 @@ from typing import Final
 import msgspec
 
 from tenure.core.launchbreaker.facts import TooManyInVain
-from tenure.core.launchbreaker.history import IN_VAIN_MAX, History, PastLaunch
+from tenure.core.launchbreaker.history import IN_VAIN_MAX, History
+from tenure.core.launchbreaker.pastlaunch import PastLaunch
 from tenure.core.launchbreaker.state import AHEAD_MAX, HOUR, TIMES, State
 from tenure.model.api.meta import earlier, later
 from tenure.model.settings import Settings

@@ -23,9 +23,7 @@ from typing import Final
 import msgspec
 
 from tenure.core.launchbreaker.ledger import (
-    LAUNCHED,
     Entry,
-    For,
     Kept,
     ledger_of,
     marked_served,
@@ -38,64 +36,19 @@ from tenure.core.launchbreaker.owners import (
     namespace_of,
     owner_of,
 )
-from tenure.core.launchbreaker.removed import was_left_at_once, was_wasted
-from tenure.core.marks.command import is_replaced
-from tenure.core.marks.ownership import is_our_pool, missing_after
-from tenure.core.marks.timeout import lost
+from tenure.core.launchbreaker.pastlaunch import PastLaunch, launches_of
+from tenure.core.launchbreaker.running import running_since
+from tenure.core.marks.ownership import is_our_pool
 from tenure.model.api import names
-from tenure.model.api.meta import condition_status
-from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
-from tenure.model.snapshot.derived import Derivation
 from tenure.model.snapshot.snapshot import Snapshot
-from tenure.model.snapshot.unreadable import is_unreadable
 
 #: Launches are recorded for this long: enough to derive the longest back-off from their number.
 REMEMBERED: Final = timedelta(hours=3)
-#: The reason of a pod that ran for longer than its own ``activeDeadlineSeconds``.
-_OWN_DEADLINE: Final = "DeadlineExceeded"
-#: The condition of a pod that is evicted, preempted or deleted with its node.
-_DISRUPTED: Final = "DisruptionTarget"
 #: How many launches an hour may be in vain, for one family or namespace, whatever the cause.
 IN_VAIN_MAX: Final = 60
-
-
-class PastLaunch(msgspec.Struct, frozen=True, kw_only=True):
-    """One claim, as seen by one owner that it was created for."""
-
-    owner: str
-    claim: str
-    pool: str
-    at: datetime
-    #: When its Node appeared; only if the owner's pods are known to have been pending again after it.
-    returned: datetime | None = None
-    #: When its Node appeared; only if none of the owner's pods runs there now.
-    deserted: datetime | None = None
-    #: Names under which packing places pods there.
-    places: frozenset[str] = frozenset()
-    #: UIDs of the pods that it was created for and that are still pending.
-    waiting: tuple[str, ...] = ()
-    #: The revision of the owner's template: after a rollout, pods of another revision need nodes.
-    revision: str = ""
-    #: How long after its launch a list of instances lacked its own one.
-    missing_after: timedelta | None = None
-    #: Owners of other pods that run on its Node, if none of the owner's does.
-    taken_by: frozenset[str] = frozenset()
-    #: The claim was deleted soon after its creation, and no pod of the owner had ended by itself there.
-    wasted: bool = False
-    #: The claim is gone: Tenure removed it, because the pods had left it at once.
-    left_at_once: bool = False
-    #: Pods of the owner run there, or the pods that it was created for do elsewhere; of a claim that is
-    #: gone: they did.
-    helped: bool = False
-
-    @property
-    def useless(self) -> bool:
-        """None of the owner's pods has stayed, and none that it was made for is still pending."""
-        unused = self.deserted is not None and not self.waiting
-        return self.wasted or self.left_at_once or unused
 
 
 class OwnerHistory(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,20 +149,7 @@ def _neighbours(
 def _running(snapshot: Snapshot, launches: Mapping[str, int]) -> dict[str, datetime]:
     """By owner, in namespaces with many launches only: since when a pod of it runs."""
     many = {namespace for namespace, count in launches.items() if count >= IN_VAIN_MAX}
-    since: dict[str, datetime] = {}
-    of = snapshot.derived.of
-    for pod in snapshot.pods.values() if many else ():
-        started = pod.status.start_time
-        if started is not None and pod.namespace in many and (owner := of(_RUNNING, pod)):
-            since[owner] = min(started, since.get(owner, started))
-    return since
-
-
-def _owner_if_running(pod: Pod) -> str:
-    return owner_of(pod) if pod.active and pod.status.phase == "Running" else ""
-
-
-_RUNNING: Final = Derivation("running", _owner_if_running)
+    return running_since(snapshot, many) if many else {}
 
 
 def remembered_launches(snapshot: Snapshot, pods: Iterable[Pod]) -> History:
@@ -294,107 +234,9 @@ def _living(
     for claim in marked:
         if newest is None or newest - claim.created_at > REMEMBERED:
             continue
-        launched = snapshot.derived.of(LAUNCHED, claim)
-        made = [a for a in launched if a.owner in owners or namespace_of(a.owner) in namespaces]
-        node = _node_in_service(claim, snapshot) if made else None
-        for one in made:
-            yield _of_claim(claim, one, node, snapshot)
-
-
-def _of_claim(claim: NodeClaim, one: For, node: Node | None, snapshot: Snapshot) -> PastLaunch:
-    """``node``: the claim's, where it is in service."""
-    observations = snapshot.observations
-    served = one.served or one.owner in observations.served_claims.get(claim.uid, ())
-    # An unreadable claim without a Node gets none: its launch was in vain from its creation on.
-    since = node.created_at if node is not None else _stuck_since(claim, snapshot)
-    deserted: datetime | None = None
-    waiting: tuple[str, ...] = ()
-    taken_by: frozenset[str] = frozenset()
-    helped = served or (since is not None and _has_settled_anywhere(node, one, snapshot))
-    if since is not None and not helped:
-        deserted = since
-        waiting = tuple(p.uid for p in _mates(one, snapshot) if not p.spec.node_name)
-        taken_by = _others_on(node, one.owner, snapshot)
-    return PastLaunch(
-        owner=one.owner,
-        claim=claim.name,
-        pool=claim.pool_name,
-        at=claim.created_at,
-        deserted=deserted,
-        places=frozenset({claim.name, node.name}) if node is not None else frozenset({claim.name}),
-        waiting=waiting,
-        revision=one.revision,
-        taken_by=taken_by,
-        missing_after=missing_after(claim, observations.vanished.get(claim.uid)),
-        wasted=not served and was_wasted(claim, observations.terminations.get(claim.uid)),
-        helped=helped,
-    )
-
-
-def _has_settled_anywhere(node: Node | None, one: For, snapshot: Snapshot) -> bool:
-    """Whether one of its pods has, or another of the owner on the Node: the first is mostly enough."""
-    return any(map(_has_settled, _mates(one, snapshot))) or _settled_on(node, one, snapshot)
-
-
-def _mates(one: For, snapshot: Snapshot) -> Iterator[Pod]:
-    """The pods that it was launched for, as far as they exist."""
-    namespace = namespace_of(one.owner)
-    found = (snapshot.pods.get(f"{namespace}/{name}") for name in one.names)
-    return (pod for pod in found if pod is not None)
-
-
-def _settled_on(node: Node | None, one: For, snapshot: Snapshot) -> bool:
-    """Whether a pod of the owner has, on the Node."""
-    pods = snapshot.pods_on(node.name).values() if node is not None else ()
-    owner = snapshot.derived.of
-    return any(_has_settled(pod) and owner(OWNER, pod) == one.owner for pod in pods)
-
-
-def _has_settled(pod: Pod) -> bool:
-    return bool(pod.spec.node_name) and (pod.active or has_used_its_node(pod))
-
-
-def _others_on(node: Node | None, owner: str, snapshot: Snapshot) -> frozenset[str]:
-    """The owners of other pods that run there; DaemonSet pods run everywhere."""
-    pods = snapshot.pods_on(node.name).values() if node is not None else ()
-    return frozenset(owner_of(pod) for pod in pods if pod.active and not pod.daemon) - {owner}
-
-
-def has_used_its_node(pod: Pod) -> bool:
-    """Whether it ran to its own end there: it succeeded, or its containers failed by themselves.
-
-    A pod that was evicted, preempted, deleted or refused by the kubelet has failed, too. Then its
-    status has a reason or the condition ``DisruptionTarget``, it is being deleted, or it never
-    started.
-    """
-    status = pod.status
-    if status.phase == "Succeeded":
-        return True
-    return (
-        status.phase == "Failed"
-        and status.reason in ("", _OWN_DEADLINE)
-        and status.start_time is not None
-        and not pod.deleting
-        and condition_status(status.conditions, _DISRUPTED) != "True"
-    )
-
-
-def _node_in_service(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
-    """The claim's Node, unless Tenure or the cloud is the cause of what happens there."""
-    empty = was_left_at_once(claim)
-    leaves = not empty and (claim.deleting or is_replaced(claim))
-    ours = leaves or claim.rebooting or names.REBOOT_HISTORY in claim.annotations
-    nodes = snapshot.nodes_with_provider(claim.provider_id)
-    if ours or lost(claim) is not None or len(nodes) != 1:
-        return None
-    (node,) = nodes.values()
-    return None if node.deleting and not empty else node
-
-
-def _stuck_since(claim: NodeClaim, snapshot: Snapshot) -> datetime | None:
-    if not is_unreadable(claim) or claim.deleting or is_replaced(claim):
-        return None
-    return None if snapshot.nodes_with_provider(claim.provider_id) else claim.created_at
+        for one in launches_of(claim, snapshot):
+            if one.owner in owners or namespace_of(one.owner) in namespaces:
+                yield one
 
 
 def _with_running_pods(

@@ -26,7 +26,6 @@ from tenure.model.api.names import LAUNCH_BREAKER, LAUNCHED_FOR
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
-from tenure.model.snapshot.derived import Derivation
 from tenure.parse.jsontext import DECODE_ERRORS
 
 #: On a claim: the maximum number of owners, and of pod names for each.
@@ -99,7 +98,7 @@ def launched_for(pods: Iterable[Pod]) -> str:
 
 def unserved_owners(claim: NodeClaim) -> frozenset[str]:
     """The owners for which it was created, without those that had a pod succeed there."""
-    return frozenset(one.owner for one in _of_claim(claim) if not one.served)
+    return frozenset(one.owner for one in launched_of(claim) if not one.served)
 
 
 def marked_served(text: str, owners: Container[str]) -> str:
@@ -125,12 +124,8 @@ def read_launched_for(text: str) -> tuple[For, ...]:
         return ()
 
 
-def _of_claim(claim: NodeClaim) -> tuple[For, ...]:
+def launched_of(claim: NodeClaim) -> tuple[For, ...]:
     return read_launched_for(claim.annotations.get(LAUNCHED_FOR, ""))
-
-
-#: All claims are asked at every placement.
-LAUNCHED: Final = Derivation("launched for", _of_claim)
 
 
 def ledger_of(pool: NodePool) -> Ledger:

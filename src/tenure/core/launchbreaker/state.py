@@ -13,7 +13,8 @@ import msgspec
 
 from tenure.core.facts import Fact
 from tenure.core.launchbreaker.facts import BreakerOpen, TooManyInVain
-from tenure.core.launchbreaker.history import REMEMBERED, History, OwnerHistory, PastLaunch
+from tenure.core.launchbreaker.history import REMEMBERED, History, OwnerHistory
+from tenure.core.launchbreaker.pastlaunch import PastLaunch
 from tenure.model.api.meta import earlier, later
 from tenure.model.settings import Settings
 from tenure.packing.result import Packing

@@ -176,12 +176,14 @@ def _pod_views(pods: Iterable[Pod], snapshot: Snapshot) -> Iterable[PodView]:
 
 def _pdbs_of(pod: Pod, known: _PdbsKnown, snapshot: Snapshot) -> Pdbs:
     """A thousand candidates may have the pods of a few workloads, which all have the same labels."""
+    if not (there := snapshot.pdbs_in(pod.namespace)):
+        return ()
     key = pod.namespace, frozenset(pod.labels.items())
     found = known.get(key)
     if found is None:
         if len(known) >= _PDBS_KNOWN_MAX:
             known.clear()
-        pdbs = (pdb for _, pdb in sorted(snapshot.pdbs_in(pod.namespace).items()))
+        pdbs = (pdb for _, pdb in sorted(there.items()))
         found = known[key] = tuple(b for b in pdbs if matches(b.spec.selector, pod.labels))
     return found
 

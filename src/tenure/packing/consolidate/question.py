@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from tenure.model.cloud.offering import OfferingKey
+from tenure.model.snapshot.derived import NOTHING_KEPT, Derived
 from tenure.packing.demand.problem import NODE_FEE_CPUS, Daemon, ExistingNode, PoolTemplate
 from tenure.packing.demand.volumes import NO_ANSWERS, VolumeAnswer
 from tenure.packing.result import PlannedClaim
@@ -67,6 +68,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     alone: frozenset[str] = frozenset()
     #: Pools whose limits pods wait for: what their nodes have is for these pods.
     awaited: frozenset[str] = frozenset()
+    #: Where it is kept what pods ask for.
+    derived: Derived = NOTHING_KEPT
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):

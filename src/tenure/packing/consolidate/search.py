@@ -93,6 +93,7 @@ class Search:
             daemons,
             question.namespaces,
             volumes=question.volumes,
+            derived=question.derived,
             last=[*(one.name for one in ordered), *question.last],
             preferences=question.preferences,
             soft_taints=any_soft_taint(question.templates),

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from tenure.model.api.pod import Pod
+from tenure.model.snapshot.derived import NOTHING_KEPT, Derived
 from tenure.packing.demand.asked import reading_pods
 from tenure.packing.demand.classes import PodClass, Units, age, service_order, sorting_pods
 from tenure.packing.demand.groups import Groups
@@ -68,6 +69,7 @@ class WhatIf:
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
         *,
         volumes: Mapping[str, VolumeAnswer] = NO_ANSWERS,
+        derived: Derived = NOTHING_KEPT,
         last: Sequence[str] = (),
         preferences: bool = False,
         soft_taints: bool = False,
@@ -75,8 +77,9 @@ class WhatIf:
     ) -> None:
         """``last``: names of nodes that get pods after all others, in this order.
 
-        ``preferences``: they are kept while they can be. ``soft_taints``: new nodes may have taints that
-        pods prefer to avoid. ``in_steps``: it is not read yet; ``reading`` does that.
+        ``derived``: where it is kept what pods ask for. ``preferences``: they are kept while they can be.
+        ``soft_taints``: new nodes may have taints that pods prefer to avoid. ``in_steps``: it is not read
+        yet; ``reading`` does that.
         """
         self._daemons, self._last = daemons, last
         self._preferences, self._soft_taints = preferences, preferences and soft_taints
@@ -86,7 +89,7 @@ class WhatIf:
         #: By key that a class is spread over: domains that a new node for it could be in. They count as
         #: empty where there is no node yet.
         self.for_sale: Callable[[PodClass], ValuesByKey] = lambda _: NOWHERE_ELSE
-        self.reading: Final = self._read(nodes, Groups(namespaces), volumes)
+        self.reading: Final = self._read(nodes, Groups(namespaces), volumes, derived)
         if not in_steps:
             at_once(self.reading)
 
@@ -95,6 +98,7 @@ class WhatIf:
         nodes: Sequence[ExistingNode],
         groups: Groups,
         volumes: Mapping[str, VolumeAnswer],
+        derived: Derived,
     ) -> Steps[None]:
         movable: dict[str, list[Pod]] = {}
         read = 0
@@ -105,7 +109,7 @@ class WhatIf:
                 read = 0
                 yield
         running = (pod for pods in movable.values() for pod in pods)
-        asked, _ = yield from reading_pods(running, volumes=volumes)
+        asked, _ = yield from reading_pods(running, derived, volumes)
         for number, each in enumerate(asked, start=1):
             groups.add(each.rules.groups())
             if self._preferences:

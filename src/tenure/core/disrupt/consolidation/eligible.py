@@ -19,17 +19,14 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.disrupt.consolidation.figures import disruption_cost, price_of, quiet_since
+from tenure.core.disrupt.consolidation.figures import price_of, quiet_since
+from tenure.core.disrupt.consolidation.podsthere import not_movable, pods_there
 from tenure.core.disrupt.emptiness import SETTLES, consolidate_after, due_at
 from tenure.core.disrupt.facts.candidates import ReservedForPods
 from tenure.core.disrupt.facts.consolidation import (
     ConsolidationDisabled,
     OnlyWhenEmpty,
-    PodComing,
-    PodNotEvicted,
     PodsChangedLately,
-    PodStillTerminating,
-    PodWithoutController,
 )
 from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.facts import Fact
@@ -44,7 +41,6 @@ from tenure.core.marks.facts import ConsolidationUndone
 from tenure.core.marks.interruption import is_interrupted
 from tenure.core.marks.undone import paused_until
 from tenure.core.pool.lookup import node_class_key
-from tenure.core.provision.demand import is_reschedulable
 from tenure.core.provision.facts import TypesAwaited
 from tenure.core.terminate.drain import before_drain
 from tenure.core.windows.windows import Windows, windows_for_commands
@@ -123,27 +119,6 @@ def could_be(claim: NodeClaim, snapshot: Snapshot) -> Node | None:
     if not is_open(pool) or not consolidates(pool.spec.disruption):
         return None
     return node_of(claim, snapshot)
-
-
-def not_movable(node: Node, snapshot: Snapshot) -> Fact | None:
-    """A pod that would be lost with the node, or whose place is not known yet."""
-    for _, pod in sorted(snapshot.pods_on(node.name).items()):
-        if (why := _not_movable(pod)) is not None:
-            return why
-    for _, pod in sorted(snapshot.pods_coming_to(node.name).items()):
-        if not pod.daemon:
-            return PodComing(pod.key)
-    return None
-
-
-def _not_movable(pod: Pod) -> Fact | None:
-    if pod.finished or pod.daemon or pod.mirror:
-        return None
-    if pod.tolerates_disruption:
-        return PodNotEvicted(pod.key)
-    if not pod.active:
-        return PodStillTerminating(pod.key) if is_reschedulable(pod) else None
-    return None if is_reschedulable(pod) else PodWithoutController(pod.key)
 
 
 def quiet_at(
@@ -267,7 +242,8 @@ def _eligible(
     why = _reserved(claim, snapshot) or not_movable(node, snapshot)
     if why is not None:
         return Excluded(claim=claim, node=node, why=(why,))
-    if not any(map(is_reschedulable, snapshot.pods_on(node.name).values())):
+    there = pods_there(node, snapshot)
+    if not there.any_reschedulable:
         return EmptyNode(node=node)
     if pool.types is None:
         return Excluded(claim=claim, node=node, why=(TypesAwaited((pool.pool.name,)),))
@@ -297,8 +273,7 @@ def _eligible(
     blocked = first_blocked(Operation.VOLUNTARY, facts, settings, now, only=gates)
     if blocked is not None:
         return Excluded(claim=claim, node=node, why=blocked.facts, recheck_at=blocked.recheck_at)
-    cost = disruption_cost(snapshot.pods_on(node.name).values())
-    return Eligible(claim=claim, node=node, price=price, cost=cost)
+    return Eligible(claim=claim, node=node, price=price, cost=there.cost)
 
 
 def _changed(since: datetime | None, at: datetime | None, pool: _Pool) -> tuple[Fact, ...]:

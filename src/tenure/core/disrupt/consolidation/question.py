@@ -206,6 +206,7 @@ def _question(
         balanced=balanced_totals(pools, snapshot),
         allowed=allowed,
         awaited=frozenset(name for name in pools if waits_for_limits(packing, name)),
+        derived=snapshot.derived,
     )
 
 

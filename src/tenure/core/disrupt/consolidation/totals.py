@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tenure.core.disrupt.consolidation.eligible import types_of_pool
-from tenure.core.disrupt.consolidation.figures import disruption_cost, price_of
+from tenure.core.disrupt.consolidation.figures import price_of
+from tenure.core.disrupt.consolidation.podsthere import pods_there
 from tenure.core.marks.candidacy import only_node_of
 from tenure.model.api.nodepool import NodePool
 from tenure.model.snapshot.snapshot import Snapshot
@@ -30,5 +31,5 @@ def _totals(pool: NodePool, snapshot: Snapshot) -> PoolTotals:
         node = only_node_of(claim, snapshot)
         if node is not None:
             price += price_of(node, types) or 0
-            cost += disruption_cost(snapshot.pods_on(node.name).values())
+            cost += pods_there(node, snapshot).cost
     return PoolTotals(price=price, cost=cost)

@@ -23,11 +23,11 @@ from tenure.core.disrupt.consolidation.eligible import (
     UNDERUTILIZED,
     consolidates,
     could_be,
-    not_movable,
     quiet_at,
 )
 from tenure.core.disrupt.consolidation.made import unbalanced, underutilized
 from tenure.core.disrupt.consolidation.offered import going_of, offered_in, prices_of
+from tenure.core.disrupt.consolidation.podsthere import not_movable
 from tenure.core.disrupt.consolidation.prices import Cheaper, cheaper
 from tenure.core.disrupt.facts.commands import NoLongerDue
 from tenure.core.disrupt.facts.consolidation import NodeUnderutilized
