@@ -230,27 +230,27 @@ class ProvisionDecider:
         packing, waiting = capacity.one_at_a_time(confirmed.packing, now)
         remain: dict[str, datetime] = {}
         if until is not None and now < until:
-            packing, left = _without_those_that_wait(packing, view, capacity, settings, now)
-            remain = dict.fromkeys(left, until)
+            packing, left = without_remainders(
+                packing,
+                capacity.demands,
+                view.decided_at,
+                earlier(now, 2 * settings.batch_max),
+                nodes_by_price(capacity.nodes, capacity.templates) if packing.claims else {},
+            )
+            thin = thin_claims(packing, capacity.templates, settings.node_fee_cpus)
+            packing, more = without_thin(
+                packing,
+                capacity.demands,
+                view.decided_at,
+                earlier(now, 2 * settings.batch_max),
+                thin,
+            )
+            remain = dict.fromkeys(left | more, until)
         limited = msgspec.structs.replace(limited, packing=packing)
         yield
         return _Answer(
             view, capacity, limited, waiting, remain, confirmed.anew, zones, settings, now
         )
-
-
-def _without_those_that_wait(
-    packing: Packing, view: ProvisionView, capacity: Capacity, settings: Settings, now: datetime
-) -> tuple[Packing, frozenset[str]]:
-    """The packing without the claims that wait for more pods, and the UIDs of theirs."""
-    if not packing.claims:
-        return packing, frozenset()
-    new = capacity.demands, view.decided_at, earlier(now, 2 * settings.batch_max)
-    there = nodes_by_price(capacity.nodes, capacity.templates)
-    packing, left = without_remainders(packing, *new, there)
-    thin = thin_claims(packing, capacity.templates, settings.node_fee_cpus)
-    packing, more = without_thin(packing, *new, thin)
-    return packing, left | more
 
 
 def _confirmed(

@@ -24,7 +24,7 @@ Once no pod arrives any more, nothing waits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -101,11 +101,9 @@ def without_thin(
     demands: Iterable[Demand],
     decided_at: datetime | None,
     came_after: datetime,
-    thin: frozenset[int],
+    thin: Container[int],
 ) -> tuple[Packing, frozenset[str]]:
     """The packing without these claims, where all pods may wait. ``thin``: positions of claims."""
-    if not thin:
-        return packing, frozenset()
     if decided_at is not None:
         came_after = max(came_after, earlier(decided_at, DECISION_TAKES))
     swap = _Siblings({demand.pod.uid: demand for demand in demands}, came_after)
