@@ -75,12 +75,7 @@ from tenure.core.provision.placement import (
     claim_refused,
     observes_capacity,
 )
-from tenure.core.provision.remainders import (
-    nodes_by_price,
-    thin_claims,
-    without_remainders,
-    without_thin,
-)
+from tenure.core.provision.remainders import nodes_by_price, without_remainders
 from tenure.core.reasons import Reason
 from tenure.core.writes import subject_of
 from tenure.model.api.meta import earlier, later
@@ -237,15 +232,7 @@ class ProvisionDecider:
                 earlier(now, 2 * settings.batch_max),
                 nodes_by_price(capacity.nodes, capacity.templates) if packing.claims else {},
             )
-            thin = thin_claims(packing, capacity.templates, settings.node_fee_cpus)
-            packing, more = without_thin(
-                packing,
-                capacity.demands,
-                view.decided_at,
-                earlier(now, 2 * settings.batch_max),
-                thin,
-            )
-            remain = dict.fromkeys(left | more, until)
+            remain = dict.fromkeys(left, until)
         limited = msgspec.structs.replace(limited, packing=packing)
         yield
         return _Answer(
