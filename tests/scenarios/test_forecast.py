@@ -25,7 +25,7 @@ from tenure.sim.scenario.run import Simulation
 from tenure.sim.world import World
 from tests.builders import DAY, HOUR, MINUTE, SECOND, Manifest, a_deployment, a_node_class, a_pool
 from tests.scenarios.files import SHIPPED
-from tests.scenarios.fleets import SMALL, a_cluster, a_fleet, label_template
+from tests.scenarios.fleets import SMALL, a_cluster, a_fleet, claims, label_template
 
 MARK = "karpenter.sh/replaced-by"
 
@@ -261,3 +261,24 @@ def test_a_cluster_at_rest_has_nothing_to_foretell_but_its_calendar(days: int) -
         story.run(10 * MINUTE)
         found, _ = foretold(story, days)
         assert (found.starts, found.moments, found.notes) == ((), (), ())
+
+
+def test_a_command_that_a_window_rolls_back_delays_no_start_in_the_night() -> None:
+    """Whatever second the forecast is made in: while a replacement starts, and while the command is undone."""
+    nights = a_window(
+        "nights", "Allow", ["Drift"], schedules=[{"cron": "0 2 * * *", "duration": "1h"}]
+    )
+    with Story(*a_cluster(a_fleet(8), budgets=[{"nodes": "10%"}])) as story:
+        story.run(10 * MINUTE)
+        label_template(story, "two")
+        story.run(4 * SECOND)
+        assert any(MARK in one["metadata"].get("annotations", {}) for one in claims(story))
+        story.apply(nights)
+        for _ in range(60):
+            found, _ = foretold(story, 2)
+            (drifted,) = (one for one in found.pools[0].rotations if one.reason == "Drifted")
+            assert drifted.waiting == 0, (story.now, drifted.why)
+            assert {one.at.hour for one in found.starts} == {2}
+            story.run(SECOND)
+        assert not any(MARK in one["metadata"].get("annotations", {}) for one in claims(story))
+        assert_came_true(story, 20 * HOUR)

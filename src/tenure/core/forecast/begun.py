@@ -26,7 +26,6 @@ from tenure.model.api.nodepool import NodePool
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
 
-
 #: It was initialized, and nothing says when it is Ready again.
 _NOT_READY: Final = "not Ready"
 
