@@ -17,7 +17,7 @@ from tenure.cli.forecast.forecasting import forecast_of
 from tenure.core.forecast.result import Forecast, MomentKind
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import read_instant
-from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODES
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.scenario.load import load_scenario
@@ -25,7 +25,7 @@ from tenure.sim.scenario.run import Simulation
 from tenure.sim.world import World
 from tests.builders import DAY, HOUR, MINUTE, SECOND, Manifest, a_deployment, a_node_class, a_pool
 from tests.scenarios.files import SHIPPED
-from tests.scenarios.fleets import SMALL, a_cluster, a_fleet, label_template
+from tests.scenarios.fleets import SMALL, a_cluster, a_fleet, claims, label_template
 
 MARK = "karpenter.sh/replaced-by"
 
@@ -261,3 +261,36 @@ def test_a_cluster_at_rest_has_nothing_to_foretell_but_its_calendar(days: int) -
         story.run(10 * MINUTE)
         found, _ = foretold(story, days)
         assert (found.starts, found.moments, found.notes) == ((), (), ())
+
+
+def marks(story: Story) -> tuple[bool, bool]:
+    """Whether a claim says that it is replaced, and whether a Node has the taint of a command."""
+    nodes = story.all(NODES)
+    taints = [one["key"] for node in nodes for one in node["spec"].get("taints", ())]
+    marked = any(MARK in (one["metadata"].get("annotations") or {}) for one in claims(story))
+    return marked, "karpenter.sh/disrupted" in taints
+
+
+def test_a_command_that_a_window_rolls_back_delays_no_start_in_the_night() -> None:
+    """Also where the forecast is made between the two writes that undo it."""
+    nights = a_window(
+        "nights", "Allow", ["Drift"], schedules=[{"cron": "0 2 * * *", "duration": "1h"}]
+    )
+    with Story(*a_cluster(a_fleet(8), budgets=[{"nodes": "10%"}])) as story:
+        story.run(10 * MINUTE)
+        label_template(story, "two")
+        story.run(4 * SECOND)
+        assert marks(story) == (True, True)
+        story.apply(nights)
+        seen = set[tuple[bool, bool]]()
+        while marks(story) != (False, False):
+            seen.add(marks(story))
+            found, _ = foretold(story, 2)
+            (drifted,) = (one for one in found.pools[0].rotations if one.reason == "Drifted")
+            assert (drifted.waiting, drifted.why) == (0, ())
+            assert {one.at.hour for one in found.starts} == {2}
+            story.run(timedelta(milliseconds=10))
+        assert seen == {(True, True), (False, True)}
+        story.run(MINUTE)
+        _, started = assert_came_true(story, 20 * HOUR)
+        assert started == 8

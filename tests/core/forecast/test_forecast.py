@@ -10,19 +10,29 @@ import pytest
 
 from tenure.core.disrupt.expiration import spread_of
 from tenure.core.disrupt.facts.candidates import ExpiresByForce
+from tenure.core.forecast.facts import BudgetShare
 from tenure.core.forecast.forecast import Horizon, forecast
 from tenure.core.forecast.result import Forecast, MomentKind, Rotation
 from tenure.core.gates.facts import BudgetUnreadable, VoluntaryDisruptionOff
 from tenure.core.protect.protection import Protection
 from tenure.core.windows.facts import OutsideAllowWindows, WindowBlocks
-from tenure.model.api.names import DO_NOT_DISRUPT, EMPTY_CONDITION
+from tenure.model.api.names import (
+    DISRUPTION_REASON,
+    DO_NOT_DISRUPT,
+    EMPTY_CONDITION,
+    REBOOT_GRACE_PERIOD,
+    REPLACED_BY,
+    REPLACES,
+)
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import MAINTENANCE_WINDOWS
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.settings import Settings
 from tests.core.build import (
+    DISRUPTED,
     LAUNCHED,
     NOW,
+    REGISTERED,
     SETTINGS,
     a_claim,
     a_class,
@@ -373,6 +383,112 @@ def test_a_node_that_terminates_uses_the_budget_until_it_is_gone() -> None:
     gone = a_claim("z", deletion_timestamp=ago(2), spec={"expire_after": "Never"})
     found = foretold(one_at_once(), *nodes(1), gone, a_node("node-z", claim="z"))
     assert starts(found) == [NOW + DRAIN - 2 * SECOND]
+
+
+def first_night(found: Forecast) -> bool:
+    """Whether the first start is at the opening of the window."""
+    return starts(found)[:1] == [NOW + 14 * HOUR]
+
+
+def test_a_replacement_that_comes_up_keeps_no_place_until_the_night() -> None:
+    """Registered and not Ready: of the node that it replaces the end is known."""
+    marks = {REPLACED_BY: "new", DISRUPTION_REASON: "Drifted"}
+    old = a_claim("z", conditions=[DRIFTED], spec={"expire_after": "Never"}, annotations=marks)
+    new = a_claim(
+        "new",
+        stage=REGISTERED,
+        annotations={REPLACES: "uid-z"},
+        creation_timestamp=ago(30),
+        spec={"expire_after": "Never"},
+    )
+    leaving = a_node("node-z", claim="z", taints=[DISRUPTED])
+    coming = a_node("node-new", claim="new", ready=False, creation_timestamp=ago(20))
+    pool = one_at_once("10%")
+    found = foretold(pool, *nodes(7), old, leaving, new, coming, nightly())
+    assert first_night(found)
+    # Alone, too: before it is initialized no budget counts it.
+    assert first_night(foretold(pool, *nodes(7), new, coming, nightly()))
+
+
+def test_a_command_that_is_rolled_back_gives_its_place_back_now() -> None:
+    """The mark of the claim is gone, and the taint of its Node is not yet."""
+    claim = a_claim("z", spec={"expire_after": "Never"})
+    tainted = a_node("node-z", claim="z", taints=[DISRUPTED])
+    found = foretold(one_at_once("10%"), *nodes(7), claim, tainted, nightly())
+    assert first_night(found)
+    assert starts(foretold(one_at_once("10%"), *nodes(7), claim, tainted))[0] == NOW
+    # One that is not Ready keeps it all the same.
+    broken = a_node("node-z", claim="z", taints=[DISRUPTED], ready=False)
+    assert foretold(one_at_once("10%"), *nodes(7), claim, broken).starts == ()
+
+
+def test_a_command_whose_replacement_is_gone_gives_its_place_back_now() -> None:
+    marks = {REPLACED_BY: "lost", DISRUPTION_REASON: "Empty"}
+    claim = a_claim("z", spec={"expire_after": "Never"}, annotations=marks)
+    tainted = a_node("node-z", claim="z", taints=[DISRUPTED])
+    found = foretold(one_at_once("10%"), *nodes(7), claim, tainted)
+    assert starts(found)[0] == NOW
+
+
+def test_a_node_that_reboots_is_back_at_its_bound_at_the_latest() -> None:
+    bound, back = timedelta(minutes=5), timedelta(minutes=20)
+    asked = condition("Rebooting", "True", "RebootRequested", at=ago(60))
+    drains = a_claim(
+        "z",
+        conditions=[asked],
+        annotations={REBOOT_GRACE_PERIOD: "5m"},
+        spec={"expire_after": "Never"},
+    )
+    node = a_node("node-z", claim="z")
+    found = foretold(one_at_once("10%"), *nodes(7), drains, node)
+    assert starts(found)[0] == ago(60) + bound + back
+    issued = condition("RebootIssued", "True", "RebootIssued", at=ago(30))
+    boots = a_claim("z", conditions=[asked, issued], spec={"expire_after": "Never"})
+    found = foretold(one_at_once("10%"), *nodes(7), boots, node)
+    assert starts(found)[0] == ago(30) + back
+    assert first_night(foretold(one_at_once("10%"), *nodes(7), boots, node, nightly()))
+
+
+def test_a_node_that_is_not_ready_keeps_its_place_and_is_named_instead_of_the_window() -> None:
+    """It was initialized; nothing says when it is Ready again."""
+    claim = a_claim("z", spec={"expire_after": "Never"})
+    broken = a_node("node-z", claim="z", ready=False)
+    found = foretold(one_at_once("10%"), *nodes(7), claim, broken, nightly())
+    assert found.starts == ()
+    stuck = rotation(found)
+    assert (stuck.waiting, stuck.never) == (7, 0)
+    ((count, why),) = stuck.why
+    assert (count, type(why)) == (7, BudgetShare)
+    assert str(why) == (
+        "a budget of NodePool general (10% of 8 nodes) allows 1 disrupted at once; "
+        "1 is in use with no known end: Node node-z (not Ready)"
+    )
+    # With room for one more it only slows them down.
+    assert first_night(foretold(one_at_once("2"), *nodes(7), claim, broken, nightly()))
+
+
+def test_a_drain_without_an_end_is_named_instead_of_the_window() -> None:
+    gone = a_claim("z", deletion_timestamp=ago(2), spec={"expire_after": "Never"})
+    pod = a_pod("db", node="node-z", annotations={DO_NOT_DISRUPT: "true"})
+    pool = one_at_once("10%")
+    found = foretold(pool, *nodes(7), gone, a_node("node-z", claim="z"), pod, nightly())
+    ((_, why),) = rotation(found).why
+    assert isinstance(why, BudgetShare)
+    assert why.kept == (("node-z", "draining"),)
+
+
+def test_a_budget_of_none_is_named_instead_of_the_window_that_opens_each_night() -> None:
+    stuck = rotation(foretold(one_at_once("0"), *nodes(3), nightly()))
+    assert (stuck.waiting, stuck.never) == (3, 3)
+    ((_, why),) = stuck.why
+    assert isinstance(why, BudgetShare)
+
+
+def test_a_window_that_never_opens_is_named_although_the_budget_is_used_up() -> None:
+    claim, broken = a_claim("z"), a_node("node-z", claim="z", ready=False)
+    found = foretold(one_at_once("10%"), *nodes(7), claim, broken, nightly("0 0 31 2 *"))
+    whys = [type(why) for one in found.pools[0].rotations for _, why in one.why]
+    assert OutsideAllowWindows in whys
 
 
 def test_a_node_that_has_just_become_a_candidate_at_the_end_is_in_time() -> None:

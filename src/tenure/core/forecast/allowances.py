@@ -33,6 +33,8 @@ class _Group:
         self.taken = 0
         #: Until when each start counts, the earliest first; for a budget with ``within``.
         self.starts: list[datetime] = []
+        #: Of those that are taken, the Nodes of which no end is known, and why.
+        self.kept: dict[str, str] = {}
 
     def forget(self, now: datetime) -> None:
         while self.starts and self.starts[0] <= now:
@@ -64,6 +66,10 @@ class Left(msgspec.Struct, frozen=True):
     changes_at: datetime | None = None
     #: The tightest budget.
     why: Fact | None = None
+    #: Its limit is 0, or nodes of which no end is known use all of it.
+    held: bool = False
+    #: Its limit is 0.
+    closed: bool = False
 
 
 class PoolAllowance:
@@ -107,6 +113,18 @@ class PoolAllowance:
             if (group := one.group(labels)) is not None:
                 group.taken += nodes
 
+    def keep(self, labels: Mapping[str, str], node: str, why: str) -> None:
+        """No end is known of a node that is taken."""
+        for one in self._counts:
+            if (group := one.group(labels)) is not None:
+                group.kept[node] = why
+
+    def release(self, labels: Mapping[str, str], node: str) -> None:
+        """It will end: a disruption of the node starts."""
+        for one in self._counts:
+            if (group := one.group(labels)) is not None:
+                group.kept.pop(node, None)
+
     def start(self, labels: Mapping[str, str], now: datetime) -> None:
         """For the budgets that count starts."""
         for one in self._counts:
@@ -116,7 +134,8 @@ class PoolAllowance:
 
     def left(self, traits: Traits, labels: Mapping[str, str], now: datetime) -> Left:
         if self.problem is not None:
-            return Left(0, None, BudgetUnreadable(self._pool.name, self.problem))
+            why = BudgetUnreadable(self._pool.name, self.problem)
+            return Left(0, None, why, held=True, closed=True)
         found, instants = Left(UNLIMITED), list[datetime | None]()
         for one in self._counts:
             if not concerns(one.budget, traits) or (group := one.group(labels)) is None:
@@ -131,8 +150,10 @@ class PoolAllowance:
             left = limit - (len(group.starts) if moving else group.taken)
             if moving and left <= 0 < limit:
                 instants.append(group.starts[len(group.starts) - limit])
-            if left < found.nodes:
-                found = Left(max(left, 0), None, self._use(one.budget, group, limit))
+            held = not limit or (not moving and len(group.kept) >= limit)
+            if left < found.nodes or (held and not found.held):
+                use = self._use(one.budget, group, limit)
+                found = Left(max(left, 0), None, use, held, not limit)
         changes_at = min((at for at in instants if at is not None), default=None)
         return msgspec.structs.replace(found, changes_at=changes_at)
 
@@ -143,6 +164,7 @@ class PoolAllowance:
             within=budget.within or "",
             limit=limit,
             total=group.total,
+            kept=() if budget.within is not None else tuple(sorted(group.kept.items())),
         )
 
 

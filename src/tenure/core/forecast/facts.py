@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import AT, Fact, counted
+from tenure.core.facts import AT, Fact, counted, some
 from tenure.model.api.meta import format_time
 
 
@@ -19,11 +19,20 @@ class BudgetShare(Fact, frozen=True, kw_only=True):
     within: str = ""
     limit: int
     total: int
+    #: Nodes that use it with no known end, and what is the case with each.
+    kept: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         span = f" started within {self.within}" if self.within else " disrupted at once"
         of = f"{self.nodes} of {counted(self.total, 'node')}"
-        return f"a budget of NodePool {self.pool} ({of}) allows {self.limit}{span}"
+        return f"a budget of NodePool {self.pool} ({of}) allows {self.limit}{span}{self._in_use()}"
+
+    def _in_use(self) -> str:
+        if not self.kept:
+            return ""
+        used = "1 is" if len(self.kept) == 1 else f"{len(self.kept)} are"
+        nodes = some(f"Node {name} ({why})" for name, why in self.kept)
+        return f"; {used} in use with no known end: {nodes}"
 
 
 class OthersComeFirst(Fact, frozen=True):
@@ -71,6 +80,7 @@ class RepairFallsDue(Fact, frozen=True):
 EXAMPLES: Final[tuple[Fact, ...]] = (
     BudgetShare(pool="general", nodes="10%", limit=3, total=30),
     BudgetShare(pool="general", nodes="2", within="1h", limit=2, total=30),
+    BudgetShare(pool="general", nodes="10%", limit=1, total=8, kept=(("node-1", "not Ready"),)),
     OthersComeFirst("general"),
     TerminatesBy("general-4nv74", AT, "terminationGracePeriod 15m"),
     BootsUntil("general-4nv74", "Ready", "readinessTTL 15m", AT),

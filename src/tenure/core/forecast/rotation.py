@@ -17,7 +17,7 @@ from tenure.core.facts import Fact
 from tenure.core.forecast.candidates import Candidacy
 from tenure.core.forecast.groups import about_node
 from tenure.core.forecast.result import Rotation, Start
-from tenure.core.forecast.schedule import Waiting
+from tenure.core.forecast.waiting import Waiting
 from tenure.core.gates.reasons import Disruption
 
 #: A candidate that has waited for so long when the forecast ends has not just become one: it may have

@@ -22,9 +22,8 @@ from typing import Final
 
 import msgspec
 
-from tenure.core.facts import Fact
 from tenure.core.forecast.allowances import PoolAllowance
-from tenure.core.forecast.begun import Begun, Gone, Joins, counted_labels
+from tenure.core.forecast.begun import Back, Begun, Gone, Joins, counted_labels
 from tenure.core.forecast.calendar import ForeseenWindow
 from tenure.core.forecast.candidates import Blockers, Candidacy, blockers_at
 from tenure.core.forecast.facts import OthersComeFirst
@@ -38,6 +37,7 @@ from tenure.core.forecast.groups import (
 from tenure.core.forecast.launches import usual, usual_launches
 from tenure.core.forecast.queues import CandidateQueue
 from tenure.core.forecast.result import Peak, Start
+from tenure.core.forecast.waiting import Waiting, blocked_longest
 from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.operations import Operation
 from tenure.core.marks.deadline import grace_period
@@ -61,16 +61,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     candidacies: tuple[Candidacy, ...]
     #: How long the drain of a node takes that nothing blocks.
     drains_for: timedelta
-
-
-class Waiting(msgspec.Struct, frozen=True):
-    """A candidate that does not start before the horizon."""
-
-    candidacy: Candidacy
-    generation: int
-    why: Fact
-    #: Whether nothing ends what blocks it.
-    never: bool
 
 
 class Schedule:
@@ -113,6 +103,8 @@ class Schedule:
         now, until = self._plan.now, self._plan.until
         for event in (*self._begun_before.joins(), *self._begun_before.ends()):
             self._add(*event)
+        for kept in self._begun_before.kept:
+            self._pools[kept.pool].keep(kept.labels, kept.node, kept.why)
         self._measure(now)
         for candidacy in self._plan.candidacies:
             self._add(max(candidacy.due_at, now), self._candidate(candidacy))
@@ -141,6 +133,8 @@ class Schedule:
             pool = self._pools[event.pool]
             pool.join(event.labels, -1)
             pool.take(event.labels, -1)
+        elif isinstance(event, Back):
+            self._pools[event.pool].take(event.labels, -1)
 
     # -- candidates ----------------------------------------------------------------------
 
@@ -223,11 +217,15 @@ class Schedule:
         launch = usual(pool, self._usual) if one.replaced else timedelta()
         ends_at = self._drained_at(one, now if always else later(now, launch))
         if one.generation or candidacy.node.ready:
-            allowance.take(one.labels)  # One that is not Ready uses the budget already.
+            allowance.take(one.labels)
+        else:  # One that is not Ready uses the budget already.
+            allowance.release(one.labels, candidacy.node.name)
         allowance.start(one.labels, now)
         self._measure(now)
         if ends_at is not None:
             self._add(ends_at, Gone(pool, one.labels))
+        else:
+            allowance.keep(one.labels, candidacy.node.name, "draining")
         if one.replaced:
             self._replace(one, later(now, self._settings.batch_idle) if always else now)
         if one.replaced and not always:
@@ -281,19 +279,10 @@ class Schedule:
             if (one.candidacy.claim.name, one.generation) not in self._begun
         ]
         for group in self._queue.groups:
-            # At the end windows say when they open next, and not until when they are listed.
-            group.forget()
-            never = self._never(group)
+            allowance, until = self._pools[group.pool], self._plan.until
+            found, never = blocked_longest(group, allowance, self._settings, until)
             for _, _, one in group.waiting:
                 if self._has_begun(one):
                     continue
-                why = about_node(group.why or OthersComeFirst(group.pool), one.candidacy.node.name)
+                why = about_node(found or OthersComeFirst(group.pool), one.candidacy.node.name)
                 self.waiting.append(Waiting(one.candidacy, one.generation, why, never))
-
-    def _never(self, group: CandidateGroup) -> bool:
-        """Whether what blocks the group has no end."""
-        if not group.is_open(self._settings, self._plan.until):
-            return group.opens_at is None or group.opens_at == FOR_EVER
-        left = self._pools[group.pool].left(group.traits, group.labels, self._plan.until)
-        limited = getattr(left.why, "limit", 0) == 0
-        return left.nodes <= 0 and limited and left.changes_at is None
