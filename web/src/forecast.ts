@@ -1,4 +1,4 @@
-/** What `tenure forecast -o json` prints: docs/forecast.md lists the fields. Those that the page reads. */
+/** What `tenure forecast --json` prints: docs/forecast.md lists the fields. Those that the page reads. */
 
 export interface ForecastWindow {
   readonly name: string;
@@ -92,6 +92,17 @@ export function periods(one: { active: boolean; changes: readonly string[] }, fr
   }
   if (on && since < to) found.push({ from: since, to });
   return found.filter((period) => period.to > from && period.from < to);
+}
+
+/** What is seen of periods where a pixel is so long: nearer ones are drawn as one, so that their number is bounded by the width. */
+export function merged(all: readonly Period[], pixel: number): Period[] {
+  const found: { from: number; to: number }[] = [];
+  for (const one of all) {
+    const last = found.at(-1);
+    if (last !== undefined && one.from - last.to < pixel) last.to = Math.max(last.to, one.to);
+    else found.push({ ...one });
+  }
+  return found;
 }
 
 /** Not in time, as `tenure forecast` counts it. */

@@ -64,7 +64,6 @@ def node(index: int, chance: Random, tone: v.Tone) -> v.NodeView:
         tone=tone,
         reason=reason,
         because=because,
-        next="evaluated again" if blocked else "",
         next_at=AT + timedelta(minutes=7 * (1 + index % 40)) if blocked else None,
         created_at=AT - timedelta(hours=1 + index % 90),
         deadline=AT + timedelta(minutes=20) if tone is v.Tone.LEAVING else None,
@@ -205,7 +204,7 @@ def entries(count: int = 40) -> list[Entry]:
 
 
 def calendar(known: tuple[v.NodeView, ...]) -> dict[str, Any]:
-    """As ``tenure forecast -o json``: nights from 22:00 to 02:00 UTC, Sundays for batch."""
+    """As ``tenure forecast --json``: nights from 22:00 to 02:00 UTC, Sundays for batch."""
     tonight = AT.replace(hour=22, minute=0)
     drifted = [one for one in known if one.tone is v.Tone.WAITING]
     starts = [
