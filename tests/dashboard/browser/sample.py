@@ -228,8 +228,8 @@ def calendar(known: tuple[v.NodeView, ...]) -> dict[str, Any]:
         "where": "staging",
         "leader": None,
         "windows": [
-            _window("nights", "Drift", len(known), [tonight + timedelta(days=day, hours=4 * end) for day in range(14) for end in (0, 1)]),
-            _window("sundays", "Expiration", len(known), [AT.replace(hour=2, minute=0) + timedelta(days=day, hours=end) for day in (6, 13) for end in (0, 3)]),
+            window("nights", "Drift", len(known), [tonight + timedelta(days=day, hours=4 * end) for day in range(14) for end in (0, 1)]),
+            window("sundays", "Expiration", len(known), [AT.replace(hour=2, minute=0) + timedelta(days=day, hours=end) for day in (6, 13) for end in (0, 3)]),
         ],
         "budgets": [
             {"pool": "web", "index": 1, "nodes": "0", "active": False,
@@ -250,7 +250,7 @@ def calendar(known: tuple[v.NodeView, ...]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _window(name: str, action: str, many: int, changes: list[datetime]) -> dict[str, Any]:
+def window(name: str, action: str, many: int, changes: list[datetime]) -> dict[str, Any]:
     return {
         "name": name,
         "type": "Allow",

@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import { type Forecast, type Period, merged, periods } from "../../forecast.ts";
+import { type Forecast, type Period, listedUntil, merged, periods } from "../../forecast.ts";
 import { useWidth } from "../../parts/width.ts";
 import { DAY, HOUR, instant, plural, weekday } from "../../words.ts";
 
@@ -41,7 +41,10 @@ function listed(forecast: Forecast): Row[] {
   return [
     ...forecast.windows.filter((one) => one.problem === null).map((one) => ({ name: `${one.type} ${one.name}`, blocks: one.type === "Block", one })),
     ...forecast.budgets.map((one) => ({ name: `budget ${one.pool}: ${one.nodes}`, blocks: /^0%?$/.test(one.nodes), one })),
-  ].slice(0, SHOWN).map(({ name, blocks, one }) => ({ name, blocks, on: periods(one, from, to) }));
+  ].slice(0, SHOWN).map(({ name, blocks, one }) => {
+    const end = listedUntil(one, to);
+    return { name: end < to ? `${name} (known until ${instant(end)})` : name, blocks, on: periods(one, from, end) };
+  });
 }
 
 /** A line for each day, with the hours in which windows and budgets are active, and how many nodes are disrupted. */
@@ -136,7 +139,7 @@ function Hours({ day, rows, forecast, wide }: { day: Day; rows: readonly Row[]; 
       {[6, 12, 18].map((hour) => <line key={hour} x1={x(begin + hour * HOUR)} x2={x(begin + hour * HOUR)} y2={high} />)}
       {spans.map(({ row, on }, index) => merged(on, pixel).map((one) => (
         <rect key={`${row.name} ${one.from}`} class={row.blocks ? "band blocks" : "band"} x={x(one.from)} y={index * LANE + 3} width={Math.max(2, x(one.to) - x(one.from))} height={LANE - 3} rx="1.5">
-          <title>{`${row.name}: ${instant(one.from)} to ${instant(one.to)}`}</title>
+          <title>{`${row.name}: ${one.many > 1 ? `${one.many} periods, ` : ""}${instant(one.from)} to ${instant(one.to)}`}</title>
         </rect>
       )))}
       {together(day.starts, x).map(([at, starts]) => (
