@@ -83,6 +83,17 @@ def test_what_cannot_finish(page: Page, cluster: StandIn) -> None:
     expect(late).to_contain_text("allowed by MaintenanceWindow sundays only")
 
 
+def test_columns_of_the_calendar_are_in_plain_words(page: Page, cluster: StandIn) -> None:
+    page.goto(f"{cluster.url}#/calendar")
+    for table, columns in (
+        ("Maintenance windows", ("Window", "Actions", "Nodes", "Now", "Next change")),
+        ("NodePools", ("NodePool", "Nodes", "Launch time", "Max disrupted at once")),
+    ):
+        region = page.get_by_role("region", name=table, exact=True)
+        for column in columns:
+            expect(region.get_by_role("columnheader", name=column, exact=True)).to_be_visible()
+
+
 def test_an_object_that_is_not_there_is_said_to_be_missing(page: Page, cluster: StandIn) -> None:
     page.goto(f"{cluster.url}#/why")
     page.get_by_role("textbox", name="Object").or_(
