@@ -7,7 +7,7 @@ import { Header } from "./parts/header.tsx";
 import { Lost } from "./parts/lost.tsx";
 import { Problem, Waiting } from "./parts/small.tsx";
 import { TokenForm } from "./parts/token.tsx";
-import { useRoute, type View } from "./route.ts";
+import { VIEWS, useRoute, type View } from "./route.ts";
 import { Calendar } from "./views/calendar.tsx";
 import { Events } from "./views/events.tsx";
 import { Fleet } from "./views/fleet.tsx";
@@ -91,6 +91,7 @@ function Shell({ again }: { again: () => void }) {
       <Header view={route.view} titles={TITLES} />
       <Lost again={again} />
       <main id="main" ref={main} tabIndex={-1} class={`view view-${route.view}`}>
+        {route.unknown !== "" && <p class="problem" role="status">There is no view “{route.unknown}”. This is the fleet; the views are {VIEWS.map((one) => TITLES[one]).join(", ")}.</p>}
         <Shown view={route.view} subject={route.subject} />
       </main>
     </>

@@ -1,4 +1,4 @@
-/** What `tenure forecast -o json` prints: docs/forecast.md lists the fields. Those that the page reads. */
+/** What `tenure forecast --json` prints: docs/forecast.md lists the fields. Those that the page reads. */
 
 export interface ForecastWindow {
   readonly name: string;
@@ -7,6 +7,8 @@ export interface ForecastWindow {
   readonly nodes: number;
   readonly active: boolean;
   readonly changes: readonly string[];
+  /** Later changes are not listed. */
+  readonly knownUntil: string;
   readonly never: boolean;
   readonly problem: string | null;
 }
@@ -78,6 +80,11 @@ export interface Period {
   readonly to: number;
 }
 
+/** Periods that are drawn as one. */
+export interface Merged extends Period {
+  readonly many: number;
+}
+
 /** When something with `active` and `changes` is on, within a span. */
 export function periods(one: { active: boolean; changes: readonly string[] }, from: number, to: number): Period[] {
   const found: Period[] = [];
@@ -92,6 +99,39 @@ export function periods(one: { active: boolean; changes: readonly string[] }, fr
   }
   if (on && since < to) found.push({ from: since, to });
   return found.filter((period) => period.to > from && period.from < to);
+}
+
+/** As many changes as the forecast lists of a budget. */
+const CHANGES_MAX = 1000;
+
+/** Until when the changes are all listed: after it nothing is drawn. */
+export function listedUntil(one: ForecastWindow | ForecastBudget, until: number): number {
+  if ("knownUntil" in one) return Math.min(until, Date.parse(one.knownUntil));
+  const last = one.changes[CHANGES_MAX - 1];
+  return last === undefined ? until : Math.min(until, Date.parse(last));
+}
+
+/** What is seen of periods where a pixel is so long: nearer ones are drawn as one, so that their number is bounded by the width. */
+export function merged(all: readonly Period[], pixel: number): Merged[] {
+  const found: { from: number; to: number; many: number }[] = [];
+  for (const one of all) {
+    const last = found.at(-1);
+    if (last !== undefined && one.from - last.to < pixel) {
+      last.to = Math.max(last.to, one.to);
+      last.many += 1;
+    } else found.push({ ...one, many: 1 });
+  }
+  return found;
+}
+
+/** The first instant after this one at which the forecast has something; Infinity: none. */
+export function nextChange(forecast: Forecast, now: number): number {
+  const changes = [...forecast.windows, ...forecast.budgets].flatMap((one) => one.changes);
+  const instants = [...changes, ...[...forecast.starts, ...forecast.expiries, ...forecast.moments].map((one) => one.at)];
+  return instants.reduce((least, one) => {
+    const at = Date.parse(one);
+    return at > now ? Math.min(least, at) : least;
+  }, Infinity);
 }
 
 /** Not in time, as `tenure forecast` counts it. */

@@ -7,12 +7,17 @@ export interface Route {
   readonly view: View;
   /** The object that is looked at: `NodeClaim/general-4nv74`; empty: none. */
   readonly subject: string;
+  /** What was asked for instead of a view that exists; empty: nothing. */
+  readonly unknown: string;
 }
+
+const NAMED_MAX = 60;
 
 export function parsed(hash: string): Route {
   const [view = "", ...rest] = hash.replace(/^#\/?/, "").split("/");
-  const known = VIEWS.find((one) => one === view) ?? "fleet";
-  return { view: known, subject: decoded(rest.join("/")) };
+  const known = VIEWS.find((one) => one === view);
+  if (known === undefined) return { view: "fleet", subject: "", unknown: decoded(view).slice(0, NAMED_MAX) };
+  return { view: known, subject: decoded(rest.join("/")), unknown: "" };
 }
 
 function decoded(text: string): string {

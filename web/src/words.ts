@@ -1,14 +1,4 @@
-import type { NodeView, Share, Tone } from "./values.ts";
-
-/** How a tone is called, and the sign that stands beside its colour. */
-export const TONE: Readonly<Record<Tone, { readonly name: string; readonly sign: string; readonly means: string }>> = {
-  serving: { name: "In service", sign: "✓", means: "Nodes that run pods, and that nothing disrupts" },
-  coming: { name: "Coming", sign: "↑", means: "Launched, booting, joining or starting" },
-  waiting: { name: "Blocked", sign: "‖", means: "Disruption candidates: something blocks their disruption" },
-  leaving: { name: "Leaving", sign: "↓", means: "Draining, terminating or being replaced" },
-  unhealthy: { name: "Unhealthy", sign: "!", means: "A health condition of the Node asks for a repair" },
-  foreign: { name: "Not managed", sign: "○", means: "Nodes that Tenure does not manage" },
-};
+import { type NodeView, type Share, TONE } from "./values.ts";
 
 const MICRO = 1_000_000;
 const SECOND = 1000;
@@ -95,7 +85,7 @@ export function percent(share: Share | null): number {
 export function matches(node: NodeView, words: readonly string[]): boolean {
   if (words.length === 0) return true;
   const text = [
-    node.name, node.node, node.pool, node.zone, node.phase, node.tone, TONE[node.tone].name,
+    node.name, node.node, node.pool, node.zone, node.phase, node.tone, TONE[node.tone].word,
     node.instanceType, node.capacityType, node.reason,
   ].join(" ").toLowerCase();
   return words.every((word) => text.includes(word));

@@ -101,7 +101,6 @@ IN_WORDS = {
     "core/disrupt/facts/planning.py",
     "dashboard/fleet/phases.py",
     "dashboard/fleet/tones.py",
-    "dashboard/board/tones.py",
     "dashboard/fleet/values.py",
 }
 

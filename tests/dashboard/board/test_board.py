@@ -28,8 +28,11 @@ from tests.dashboard.board.frames import (
     screen_text,
     story,
 )
+from tests.folders import ROOT
 
 GOLDEN = Path(__file__).parent / "golden"
+#: What the page reads, then where an operator reads of signs.
+PAGES = ("web/src/values.ts", "docs/board.md", "docs/web-page.md")
 Steps = Callable[[Board, "Pilot[int]"], Awaitable[None]]
 
 
@@ -96,6 +99,18 @@ def test_each_tone_has_a_sign_of_its_own() -> None:
     assert set(LOOKS) == set(Tone)
     assert len({look.sign for look in LOOKS.values()}) == len(Tone)
     assert len({look.colour for look in LOOKS.values()}) == len(Tone)
+
+
+def test_board_page_and_documents_show_a_tone_by_the_same_sign_and_word() -> None:
+    from tenure.dashboard.board.tones import LOOKS
+    from tenure.dashboard.fleet.tones import SIGNS
+
+    texts = {name: (ROOT / name).read_text("utf-8") for name in PAGES}
+    for tone, said in SIGNS.items():
+        assert (LOOKS[tone].sign, LOOKS[tone].word) == (said.sign, said.word)
+        assert f'{tone.value}: {{ sign: "{said.sign}", word: "{said.word}"' in texts[PAGES[0]]
+        assert f"| {said.sign} | {said.word} | {said.means} |" in texts[PAGES[1]]
+        assert f"| {said.sign} | {said.word}" in texts[PAGES[2]]
 
 
 def test_the_selected_row_says_what_blocks_it_and_until_when() -> None:

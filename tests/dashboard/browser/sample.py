@@ -64,7 +64,6 @@ def node(index: int, chance: Random, tone: v.Tone) -> v.NodeView:
         tone=tone,
         reason=reason,
         because=because,
-        next="evaluated again" if blocked else "",
         next_at=AT + timedelta(minutes=7 * (1 + index % 40)) if blocked else None,
         created_at=AT - timedelta(hours=1 + index % 90),
         deadline=AT + timedelta(minutes=20) if tone is v.Tone.LEAVING else None,
@@ -205,7 +204,7 @@ def entries(count: int = 40) -> list[Entry]:
 
 
 def calendar(known: tuple[v.NodeView, ...]) -> dict[str, Any]:
-    """As ``tenure forecast -o json``: nights from 22:00 to 02:00 UTC, Sundays for batch."""
+    """As ``tenure forecast --json``: nights from 22:00 to 02:00 UTC, Sundays for batch."""
     tonight = AT.replace(hour=22, minute=0)
     drifted = [one for one in known if one.tone is v.Tone.WAITING]
     starts = [
@@ -229,8 +228,8 @@ def calendar(known: tuple[v.NodeView, ...]) -> dict[str, Any]:
         "where": "staging",
         "leader": None,
         "windows": [
-            _window("nights", "Drift", len(known), [tonight + timedelta(days=day, hours=4 * end) for day in range(14) for end in (0, 1)]),
-            _window("sundays", "Expiration", len(known), [AT.replace(hour=2, minute=0) + timedelta(days=day, hours=end) for day in (6, 13) for end in (0, 3)]),
+            window("nights", "Drift", len(known), [tonight + timedelta(days=day, hours=4 * end) for day in range(14) for end in (0, 1)]),
+            window("sundays", "Expiration", len(known), [AT.replace(hour=2, minute=0) + timedelta(days=day, hours=end) for day in (6, 13) for end in (0, 3)]),
         ],
         "budgets": [
             {"pool": "web", "index": 1, "nodes": "0", "active": False,
@@ -251,7 +250,7 @@ def calendar(known: tuple[v.NodeView, ...]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _window(name: str, action: str, many: int, changes: list[datetime]) -> dict[str, Any]:
+def window(name: str, action: str, many: int, changes: list[datetime]) -> dict[str, Any]:
     return {
         "name": name,
         "type": "Allow",

@@ -34,6 +34,10 @@ class StandIn:
     def __init__(self, frame: v.Frame, *, token: str = "") -> None:
         self.frame = frame
         self.token = token
+        #: Cluster seconds in a second of the page.
+        self.speed = 1
+        #: Instead of parts of the sample's calendar.
+        self.foreseen: dict[str, Any] = {}
         self.port = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -142,7 +146,7 @@ class StandIn:
     async def _about(self, _: web.Request) -> web.Response:
         return web.json_response(
             {
-                "version": "0.1", "cluster": "staging", "leader": "", "mode": "up", "speed": 1,
+                "version": "0.1", "cluster": "staging", "leader": "", "mode": "up", "speed": self.speed,
                 "authentication": "bearer" if self.token else "none", "since": "2026-01-05T17:10:00Z",
             }
         )  # fmt: skip
@@ -166,7 +170,7 @@ class StandIn:
         return _json(sample.history(self.frame.nodes))
 
     async def _calendar(self, _: web.Request) -> web.Response:
-        return web.json_response(sample.calendar(self.frame.nodes))
+        return web.json_response(sample.calendar(self.frame.nodes) | self.foreseen)
 
     async def _why(self, request: web.Request) -> web.Response:
         subject = request.query["subject"]

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tenure.dashboard.fleet.values import Tone
 from tests.dashboard.browser import sample
-from tests.dashboard.browser.standin import StandIn
+from tests.dashboard.browser.standin import StandIn, serving
 
 
 def drifted(cluster: StandIn) -> list[str]:
@@ -19,7 +19,7 @@ def test_which_nodes_will_go_tonight(page: Page, cluster: StandIn) -> None:
     page.goto(cluster.url)
     page.get_by_role("navigation", name="Views").get_by_role("link", name="Calendar").click()
     tonight = page.get_by_role("region", name="The next 24 hours")
-    expect(tonight).to_contain_text(f"{len(drifted(cluster))} nodes go")
+    expect(tonight).to_contain_text(f"{len(drifted(cluster))} nodes are disrupted")
     for name in drifted(cluster):
         expect(tonight.get_by_role("link", name=name)).to_be_visible()
     expect(tonight).to_contain_text("22:00:00Z (in 1h")
@@ -35,11 +35,22 @@ def test_why_a_node_has_not_gone(page: Page, cluster: StandIn) -> None:
     panel.get_by_role("link", name="Why?").click()
     answer = page.get_by_role("article", name=f"NodeClaim/{name}")
     expect(answer).to_contain_text("DisruptionBlocked")
-    answer.get_by_role("link", name=sample.BUDGET).click()
-    its_own = page.get_by_role("article", name=sample.BUDGET)
-    expect(its_own).to_contain_text("7 of them healthy")
-    page.go_back()
-    expect(answer).to_be_visible()
+    expect(answer).to_contain_text(sample.BUDGET)
+    expect(answer.get_by_role("link", name=sample.BUDGET)).to_have_count(0)
+    expect(answer.get_by_role("region", name="What to change")).to_be_visible()
+    printed = answer.locator("pre")
+    expect(printed).to_be_hidden()
+    answer.get_by_text("As tenure explain prints it").click()
+    expect(printed).to_contain_text("DisruptionBlocked: drifted")
+
+
+def test_only_kinds_that_have_an_explanation_are_offered(page: Page) -> None:
+    calm = tuple(one for one in sample.nodes(40) if one.tone is Tone.SERVING)
+    with serving(sample.framed(calm)) as server:
+        page.goto(f"{server.url}#/why")
+        expect(page.get_by_role("region", name="What asks for attention")).to_contain_text(
+            "Kinds that can be explained: Node, NodeClaim, Pod, NodePool, MaintenanceWindow, NodePoolPolicy."
+        )
 
 
 def test_what_it_costs(page: Page, cluster: StandIn) -> None:
@@ -67,8 +78,20 @@ def test_what_to_change_so_that_a_pod_gets_a_node(page: Page, cluster: StandIn) 
 def test_what_cannot_finish(page: Page, cluster: StandIn) -> None:
     page.goto(f"{cluster.url}#/calendar")
     late = page.get_by_role("region", name="What cannot finish in time")
+    expect(late).to_contain_text("5 of 9 nodes due can start until 2026-01-19T20:10:00Z")
     expect(late).to_contain_text("4 nodes become older than expireAfter, by up to 6d")
     expect(late).to_contain_text("allowed by MaintenanceWindow sundays only")
+
+
+def test_columns_of_the_calendar_are_in_plain_words(page: Page, cluster: StandIn) -> None:
+    page.goto(f"{cluster.url}#/calendar")
+    for table, columns in (
+        ("Maintenance windows", ("Window", "Actions", "Nodes", "Now", "Next change")),
+        ("NodePools", ("NodePool", "Nodes", "Launch time", "Max disrupted at once")),
+    ):
+        region = page.get_by_role("region", name=table, exact=True)
+        for column in columns:
+            expect(region.get_by_role("columnheader", name=column, exact=True)).to_be_visible()
 
 
 def test_an_object_that_is_not_there_is_said_to_be_missing(page: Page, cluster: StandIn) -> None:
@@ -78,3 +101,12 @@ def test_an_object_that_is_not_there_is_said_to_be_missing(page: Page, cluster: 
     ).fill("NodeClaim/gone")
     page.get_by_role("button", name="Explain").click()
     expect(page.get_by_role("alert")).to_contain_text("there is no NodeClaim/gone now")
+
+
+def test_a_view_that_there_is_not_is_said_to_be_missing(page: Page, cluster: StandIn) -> None:
+    page.goto(f"{cluster.url}#/nonsense/NodeClaim/a")
+    said = page.get_by_role("status").filter(has_text="There is no view")
+    expect(said).to_contain_text("“nonsense”. This is the fleet")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Fleet")
+    page.get_by_role("link", name="Calendar").click()
+    expect(said).to_have_count(0)

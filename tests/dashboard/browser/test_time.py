@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 from playwright.sync_api import Page, expect
 
+from tenure.model.api.meta import format_time
 from tenure.runtime.telemetry.ring import Entry
 from tests.dashboard.browser import sample
 from tests.dashboard.browser.standin import StandIn, serving
@@ -22,12 +24,12 @@ def test_back_to_before_a_node_was_unhealthy(page: Page, cluster: StandIn) -> No
     page.goto(f"{cluster.url}#/timeline")
     fleet = page.get_by_role("region", name="The fleet at that instant")
     expect(page.get_by_text("since this replica's start at 2026-01-05T17:10:00Z")).to_be_visible()
-    expect(fleet).to_contain_text("1 Unhealthy")
+    expect(fleet).to_contain_text("1 unhealthy")
     scrub(page, int(sample.AT.timestamp() * 1000) - 30 * 60_000)
     expect(fleet).to_contain_text("The fleet at 2026-01-05T19:4")
-    expect(fleet).not_to_contain_text("Unhealthy")
+    expect(fleet).not_to_contain_text("unhealthy")
     page.get_by_role("button", name="Now").click()
-    expect(fleet).to_contain_text("1 Unhealthy")
+    expect(fleet).to_contain_text("1 unhealthy")
 
 
 def test_the_slider_is_moved_by_keys(page: Page, cluster: StandIn) -> None:
@@ -47,6 +49,72 @@ def test_ahead_to_what_is_foreseen(page: Page, cluster: StandIn) -> None:
     scrub(page, int(sample.AT.timestamp() * 1000) + 5 * 3_600_000)
     fleet = page.get_by_role("region", name="The fleet at that instant")
     expect(fleet).to_contain_text("6 disruptions start, 0 under way at that instant")
+
+
+def test_a_window_of_five_minutes_is_drawn_until_midnight(page: Page, cluster: StandIn) -> None:
+    changes = [sample.AT + timedelta(minutes=5 * turn) for turn in range(1, 1200)]
+    often = sample.window("often", "Drift", 140, changes) | {"knownUntil": format_time(changes[-1])}
+    cluster.foreseen = {"windows": [often], "budgets": []}
+    page.goto(f"{cluster.url}#/calendar")
+    days = page.get_by_role("region", name="Two weeks")
+    tomorrow = days.get_by_role("img").nth(1)
+    expect(tomorrow).to_have_accessible_name(re.compile("138 more periods, the last until 00:00$"))
+    bands = tomorrow.locator("rect.band")
+    expect(bands.last).to_contain_text("2026-01-07T00:00:00Z")
+    assert 1 <= bands.count() <= 144
+    expect(days).to_contain_text("Allow often (known until 2026-01-10T00:05:00Z)")
+
+
+def test_periods_nearer_than_a_pixel_are_drawn_as_one(page: Page, cluster: StandIn) -> None:
+    changes = [sample.AT + timedelta(minutes=turn) for turn in range(1, 1200)]
+    often = sample.window("often", "Drift", 140, changes) | {"knownUntil": format_time(changes[-1])}
+    cluster.foreseen = {"windows": [often], "budgets": []}
+    page.goto(f"{cluster.url}#/calendar")
+    tomorrow = page.get_by_role("region", name="Two weeks").get_by_role("img").nth(1)
+    expect(tomorrow.locator("rect.band")).to_have_count(1)
+    expect(tomorrow.locator("rect.band")).to_contain_text(
+        "484 periods, 2026-01-06T00:01:00Z to 2026-01-06T16:08:00Z"
+    )
+
+
+def test_the_clock_runs_by_the_speed_of_the_cluster_while_nothing_changes(page: Page) -> None:
+    with serving(sample.frame(12)) as server:
+        server.speed = 10
+        page.clock.install()
+        page.goto(f"{server.url}#/timeline")
+        clock = page.get_by_role("timer", name="The cluster's time")
+        expect(clock).to_contain_text("2026-01-05T20:1")
+        page.clock.run_for(24_000)
+        expect(clock).to_have_text(re.compile("^2026-01-05T20:1[4-7]:"))
+        slider = page.get_by_role("slider", name="Time")
+        expect(slider).to_have_attribute("aria-valuetext", re.compile("^2026-01-05T20:1[4-7]:"))
+        server.stop()
+        expect(page.get_by_role("alert")).to_contain_text(
+            re.compile(r"What you see is of 2026-01-05T20:10:00Z \([4-9]m")
+        )
+        expect(page.get_by_text("last news 2026-01-05T20:10:00Z, ")).to_be_visible()
+        expect(slider).to_have_attribute("aria-valuetext", "2026-01-05T20:10:00Z")
+
+
+def test_the_calendar_is_asked_by_the_time_of_the_cluster(page: Page) -> None:
+    with serving(sample.frame(12)) as server:
+        server.speed = 10
+        page.clock.install()
+        page.goto(f"{server.url}#/calendar")
+        expect(page.get_by_text("As of 20:10:00Z.")).to_be_visible()
+        with page.expect_request("**/api/calendar"):
+            page.clock.run_for(13_000)
+
+
+def test_the_calendar_is_asked_once_its_next_change_has_passed(page: Page) -> None:
+    with serving(sample.frame(12)) as server:
+        soon = sample.window("soon", "Drift", 12, [sample.AT + timedelta(seconds=20)])
+        server.foreseen = {"windows": [soon]}
+        page.clock.install()
+        page.goto(f"{server.url}#/calendar")
+        expect(page.get_by_text("As of 20:10:00Z.")).to_be_visible()
+        with page.expect_request("**/api/calendar"):
+            page.clock.run_for(22_000)
 
 
 def test_only_the_lanes_that_are_seen_are_in_the_page(page: Page) -> None:

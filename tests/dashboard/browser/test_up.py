@@ -33,7 +33,9 @@ def test_which_nodes_go_tonight(page: Page, address: str) -> None:
     expect(cells.first).to_be_visible(timeout=PATIENCE)
     page.get_by_role("link", name="Calendar").click()
     soon = page.get_by_role("region", name="The next 24 hours")
-    expect(soon).to_contain_text(re.compile(r"[1-9]\d* nodes? goe?s?:"), timeout=PATIENCE)
+    expect(soon).to_contain_text(
+        re.compile(r"[1-9]\d* nodes? (is|are) disrupted:"), timeout=PATIENCE
+    )
     expect(soon.get_by_role("link", name=re.compile("^general-"))).not_to_have_count(0)
     days = page.get_by_role("region", name="Two weeks")
     expect(days).to_contain_text("of general, Drifted")

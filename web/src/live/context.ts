@@ -34,6 +34,13 @@ export function useNow(milliseconds = 1000): number {
   return Math.max(now, store.at === "" ? 0 : Date.parse(store.at));
 }
 
+/** The cluster's clock while the connection is there; then the last news: nothing is known after it. */
+export function useKnownUntil(): number {
+  const store = useStore();
+  const now = useNow();
+  return store.connection.kind === "lost" && store.at !== "" ? Date.parse(store.at) : now;
+}
+
 export interface Asked<T> {
   readonly value: T | null;
   readonly problem: string;

@@ -1,7 +1,7 @@
-import { useLive, useStore } from "../live/context.ts";
+import { useLive, useNow, useStore } from "../live/context.ts";
 import { VIEWS, link, type View } from "../route.ts";
 import { type Theme, useTheme } from "../theme.ts";
-import { instant } from "../words.ts";
+import { instant, relative } from "../words.ts";
 import { Choice } from "./filter.tsx";
 
 const THEMES: readonly (readonly [Theme, string])[] = [["auto", "Auto"], ["light", "Light"], ["dark", "Dark"]];
@@ -45,7 +45,18 @@ function State() {
       {cluster !== "" && <span class="cluster" title={cluster}>{cluster}</span>}
       {chip !== "" && <span class="chip">{chip}</span>}
       <span class={live ? "pulse live" : "pulse"} role="status">{live ? "Live" : store.connection.kind === "lost" ? "Not connected" : "Connecting"}</span>
-      {store.at !== "" && <time class="number quiet" dateTime={store.at}>{instant(store.at)}</time>}
+      {store.at !== "" && (store.connection.kind === "lost" ? <LastNews at={store.at} /> : <Running />)}
     </div>
   );
+}
+
+/** The cluster's clock, which runs on while nothing changes. */
+function Running() {
+  const now = useNow();
+  return <time class="number quiet" role="timer" aria-label="The cluster's time" dateTime={instant(now)}>{instant(now)}</time>;
+}
+
+function LastNews({ at }: { at: string }) {
+  const now = useNow();
+  return <span class="number quiet">last news <time dateTime={at}>{instant(at)}</time>, {relative(at, now)}</span>;
 }

@@ -1,10 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
-import { useStore } from "../live/context.ts";
-import { instant, span } from "../words.ts";
+import { useNow, useStore } from "../live/context.ts";
+import { instant, relative, span } from "../words.ts";
 
 /** What is shown is old: since when, why, and when the next attempt is. */
 export function Lost({ again }: { again: () => void }) {
   const store = useStore();
+  const now = useNow();
   const { connection } = store;
   const lost = connection.kind === "lost";
   const [, tick] = useState(0);
@@ -19,7 +20,7 @@ export function Lost({ again }: { again: () => void }) {
     <div class="lost" role="alert">
       <p>
         <strong>Connection lost since {instant(connection.since)}.</strong>{" "}
-        {store.at === "" ? "Nothing has been shown yet" : `What you see is of ${instant(store.at)}`}: {connection.why}.
+        {store.at === "" ? "Nothing has been shown yet" : `What you see is of ${instant(store.at)} (${relative(store.at, now)})`}: {connection.why}.
       </p>
       <p class="number" aria-live="off">{wait > 0 ? `Next attempt in ${span(wait)}` : "Connecting…"}</p>
       <button type="button" onClick={again}>Connect now</button>

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useNow } from "../live/context.ts";
 import { link } from "../route.ts";
-import type { Share, Tone } from "../values.ts";
-import { TONE, instant, near, percent, relative } from "../words.ts";
+import { EXPLAINED, type Share, TONE, type Tone } from "../values.ts";
+import { instant, near, percent, relative } from "../words.ts";
 
 export function Sign({ tone }: { tone: Tone }) {
   return <span class={`sign tone-${tone}`} aria-hidden="true">{TONE[tone].sign}</span>;
@@ -20,8 +20,9 @@ export function When({ at }: { at: string | null }) {
   return <time class="number" dateTime={at} title={instant(at)}>{near(at, now)} <span class="quiet">({relative(at, now)})</span></time>;
 }
 
-/** `PodDisruptionBudget/default/web`, as a link to its own explanation. */
+/** `NodePool/web`, as a link to its own explanation; `PodDisruptionBudget/default/web` has none and is text. */
 export function Subject({ of, children }: { of: string; children?: ComponentChildren }) {
+  if (!EXPLAINED.includes(of.slice(0, Math.max(0, of.indexOf("/"))))) return <span class="subject">{children ?? of}</span>;
   return <a class="subject" href={link("why", of)}>{children ?? of}</a>;
 }
 

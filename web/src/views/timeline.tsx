@@ -1,6 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Forecast } from "../forecast.ts";
-import { useAsked, useStore } from "../live/context.ts";
+import { useCalendar } from "../live/calendar.ts";
+import { useAsked, useKnownUntil } from "../live/context.ts";
 import { Filter, Select } from "../parts/filter.tsx";
 import { Problem, Waiting } from "../parts/small.tsx";
 import { useWidth } from "../parts/width.ts";
@@ -14,7 +15,6 @@ import { type LaneOrder, drawn, ordered } from "./timeline/lanes.ts";
 import { scale } from "./timeline/scale.ts";
 
 const EVERY = 10_000;
-const CALENDAR_EVERY = 120_000;
 const NAMES = 190;
 
 type Range = "past" | "hour" | "day" | "two" | "week" | "fortnight";
@@ -45,7 +45,7 @@ function around(range: Range, since: number, now: number): readonly [number, num
 /** One lane for each node: what was, since this replica's start, and what is foreseen. */
 export function Timeline({ subject }: { subject: string }) {
   const history = useAsked<History>("/api/history", EVERY);
-  const forecast = useAsked<Forecast>("/api/calendar", CALENDAR_EVERY);
+  const forecast = useCalendar();
   if (history.value === null) {
     return <><h1>Timeline</h1>{history.problem === "" ? <Waiting what="Reading the journal" /> : <Problem text={history.problem} again={history.again} />}</>;
   }
@@ -60,12 +60,11 @@ interface Props {
 }
 
 function Drawn({ history, forecast, problem, subject }: Props) {
-  const store = useStore();
   const [text, setText] = useRemembered("timeline.filter", "");
   const [range, setRange] = useRemembered<Range>("timeline.range", "past");
   const [order, setOrder] = useRemembered<LaneOrder>("timeline.order", "next");
   const [place, width] = useWidth<HTMLDivElement>(900);
-  const now = Math.max(Date.parse(history.at), Date.parse(store.at));
+  const now = Math.max(Date.parse(history.at), useKnownUntil());
   const since = Date.parse(history.since);
   const [from, to] = around(range, since, now);
   const [chosen, setChosen] = useState<number | null>(null);

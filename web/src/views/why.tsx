@@ -3,11 +3,11 @@ import { useAsked, useStore } from "../live/context.ts";
 import { Problem, Waiting } from "../parts/small.tsx";
 import { go } from "../route.ts";
 import type { Store } from "../live/store.ts";
+import { EXPLAINED } from "../values.ts";
 import { Answer, type Explained } from "./why/answer.tsx";
 
 const EVERY = 20_000;
 const SUGGESTED = 40;
-const KINDS = ["NodeClaim", "Node", "NodePool", "Pod", "PodDisruptionBudget", "MaintenanceWindow", "NodePoolPolicy"];
 
 function suggestions(store: Store, text: string): string[] {
   const all = [...store.nodes.keys(), ...store.pools.map((pool) => `NodePool/${pool.name}`), ...store.pending.keys()];
@@ -64,7 +64,7 @@ function Start({ store }: { store: Store }) {
   return (
     <section class="card" aria-label="What asks for attention">
       <h2>What asks for attention</h2>
-      {nodes.length + pods.length === 0 && <p class="quiet">No node is unhealthy, leaving or blocked, and no pod is pending. Kinds that can be explained: {KINDS.join(", ")}.</p>}
+      {nodes.length + pods.length === 0 && <p class="quiet">No node is unhealthy, leaving or blocked, and no pod is pending. Kinds that can be explained: {EXPLAINED.join(", ")}.</p>}
       <ul class="lines">
         {[...nodes, ...pods].map((one) => (
           <li key={one.key}><a href={`#/why/${one.key.split("/").map(encodeURIComponent).join("/")}`}>{one.key}</a><span class="code">{one.reason}</span><span class="because">{one.because}</span></li>

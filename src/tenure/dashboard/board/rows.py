@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.dashboard.board.tones import SEVERITY
+from tenure.dashboard.board.tones import LOOKS, SEVERITY
 from tenure.dashboard.board.words import percent
 from tenure.dashboard.fleet.values import Frame, NodeView, PoolView, Share
 
@@ -100,7 +100,7 @@ def matches(node: NodeView, wanted: Iterable[str]) -> bool:
     said = "\n".join(
         (
             *(node.name, node.node, node.pool, node.zone, node.instance_type),
-            *(node.capacity_type, node.phase, node.tone.value, node.reason, node.next),
+            *(node.capacity_type, node.phase, LOOKS[node.tone].word, node.reason, node.next),
         )
     ).casefold()
     return all(word in said for word in wanted)

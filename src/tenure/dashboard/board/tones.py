@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from rich.style import Style
 from rich.text import Text
 
+from tenure.dashboard.fleet.tones import SIGNS
 from tenure.dashboard.fleet.values import Tone
 
 
@@ -20,13 +21,16 @@ class Look(NamedTuple):
     word: str
 
 
+_COLOURS: Final[dict[Tone, str]] = {
+    Tone.SERVING: "#56b4e9",
+    Tone.COMING: "#cc79a7",
+    Tone.WAITING: "#f0e442",
+    Tone.LEAVING: "#e69f00",
+    Tone.UNHEALTHY: "#ff7f50",
+    Tone.FOREIGN: "#a0a0a0",
+}
 LOOKS: Final[dict[Tone, Look]] = {
-    Tone.SERVING: Look("●", "#56b4e9", "in service"),
-    Tone.COMING: Look("○", "#cc79a7", "coming"),
-    Tone.WAITING: Look("◆", "#f0e442", "waiting"),
-    Tone.LEAVING: Look("▼", "#e69f00", "leaving"),
-    Tone.UNHEALTHY: Look("✖", "#ff7f50", "unhealthy"),
-    Tone.FOREIGN: Look("·", "#a0a0a0", "not managed here"),
+    tone: Look(said.sign, _COLOURS[tone], said.word) for tone, said in SIGNS.items()
 }
 #: What needs a reader comes first.
 SEVERITY: Final = {

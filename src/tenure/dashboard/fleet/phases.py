@@ -127,7 +127,7 @@ AWAITED: Final[dict[Reason, str]] = {
     Reason.REBOOT_OBSERVED: "its kubelet to be Ready",
 }
 
-#: What happens at a verdict's ``recheck_at``.
+#: What happens at a verdict's ``recheck_at``; empty: the verdict can change, and no more is known.
 AT_RECHECK: Final[dict[Reason, str]] = {
     Reason.LAUNCH_FAILED: "the call is retried",
     Reason.SETTLING: "the instance is terminated",
@@ -137,8 +137,8 @@ AT_RECHECK: Final[dict[Reason, str]] = {
     Reason.PROTECTED: "protection ends",
     Reason.POD_TERMINATING: "its grace period is over",
     Reason.BATCHING: "is provisioned for",
-    Reason.DISRUPTION_BLOCKED: "evaluated again",
-    Reason.DISRUPTION_WAITS: "evaluated again",
+    Reason.DISRUPTION_BLOCKED: "",
+    Reason.DISRUPTION_WAITS: "",
 }
 
 

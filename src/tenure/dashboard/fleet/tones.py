@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from tenure.core.decision import Verdict
 from tenure.core.reasons import Reason
@@ -14,6 +14,27 @@ from tenure.model.api.nodeclaim import NodeClaim
 
 UNREADABLE: Final = "unreadable"
 FOREIGN: Final = "foreign"
+
+
+class ToneSign(NamedTuple):
+    """Board and page show a tone by the same sign and word."""
+
+    sign: str
+    word: str
+    #: Of a node, for a legend.
+    means: str
+
+
+SIGNS: Final[dict[Tone, ToneSign]] = {
+    Tone.SERVING: ToneSign("●", "in service", "initialized and Ready"),
+    Tone.COMING: ToneSign("○", "coming", "launched, booting, joining or starting"),
+    Tone.WAITING: ToneSign(
+        "◆", "blocked", "a disruption candidate, and something blocks its disruption"
+    ),
+    Tone.LEAVING: ToneSign("▼", "leaving", "being replaced, draining or terminating"),
+    Tone.UNHEALTHY: ToneSign("✖", "unhealthy", "unhealthy, lost, failed or unreadable"),
+    Tone.FOREIGN: ToneSign("·", "not managed", "of another provider, or without a NodeClaim"),
+}
 
 _PHASES_OF: Final[dict[Tone, tuple[str, ...]]] = {
     Tone.SERVING: ("in service",),

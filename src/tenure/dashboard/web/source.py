@@ -46,9 +46,9 @@ class Source(Protocol):
         ...
 
     async def why(self, subject: str) -> bytes:
-        """``tenure explain -o json`` with its text. Raises ``NotThere`` and ``NotNow``."""
+        """``tenure explain --json`` with its text. Raises ``NotThere`` and ``NotNow``."""
         ...
 
     async def calendar(self) -> bytes:
-        """``tenure forecast -o json``. Raises ``NotNow``."""
+        """``tenure forecast --json``. Raises ``NotNow``."""
         ...

@@ -1,6 +1,6 @@
 import { type Forecast, type Rotation, notInTime } from "../../forecast.ts";
 import { Subject, When } from "../../parts/small.tsx";
-import { plural, span } from "../../words.ts";
+import { count, instant, plural, span } from "../../words.ts";
 
 /** What windows and budgets do not let finish, and what holds it up. */
 export function NotInTime({ forecast }: { forecast: Forecast }) {
@@ -10,23 +10,23 @@ export function NotInTime({ forecast }: { forecast: Forecast }) {
     <section class={late.length + problems.length > 0 ? "card warning" : "card"} aria-label="What cannot finish in time">
       <h2>What cannot finish in time</h2>
       {late.length === 0 && problems.length === 0 && <p>Everything that is due can finish.</p>}
-      {late.map(({ pool, rotation }) => <Late key={`${pool} ${rotation.reason}`} pool={pool} rotation={rotation} />)}
+      {late.map(({ pool, rotation }) => <Late key={`${pool} ${rotation.reason}`} pool={pool} rotation={rotation} until={forecast.until} />)}
       {problems.map((pool) => <p key={pool.name}>NodePool <Subject of={`NodePool/${pool.name}`}>{pool.name}</Subject>: {pool.problem}</p>)}
     </section>
   );
 }
 
-function Late({ pool, rotation }: { pool: string; rotation: Rotation }) {
+function Late({ pool, rotation, until }: { pool: string; rotation: Rotation; until: string }) {
   const { due, started, waiting, never, late, lateBySeconds } = rotation;
+  const kept = [waiting > 0 ? `${count(waiting)} still blocked then` : "", never > 0 ? `${count(never)} blocked for ever` : ""].filter(Boolean);
   return (
     <article class="late">
       <h3>NodePool <Subject of={`NodePool/${pool}`}>{pool}</Subject>, {rotation.reason}</h3>
-      <ul>
-        <li>{plural(due, "node is", "nodes are")} due; windows and budgets let <strong>{started}</strong> start{rotation.lastStart !== null && <>, the last <When at={rotation.lastStart} /></>}.</li>
-        {waiting > 0 && <li>{plural(waiting, "node")} still {waiting === 1 ? "waits" : "wait"} at the end.</li>}
-        {never > 0 && <li>{plural(never, "node waits", "nodes wait")} for ever: nothing opens what blocks {never === 1 ? "it" : "them"}.</li>}
-        {late > 0 && <li>{plural(late, "node becomes", "nodes become")} older than <code>expireAfter</code>, by up to {span(lateBySeconds * 1000)}.</li>}
-      </ul>
+      <p>
+        {count(started)} of {plural(due, "node")} due can start until {instant(until)}{rotation.lastStart !== null && <>, the last <When at={rotation.lastStart} /></>}
+        {kept.length > 0 && `; ${kept.join(", ")}`}
+        {late > 0 && <>; {plural(late, "node becomes", "nodes become")} older than <code>expireAfter</code>, by up to {span(lateBySeconds * 1000)}</>}.
+      </p>
       {rotation.why.map((one) => <p key={one.message} class="because">{plural(one.nodes, "node")}: {one.message}</p>)}
     </article>
   );

@@ -5,7 +5,7 @@ import { DAY, clockTime, plural } from "../../words.ts";
 
 const LISTED = 40;
 
-/** The nodes that go within 24 hours, by name. */
+/** The nodes that are disrupted within 24 hours, by name. */
 export function Soon({ forecast }: { forecast: Forecast }) {
   const begin = Date.parse(forecast.at);
   const soon = forecast.starts.filter((one) => Date.parse(one.at) < begin + DAY);
@@ -14,8 +14,8 @@ export function Soon({ forecast }: { forecast: Forecast }) {
     <section class="card" aria-label="The next 24 hours">
       <h2>The next 24 hours</h2>
       {soon.length === 0
-        ? <p>No node goes.</p>
-        : <p><strong class="number">{plural(there.size, "node")}</strong> {there.size === 1 ? "goes" : "go"}{soon.length > there.size && `; replacements go again ${soon.length - there.size} times`}:</p>}
+        ? <p>No node is disrupted.</p>
+        : <p><strong class="number">{plural(there.size, "node")}</strong> {there.size === 1 ? "is" : "are"} disrupted{soon.length > there.size && `; replacements are disrupted ${plural(soon.length - there.size, "time")}`}:</p>}
       <ol class="lines">
         {soon.slice(0, LISTED).map((one) => <Line key={`${one.claim} ${one.at} ${one.generation}`} start={one} />)}
       </ol>

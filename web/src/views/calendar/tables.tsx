@@ -22,7 +22,7 @@ function Listed({ title, head, children, empty }: { title: string; head: readonl
 export function Windows({ forecast }: { forecast: Forecast }) {
   const { windows } = forecast;
   return (
-    <Listed title="Maintenance windows" head={["Window", "What it does", "Nodes", "Now", "Next change"]} empty={windows.length === 0 ? "There is no MaintenanceWindow: only budgets and protections limit when nodes go." : ""}>
+    <Listed title="Maintenance windows" head={["Window", "Actions", "Nodes", "Now", "Next change"]} empty={windows.length === 0 ? "There is no MaintenanceWindow: only budgets and protections limit when nodes are disrupted." : ""}>
       {windows.map((one) => (
         <tr key={one.name}>
           <th scope="row"><Subject of={`MaintenanceWindow/${one.name}`}>{one.name}</Subject></th>
@@ -55,7 +55,7 @@ export function Budgets({ forecast }: { forecast: Forecast }) {
 export function Pools({ forecast }: { forecast: Forecast }) {
   const { pools } = forecast;
   return (
-    <Listed title="NodePools" head={["NodePool", "Nodes", "A new node takes", "At most at once", "Due, and how many start"]} empty={pools.length === 0 ? "There is no NodePool." : ""}>
+    <Listed title="NodePools" head={["NodePool", "Nodes", "Launch time", "Max disrupted at once", "Due, and how many start"]} empty={pools.length === 0 ? "There is no NodePool." : ""}>
       {pools.map((pool) => (
         <tr key={pool.name}>
           <th scope="row"><Subject of={`NodePool/${pool.name}`}>{pool.name}</Subject></th>

@@ -50,7 +50,7 @@ function Known({ node }: { node: NodeView }) {
       {node.blockers.length > 0 && <Blockers blockers={node.blockers} />}
       {node.moreBlockers > 0 && <p class="quiet">{plural(node.moreBlockers, "more blocker")}: see Why.</p>}
       <dl class="facts">
-        {(node.next !== "" || node.nextAt !== null) && <Fact name="Next">{node.next} <When at={node.nextAt} /></Fact>}
+        {(node.next !== "" || node.nextAt !== null) && <Fact name="Next change">{node.next} <When at={node.nextAt} /></Fact>}
         {node.deadline !== null && <Fact name="Deadline"><When at={node.deadline} /></Fact>}
         {node.node !== "" && node.node !== node.name && <Fact name="Node"><Subject of={`Node/${node.node}`}>{node.node}</Subject></Fact>}
         {node.pool !== "" && <Fact name="NodePool"><Subject of={`NodePool/${node.pool}`}>{node.pool}</Subject></Fact>}

@@ -1,7 +1,7 @@
 import { Component } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { NodeView, PoolView } from "../../values.ts";
-import { TONE, perHour, plural } from "../../words.ts";
+import { type NodeView, type PoolView, TONE } from "../../values.ts";
+import { perHour, plural } from "../../words.ts";
 import { Subject } from "../../parts/small.tsx";
 
 interface Props {

@@ -1,5 +1,5 @@
-import { TONES, type Tone, type Totals as Values } from "../../values.ts";
-import { TONE, count, money, plural } from "../../words.ts";
+import { TONE, TONES, type Tone, type Totals as Values } from "../../values.ts";
+import { count, money, plural } from "../../words.ts";
 import { Sign } from "../../parts/small.tsx";
 
 const HOURS_A_DAY = 24;
@@ -22,7 +22,7 @@ export function Totals({ totals, tone, setTone }: Props) {
             <button key={one} type="button" class={`tone-button tone-${one}`} aria-pressed={tone === one}
               title={TONE[one].means} onClick={() => setTone(tone === one ? "" : one)}>
               <Sign tone={one} />
-              <span class="number">{count(totals.nodes[one] ?? 0)}</span> {TONE[one].name}
+              <span class="number">{count(totals.nodes[one] ?? 0)}</span> {TONE[one].word}
             </button>
           ))}
         </div>

@@ -1,4 +1,4 @@
-import { type Forecast, periods } from "../../forecast.ts";
+import { type Forecast, listedUntil, merged, periods } from "../../forecast.ts";
 import { instant } from "../../words.ts";
 import { type Scale, ticks } from "./scale.ts";
 
@@ -30,18 +30,19 @@ export function Bands({ forecast, scale, names }: { forecast: Forecast; scale: S
   if (rows.length === 0) return null;
   const begin = Math.max(scale.from, Date.parse(forecast.at));
   const end = Math.min(scale.to, Date.parse(forecast.until));
+  const pixel = (scale.to - scale.from) / scale.width;
   return (
     <ul class="bands" aria-label="Windows and budgets">
       {rows.map(({ key, name, kind, block, on }) => {
-        const spans = periods(on, begin, end);
+        const spans = periods(on, begin, listedUntil(on, end));
         const said = spans.slice(0, 8).map((one) => `${instant(one.from)} to ${instant(one.to)}`).join(", ");
         return (
           <li key={key}>
             <span class="band-name" style={{ width: `${names}px` }} title={kind}>{name}</span>
             <svg width={scale.width} height={BAND} role="img" aria-label={`${kind}: active ${said || "at no time shown"}`}>
-              {spans.slice(0, 400).map((one) => (
+              {merged(spans, pixel).map((one) => (
                 <rect key={one.from} class={block ? "band blocks" : "band"} x={scale.x(one.from)} y="4" width={Math.max(1.5, scale.x(one.to) - scale.x(one.from))} height={BAND - 8} rx="2">
-                  <title>{`${kind}: ${instant(one.from)} to ${instant(one.to)}`}</title>
+                  <title>{`${kind}: ${one.many > 1 ? `${one.many} periods, ` : ""}${instant(one.from)} to ${instant(one.to)}`}</title>
                 </rect>
               ))}
             </svg>

@@ -1,8 +1,8 @@
 import type { Forecast } from "../../forecast.ts";
 import { Sign } from "../../parts/small.tsx";
 import { link } from "../../route.ts";
-import { TONES } from "../../values.ts";
-import { TONE, instant, plural, relative } from "../../words.ts";
+import { TONE, TONES } from "../../values.ts";
+import { instant, plural, relative } from "../../words.ts";
 import { type Drawn, fleetAt } from "./lanes.ts";
 
 const LISTED = 8;
@@ -41,7 +41,7 @@ function Was({ lanes, at }: { lanes: readonly Drawn[]; at: number }) {
         const calm = tone === "serving" || tone === "foreign";
         return (
           <li key={tone}>
-            <Sign tone={tone} /> <span class="number">{some.length}</span> {TONE[tone].name}
+            <Sign tone={tone} /> <span class="number">{some.length}</span> {TONE[tone].word}
             {!calm && <span class="quiet">: {some.slice(0, LISTED).map((one, index) => (
               <span key={one.key}>{index > 0 && ", "}<a href={link("fleet", one.key)}>{one.name}</a></span>
             ))}{some.length > LISTED && ` and ${some.length - LISTED} more`}</span>}
@@ -64,7 +64,7 @@ function WillBe({ forecast, at, now }: { forecast: Forecast | null; at: number; 
       Foreseen until then: <strong>{plural(starts.length, "disruption")}</strong> {starts.length === 1 ? "starts" : "start"}, {under.length} under way at that instant; {plural(expiries.length, "node")} {expiries.length === 1 ? "expires" : "expire"}.
       {names.length > 0 && <> {names.slice(0, LISTED).map((name, index) => (
         <span key={name}>{index > 0 && ", "}<a href={link("fleet", `NodeClaim/${name}`)}>{name}</a></span>
-      ))}{names.length > LISTED && ` and ${names.length - LISTED} more`} {names.length === 1 ? "goes" : "go"}.</>}
+      ))}{names.length > LISTED && ` and ${names.length - LISTED} more`} {names.length === 1 ? "is" : "are"} disrupted.</>}
     </p>
   );
 }

@@ -1,5 +1,5 @@
-import type { Mark, Segment } from "../../values.ts";
-import { TONE, instant } from "../../words.ts";
+import { type Mark, type Segment, TONE } from "../../values.ts";
+import { instant } from "../../words.ts";
 import type { Foreseen } from "./lanes.ts";
 import type { Scale } from "./scale.ts";
 

@@ -14,7 +14,7 @@ interface Verdict {
   readonly recheckAt: string | null;
 }
 
-/** What `tenure explain -o json` prints, with its lines as `text`. Those fields that the page reads. */
+/** What `tenure explain --json` prints, with its lines as `text`. Those fields that the page reads. */
 export interface Explained extends Verdict {
   readonly at: string;
   readonly leader: string | null;
@@ -46,9 +46,9 @@ export function Answer({ subject, said }: { subject: string; said: Explained }) 
       <One verdict={said} governing />
       <Changes advice={advised(said)} />
       {said.savesPerHour ? <p>Consolidation would save ${said.savesPerHour.toFixed(4)} an hour.</p> : null}
-      <Others title="Also said of it" verdicts={said.also} />
-      <Others title="What it depends on" verdicts={said.around} />
-      <details class="as-text" open>
+      <Others title="Other verdicts" verdicts={said.also} />
+      <Others title="Verdicts on related objects" verdicts={said.around} />
+      <details class="as-text">
         <summary>As <code>tenure explain</code> prints it</summary>
         <pre tabIndex={0}>{said.text}</pre>
       </details>
@@ -83,7 +83,7 @@ function One({ verdict, governing = false }: { verdict: Verdict; governing?: boo
         {verdict.action !== null && <span class="chip">{verdict.action}</span>}
       </p>
       <p class="message">{verdict.message}</p>
-      {verdict.recheckAt !== null && <p class="quiet">Can change by itself <When at={verdict.recheckAt} /></p>}
+      {verdict.recheckAt !== null && <p class="quiet">Next change: <When at={verdict.recheckAt} /></p>}
       {verdict.blockers.length > 0 && <Blockers blockers={verdict.blockers} />}
     </section>
   );
