@@ -206,7 +206,7 @@ def test_a_pod_whose_claim_does_not_hold_any_more_is_told_so() -> None:
 def test_pods_whose_claim_does_not_hold_are_planned_again_in_the_next_turn() -> None:
     """Changes of pods wait for two seconds, but these pods have been told that they are planned at once."""
     share = [a_pending_pod(name, requests={"cpu": "1500m"}) for name in ("a", "b")]
-    turns = Turns(a_pool(), *share)
+    turns = Turns(a_pool(), *share, steps=2)
     turns.turn()
     turns.remove("b")
     while turns.evaluator.goes_on:
