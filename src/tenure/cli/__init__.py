@@ -1,5 +1,5 @@
-"""What operators type and read: ``tenure demo | up | run | plan | explain | simulate | lint | crds``.
+"""What operators type and read: ``tenure demo | up | run | plan | explain | board | simulate | lint | crds``.
 
-May import: cli.view, errors.
+May import: cli.output, cli.view, errors.
 Start reading: main.py.
 """
