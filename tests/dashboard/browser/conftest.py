@@ -22,6 +22,11 @@ FLAGS: Final = (
     "--no-first-run",
 )
 WIDTH, HEIGHT = 1360, 900
+#: A server that is stopped while a page reads it leaves sockets to Python's garbage collector.
+CUT_OFF: Final = (
+    r"ignore:Exception ignored in. <(socket|function _SelectorTransport)"
+    ":pytest.PytestUnraisableExceptionWarning"
+)
 #: The browser's own words about an answer that was refused or never came: tests cause them.
 _EXPECTED: Final = ("Failed to load resource",)
 
@@ -32,6 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "tests/dashboard/browser" in item.path.as_posix():
             item.add_marker(pytest.mark.browser)
             item.add_marker(lacks)
+            item.add_marker(pytest.mark.filterwarnings(CUT_OFF))
 
 
 @pytest.fixture(scope="module")
