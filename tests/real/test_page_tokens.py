@@ -17,7 +17,7 @@ import msgspec
 from tenure.errors import AlreadyExists
 from tenure.ports.transport import Request
 from testbed.controlplane import ControlPlane
-from tests.real.account import RESOURCES, USER, account
+from tests.real.account import NAMESPACE, RESOURCES, USER, account
 from tests.real.cluster import PATIENCE, SERVICE_ACCOUNTS, connected, patient
 from tests.real.process import tenure_run
 
@@ -87,7 +87,8 @@ def test_the_api_server_says_who_may_read(cluster: ControlPlane, tmp_path: Path)
         port = free.getsockname()[1]
     reader = asyncio.run(_user(cluster, "reader", _LISTS))
     poor = asyncio.run(_user(cluster, "poor", _LISTS[:1]))
-    flags = (f"--ui-port={port}", "--ui-address=0.0.0.0")
+    place = f"--leader-election-namespace={NAMESPACE}"
+    flags = (place, f"--ui-port={port}", "--ui-address=0.0.0.0")
     with tenure_run(account(cluster), tmp_path, *flags) as tenure:
         tenure.until_said("the web page is open")
         tenure.until_ready()
