@@ -9,7 +9,7 @@ import pytest
 
 from tenure.core.decision import Concern
 from tenure.core.policy.deciders import UNMOVED, decide_all, deciders
-from tenure.core.provision import decider as provision
+from tenure.core.provision import vacating as provision
 from tenure.core.reasons import Reason
 from tenure.core.unreadable.decider import UnreadableDecider
 from tenure.model.api.meta import ApiObject

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from tenure.model.api.pod import Pod
+from tenure.packing.asking import lending_nodes
 from tenure.packing.dealing.dealer import Dealer, LeftOver
 from tenure.packing.dealing.following import asked_groups
 from tenure.packing.dealing.foreseen import unforeseen
@@ -97,15 +98,19 @@ class Attempt:
         everything = msgspec.structs.replace(
             pods, classes=(*self._modelled, *self._signed, *levels)
         )
-        nodes = yield from reading_nodes(
-            self._problem.nodes,
-            pods=everything,
-            groups=question.groups,
-            daemons=question.daemons,
-            moving=True,
-            last=(),
-            derived=self._problem.derived,
+        nodes = yield from lending_nodes(
+            self._problem, everything, question.groups, question.daemons
         )
+        if nodes is None:
+            nodes = yield from reading_nodes(
+                self._problem.nodes,
+                pods=everything,
+                groups=question.groups,
+                daemons=question.daemons,
+                moving=True,
+                last=(),
+                derived=self._problem.derived,
+            )
         nodes.domains.passes, nodes.domains.foreseen = question.sites.passes, self._foreseen
         return nodes
 
@@ -340,7 +345,7 @@ class Attempt:
         node_count = sum(not node.closed for node in self._problem.nodes)
         avoided: Avoided = {}
         if any(one.member_of for one, _, _ in left):
-            avoided = yield from _avoided(question.avoiding)
+            avoided = yield from _avoided((yield from question.avoiding()))
         for one, uids, over in left:
             if not one.may_be_claimed_for:
                 continue

@@ -9,45 +9,40 @@ that may be left out of new nodes. Preferences are asked as they are at first, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
 from tenure.model.api.names import CAPACITY_TYPE, ZONE
 from tenure.model.api.node import Taint
-from tenure.model.api.pod import Pod, PodSpec
+from tenure.model.api.pod import Pod
 from tenure.model.cloud.offering import InstanceType
-from tenure.model.matching.requirements import NODE_NAME, Requirements
-from tenure.model.values.quantity import add, maximum
+from tenure.model.matching.requirements import Requirements
+from tenure.model.values.quantity import maximum
 from tenure.model.values.same import Same
+from tenure.packing.asking import GROUPS_MAX, RESOURCES_MAX, asking_index, daemons_on_nodes
 from tenure.packing.demand.asked import Asked, reading_pods
 from tenure.packing.demand.classes import PodClass, Units, sort_pods
 from tenure.packing.demand.groups import Groups
-from tenure.packing.demand.problem import Daemon, ExistingNode, PoolTemplate, Problem
+from tenure.packing.demand.problem import PoolTemplate, Problem
 from tenure.packing.demand.queue import Waiting
 from tenure.packing.demand.relaxing import groups_of, with_wishes
 from tenure.packing.demand.requests import Resources
 from tenure.packing.demand.steps import Steps
 from tenure.packing.demand.terms import NO_SOFT_TAINTS, Group
 from tenure.packing.demand.volumes import VolumeNeeds
-from tenure.packing.index.domains import Values
-from tenure.packing.index.keeper import Keeper
 from tenure.packing.index.kept import KeptIndex
+from tenure.packing.index.lending import homes_of, moving_of
 from tenure.packing.index.reading import keys_of
-from tenure.packing.index.shapes import KEYS_MAX, keys_asked
+from tenure.packing.index.shapes import keys_asked
 from tenure.packing.offers.catalogue import Catalogue
-from tenure.packing.offers.daemons import HEADROOM, DaemonPod, read_daemons, that_fit
+from tenure.packing.offers.daemons import HEADROOM, DaemonPod
 from tenure.packing.question import any_soft_taint
-
-T = TypeVar("T")
 
 #: With more pods there is mostly no room on nodes for all of them, and a packing is no slower.
 PODS_MAX: Final = 500
-#: Groups that constraints are about, and names of resources: with more of them the question takes long.
-GROUPS_MAX: Final = 200
-RESOURCES_MAX: Final = 100
 
 
 def placing_on_existing(problem: Problem) -> Steps[dict[str, str] | None]:
@@ -64,36 +59,6 @@ def placing_on_existing(problem: Problem) -> Steps[dict[str, str] | None]:
         return None
     keys = question.keys(daemons)
     return (yield from asking_index(problem, problem.nodes, keys, daemons, question.placed))
-
-
-def asking_index(
-    problem: Problem,
-    nodes: Sequence[ExistingNode],
-    keys: frozenset[str],
-    daemons: tuple[DaemonPod, ...],
-    ask: Callable[[KeptIndex], T | None],
-) -> Steps[T | None]:
-    """What the index of these nodes says; None: it is not to be asked, or fails.
-
-    ``nodes``: all that there are. ``keys``: of the labels that the question is about. ``ask`` leaves
-    the index as it was before, but for what it has learned. In steps, where very many nodes have changed.
-    """
-    if len(keys) > KEYS_MAX or NODE_NAME in keys:
-        return None
-    keeper: Keeper = problem.derived.lasting.setdefault(Keeper, Keeper())
-    try:
-        index = yield from keeper.taking(nodes, keys, daemons, problem.namespaces)
-        answer = ask(index) if index is not None else None
-    except Exception as error:  # noqa: BLE001  # a cache may cost time, and nothing else: it is told
-        keeper.failed(repr(error))
-        return None
-    if index is None:
-        return None
-    if len(index) < len(nodes):
-        keeper.failed("two nodes have the same name")
-        return None
-    keeper.give_back(index)
-    return answer
 
 
 def _is_special(problem: Problem) -> bool:
@@ -140,7 +105,8 @@ class _Asking:
         groups = _Relevant(index, self._own)
         pods = sort_pods(self._asked, groups, with_wishes=self._problem.preferences)
         nodes, domains = index.nodes, index.nodes.domains
-        homes = self._homes(index, pods.classes)
+        keys = keys_of((*self._own, *index.running.avoided))
+        homes = homes_of(index, moving_of(pods.classes), keys)
         placed: dict[str, str] = {}
         moved: list[tuple[PodClass, str]] = []
         mark = nodes.mark()
@@ -181,28 +147,6 @@ class _Asking:
         if any(group.on_hostname and bins.only_closed(group) for group in ready.rules.near):
             return None
         return msgspec.structs.replace(ready, wants=tuple(wants))
-
-    def _homes(
-        self, index: KeptIndex, classes: Sequence[PodClass]
-    ) -> dict[str, tuple[Values, int]]:
-        """By UID, of pods that run on a node: where they count until they have moved."""
-        keys = set(keys_of((*self._own, *index.running.avoided)))
-        found: dict[str, tuple[Values, int]] = {}
-        if not keys:
-            return found
-        seats = index.seats()
-        there: dict[str, frozenset[str]] = {}
-        for one in classes:
-            for pod in one.pods if one.member_of or one.rules.far else ():
-                name = pod.spec.node_name
-                seat = seats.get(name)
-                if seat is None or keys.isdisjoint(seat.values):
-                    continue
-                if name not in there:
-                    there[name] = frozenset(each.uid for each in seat.node.pods if each.active)
-                if pod.uid in there[name]:
-                    found[pod.uid] = seat.values, index.nodes.bins.shapes[seat.number]
-        return found
 
 
 class _Relevant(Groups):
@@ -265,24 +209,6 @@ def _daemons(problem: Problem) -> tuple[DaemonPod, ...] | None:
         if not _all_come(*given, Same(found)):
             return None
     return found
-
-
-def daemons_on_nodes(problem: Problem, nodes: Iterable[ExistingNode]) -> tuple[DaemonPod, ...]:
-    """Those for which nodes keep room, as in a packing. ``nodes``: where no new one can be had, these count."""
-    types = tuple(Same(each.instance_types) for each in problem.templates)
-    if not any(each.value for each in types):
-        sizes = [add(node.available, node.daemon_requests) for node in nodes]
-        return that_fit(read_daemons(problem.daemons), sizes)
-    return _that_fit(tuple((one.name, Same(one.spec)) for one in problem.daemons), types)
-
-
-@lru_cache(maxsize=16)
-def _that_fit(
-    daemons: tuple[tuple[str, Same[PodSpec]], ...],
-    types: tuple[Same[tuple[InstanceType, ...]], ...],
-) -> tuple[DaemonPod, ...]:
-    read = read_daemons(Daemon(name=name, spec=spec.value) for name, spec in daemons)
-    return that_fit(read, [kind.allocatable for each in types for kind in each.value])
 
 
 @lru_cache(maxsize=64)

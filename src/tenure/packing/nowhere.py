@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 
 from tenure.model.api.pod import Pod
+from tenure.packing.asking import asking_index, daemons_on_nodes
 from tenure.packing.demand.asked import Demand, read_pods
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.groups import Groups
@@ -25,7 +26,6 @@ from tenure.packing.demand.problem import ExistingNode, Problem
 from tenure.packing.demand.steps import Steps
 from tenure.packing.demand.terms import FREE
 from tenure.packing.demand.volumes import is_attachable
-from tenure.packing.existing import asking_index, daemons_on_nodes
 from tenure.packing.facts import NoNodeFits, Why
 from tenure.packing.index.kept import KeptIndex
 from tenure.packing.index.shapes import keys_asked

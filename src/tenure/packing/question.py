@@ -10,6 +10,7 @@ from tenure.model.api.meta import controller_of
 from tenure.model.api.pod import Pod
 from tenure.model.snapshot.derived import NOTHING_KEPT
 from tenure.model.values.quantity import add
+from tenure.packing.asking import avoided_by_all
 from tenure.packing.dealing.sites import Sites
 from tenure.packing.demand.asked import Asked, reading_pods, within_reason
 from tenure.packing.demand.classes import PodClass, Sorted, least_wanted, sorting_pods
@@ -18,7 +19,7 @@ from tenure.packing.demand.problem import ExistingNode, PoolTemplate, Problem
 from tenure.packing.demand.relaxing import groups_of
 from tenure.packing.demand.requests import Resources
 from tenure.packing.demand.steps import CLASSES_A_STEP, NODES_A_STEP, Steps, at_once, some_at_a_time
-from tenure.packing.demand.terms import NO_SOFT_TAINTS
+from tenure.packing.demand.terms import NO_SOFT_TAINTS, Group
 from tenure.packing.demand.volumes import is_attachable
 from tenure.packing.index.reading import avoided_by_running, pods_on_in
 from tenure.packing.offers.catalogue import Catalogue
@@ -31,8 +32,6 @@ class Question:
 
     pods: Sorted
     groups: Groups
-    #: The nodes with pods that avoid others.
-    avoiding: list[ExistingNode]
     daemons: tuple[DaemonPod, ...]
     catalogues: list[Catalogue]
     sites: Sites
@@ -47,9 +46,9 @@ class Question:
         every, unreadable = yield from reading_pods(problem.pods, problem.derived, problem.volumes)
         yield
         asked = within_reason(every)
-        self.avoiding = yield from _avoiding(problem)
-        yield
-        self.groups = yield from _groups(problem, asked, self.avoiding)
+        self.daemons = that_fit(read_daemons(problem.daemons), _sizes(problem))
+        self.groups = yield from _groups(problem, asked)
+        self.groups.add((yield from self._avoided()))
         yield
         self.pods = yield from sorting_pods(
             asked,
@@ -59,7 +58,6 @@ class Question:
             with_wishes=problem.preferences,
         )
         yield
-        self.daemons = that_fit(read_daemons(problem.daemons), _sizes(problem))
         units = self.pods.units
         least = {
             name: amount * size
@@ -75,6 +73,29 @@ class Question:
             )
         yield
         self.sites = Sites(self.catalogues)
+
+    def _avoided(self) -> Steps[frozenset[Group]]:
+        """The groups that pods on nodes avoid."""
+        found = yield from avoided_by_all(self.problem, self.daemons)
+        if found is not None:
+            return found
+        groups: set[Group] = set()
+        for some in some_at_a_time((yield from self.avoiding()), NODES_A_STEP):
+            yield
+            groups.update(group for group, _, _ in avoided_by_running(some))
+        return frozenset(groups)
+
+    def avoiding(self) -> Steps[list[ExistingNode]]:
+        """In steps: the nodes with pods that avoid others, mostly few."""
+        problem = self.problem
+        if problem.derived is NOTHING_KEPT:
+            return list(problem.nodes)
+        pods_on = pods_on_in(problem.derived)
+        found: list[ExistingNode] = []
+        for some in some_at_a_time(problem.nodes, NODES_A_STEP):
+            yield
+            found += filter(pods_on.avoids, some)
+        return found
 
     def awaiting(self) -> frozenset[str]:
         """Pods whose own node is still to come: what else comes may have room for them.
@@ -103,22 +124,8 @@ def read(problem: Problem) -> Question:
     return question
 
 
-def _avoiding(problem: Problem) -> Steps[list[ExistingNode]]:
-    """The nodes with pods that avoid others: mostly few, and asked for twice."""
-    if problem.derived is NOTHING_KEPT:
-        return list(problem.nodes)
-    pods_on = pods_on_in(problem.derived)
-    found: list[ExistingNode] = []
-    for some in some_at_a_time(problem.nodes, NODES_A_STEP):
-        yield
-        found += filter(pods_on.avoids, some)
-    return found
-
-
-def _groups(
-    problem: Problem, asked: Iterable[Asked], avoiding: Iterable[ExistingNode]
-) -> Steps[Groups]:
-    """All groups that constraints are about: of waiting pods, and whom running ones avoid."""
+def _groups(problem: Problem, asked: Iterable[Asked]) -> Steps[Groups]:
+    """The groups that constraints of waiting pods are about."""
     groups = Groups(problem.namespaces)
     for number, one in enumerate(asked, start=1):
         groups.add(one.rules.groups())
@@ -126,9 +133,6 @@ def _groups(
             groups.add(groups_of(one.wishes))
         if not number % CLASSES_A_STEP:
             yield
-    for some in some_at_a_time(avoiding, NODES_A_STEP):
-        yield
-        groups.add(group for group, _, _ in avoided_by_running(some))
     return groups
 
 

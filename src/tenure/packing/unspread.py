@@ -18,11 +18,12 @@ import msgspec
 
 from tenure.model.api.names import CAPACITY_TYPE, ZONE
 from tenure.model.api.pod import Pod
+from tenure.packing.asking import asking_index, daemons_on_nodes
 from tenure.packing.demand.asked import Asked, Demand, read_pods
 from tenure.packing.demand.problem import ExistingNode, PoolTemplate, Problem
 from tenure.packing.demand.steps import Steps
 from tenure.packing.demand.terms import Spread
-from tenure.packing.existing import asking_index, daemons_on_nodes, sold_in
+from tenure.packing.existing import sold_in
 from tenure.packing.index.kept import KeptIndex
 from tenure.packing.index.reading import domains_of
 from tenure.packing.index.shapes import keys_asked

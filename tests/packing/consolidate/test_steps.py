@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from types import FrameType
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from tenure.model.api.names import ZONE
 from tenure.packing.consolidate.question import Candidate, Question
 from tenure.packing.consolidate.search import Search
+from tenure.packing.demand.steps import FREED_A_STEP
 from tests.packing.build import a_node, a_pod, a_pool
 from tests.packing.consolidate.build import ask, on
 from tests.packing.consolidate.test_preferences import ANYWAY, APART
@@ -142,3 +144,22 @@ def test_no_step_of_a_try_is_long(kind: str) -> None:
         pass
     most = CLASSES_TRY_MAX if kind == "a class for each pod" else TRY_MAX
     assert longest_step(search.steps()) <= most
+
+
+def test_what_a_search_has_read_is_let_go_in_steps() -> None:
+    """Else thousands of classes are freed in one go, which takes as long as several steps."""
+    there = [
+        on(
+            f"n-{number}",
+            "m-32",
+            *(a_pod(f"p-{number}-{i}", f"{10 + number * 20 + i}m") for i in range(20)),
+        )
+        for number in range(40)
+    ]
+    search = Search(ask(*there))
+    assert len([move for move in search.moves() if move is not None]) > 0
+    assert len(search.index.classes) == 800
+    left = [800, *(len(search.index.classes) for _ in search.letting_go())]
+    assert left[-1] == 0
+    assert max(before - after for before, after in pairwise(left)) <= FREED_A_STEP
+    assert not search.index.relaxed

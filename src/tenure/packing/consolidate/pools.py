@@ -19,7 +19,7 @@ from tenure.packing.dealing.sites import Sites
 from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.classes import PodClass, Wants, least_wanted
 from tenure.packing.demand.queue import Waiting
-from tenure.packing.demand.steps import CLASSES_A_STEP, Steps, at_once
+from tenure.packing.demand.steps import CLASSES_A_STEP, Steps, at_once, letting_go
 from tenure.packing.demand.terms import Group
 from tenure.packing.index.whatif import Load, Point, Trial, WhatIf
 from tenure.packing.offers.catalogue import Catalogue
@@ -114,6 +114,11 @@ class Pools:
             0.0 if one.missing else worths[one.demand.signature, one.wants]
             for one in self._index.classes
         ]
+
+    def letting_go(self) -> Iterator[None]:
+        """In steps: nothing is asked any more."""
+        yield from self._market.letting_go()
+        yield from letting_go(self._asked, self._launched, self._forced)
 
     @property
     def fee(self) -> float:

@@ -130,6 +130,11 @@ class Search:
             for group in self._groups(pool, ranked):
                 yield from self._replace(group)
 
+    def letting_go(self) -> Iterator[None]:
+        """In steps: the search is over."""
+        yield from self._pools.letting_go()
+        yield from self.index.letting_go()
+
     # -- delete ----------------------------------------------------------------------------------
 
     def _delete(self, one: Candidate) -> Steps[Move | None]:

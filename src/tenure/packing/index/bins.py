@@ -56,6 +56,16 @@ class Counted:
             for level in range(new, old):
                 masks[level] &= ~bit
 
+    def among(self, bins: int) -> Counted:
+        """The same of these bins alone, to be changed apart."""
+        found = Counted()
+        if self.having(1) & ~bins:
+            found.numbers = {n: count for n, count in self.numbers.items() if bins >> n & 1}
+            found.at_least = [mask & bins for mask in self.at_least]
+        else:
+            found.numbers, found.at_least = dict(self.numbers), list(self.at_least)
+        return found
+
     def having(self, count: int) -> int:
         """The bins with so many at least."""
         if count <= 0:
@@ -250,6 +260,61 @@ class Bins:
                 found.append(self._present.setdefault(group, Counted()))
                 found.append(self._members.setdefault(group, Counted()))
         return tuple(found)
+
+    # -- a copy for one packing --------------------------------------------------------------------
+
+    def lent(
+        self,
+        units: Sequence[tuple[int | None, int]],
+        amounts: Sequence[Collection[int]],
+        groups: Iterable[Group],
+        ports: Iterable[tuple[int, str]],
+    ) -> Bins:
+        """The same bins, to be changed apart: amounts in other units, and only what a packing asks about.
+
+        ``units``: of each resource, its column here (None: no bin has any) and how much one unit is.
+        ``amounts``: by resource, what pods ask for. Pods on bins that are not alive do not count there: those that
+        run, and will not move, have to be noted ``elsewhere``.
+        """
+        rows = self.free
+        columns = [
+            [0] * len(rows) if column is None else [row[column] // size for row in rows]
+            for column, size in units
+        ]
+        found = Bins([], shapes=[], looks=list(self._looks), amounts=())
+        found.free = list(map(list, zip(*columns, strict=True))) if columns else [[] for _ in rows]
+        found.alive, found.shapes = self.alive, list(self.shapes)
+        found._shape_masks = dict(self._shape_masks)
+        found._accept = dict(self._accept)
+        found._fit = [
+            Levels(asked, free) if column is None else self._fit[column].lent(asked, size, free)
+            for (column, size), asked, free in zip(units, amounts, columns, strict=True)
+        ]
+        for port in ports:
+            if (by_address := self._ports.get(port)) is not None:
+                found._ports[port] = {a: c.among(self.alive) for a, c in by_address.items()}
+        for group in groups:
+            for mine, theirs in (
+                (self._members, found._members),
+                (self._present, found._present),
+                (self._repelling, found._repelling),
+            ):
+                if (counted := mine.get(group)) is not None:
+                    theirs[group] = counted.among(self.alive)
+        return found
+
+    def fill_column(self, column: int, amounts: Iterable[int], free: Mapping[int, int]) -> None:
+        """Bins have so much left of a resource."""
+        for number, amount in free.items():
+            self.free[number][column] = amount
+        self._fit[column] = Levels(amounts, [row[column] for row in self.free])
+
+    def running_where_closed(self, group: Group) -> dict[int, int]:
+        """How many pods of a group over the hostname run on each bin where no pod can come."""
+        members = self._members.get(group)
+        if members is None or not members.having(1) & ~self.alive:
+            return {}
+        return {n: count for n, count in members.numbers.items() if not self.alive >> n & 1}
 
     # -- bins that come, change and go -------------------------------------------------------------
 

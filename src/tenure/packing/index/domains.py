@@ -299,6 +299,16 @@ class Domains:
         within += [{v: n for v, n in each.items() if v in values} for each in open_]
         return _least(within), True
 
+    def lent(self, groups: Collection[Group]) -> Domains:
+        """The same of these groups alone, to be changed apart."""
+        found = Domains(list(self._shapes))
+        keys = {group.key for group in groups}
+        found._nodes = {key: dict(there) for key, there in self._nodes.items() if key in keys}
+        found._base = _counted(_only(self._base, groups))
+        found.present = _counted(_only(self.present, groups))
+        found.owners = _counted(_only(self.owners, groups))
+        return found
+
     def state(self) -> Mapping[str, Any]:
         """Everything that changes, for comparisons."""
         return {
@@ -328,6 +338,10 @@ def _filter(spread: Spread, signature: Signature) -> Filter | None:
         None if labels == NO_REQUIREMENTS else labels,
         signature.tolerations if spread.honor_taints else None,
     )
+
+
+def _only(tables: Mapping[K, V], keys: Iterable[K]) -> dict[K, V]:
+    return {key: tables[key] for key in keys if key in tables}
 
 
 def _counted(tables: Mapping[K, Mapping[V, int]]) -> dict[K, dict[V, int]]:

@@ -21,9 +21,7 @@ class Levels:
 
     def __init__(self, amounts: Iterable[int], free: Sequence[int]) -> None:
         """``amounts``: that are asked for; ``free``: of each bin."""
-        distinct = sorted({amount for amount in amounts if amount > 0})
-        step = -(-len(distinct) // LEVELS_MAX) or 1
-        self.amounts = distinct[::step]
+        self.amounts = _some_of(amounts)
         self.masks = [0] * len(self.amounts)
         by_level: list[list[int]] = [[] for _ in self.amounts]
         for number, there in enumerate(free):
@@ -34,6 +32,15 @@ class Levels:
         for level in reversed(range(len(self.amounts))):
             above |= bits(by_level[level])
             self.masks[level] = above
+
+    def lent(self, amounts: Iterable[int], unit: int, free: Sequence[int]) -> Levels:
+        """The same of these amounts alone, in such units. ``free``: of each bin, in these units, too."""
+        asked = _some_of(amounts)
+        known = dict(zip(self.amounts, self.masks, strict=True))
+        masks = [known.get(amount * unit) for amount in asked]
+        found = Levels((), ())
+        found.amounts, found.masks = asked, [mask for mask in masks if mask is not None]
+        return found if len(found.masks) == len(asked) else Levels(asked, free)
 
     def having(self, amount: int) -> int:
         """The bins that have as much, and perhaps some that have a little less; -1 is all."""
@@ -58,6 +65,13 @@ class Levels:
         else:
             for level in range(before, after):
                 masks[level] |= bit
+
+
+def _some_of(amounts: Iterable[int]) -> list[int]:
+    """In order, so many of them as may have a bitset."""
+    distinct = sorted({amount for amount in amounts if amount > 0})
+    step = -(-len(distinct) // LEVELS_MAX) or 1
+    return distinct[::step]
 
 
 def bits(numbers: Sequence[int]) -> int:

@@ -11,7 +11,7 @@ from typing import Final
 
 from tenure.packing.demand.classes import PodClass
 from tenure.packing.demand.queue import Waiting
-from tenure.packing.demand.steps import PODS_A_STEP, Steps, at_once
+from tenure.packing.demand.steps import PODS_A_STEP, Steps, at_once, letting_go
 from tenure.packing.demand.terms import Group
 from tenure.packing.index.bins import Bins
 from tenure.packing.index.domains import NO_END, Domains, Values
@@ -165,6 +165,10 @@ class Nodes:
         self.bins.alive &= ~(1 << number)
         for one, count in pods:
             self.put(number, one, -count)
+
+    def letting_go(self) -> Iterator[None]:
+        """In steps: nothing is undone any more."""
+        yield from letting_go(self._log)
 
     def mark(self) -> int:
         return len(self._log)

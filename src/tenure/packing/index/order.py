@@ -62,6 +62,16 @@ class OrderedNodes(Nodes):
             del self._late[bisect_left(self._late, (rank, number))]
         self._gone += 1
 
+    def lent(self, bins: Bins, domains: Domains) -> Nodes:
+        """The same nodes with bins and domains that are changed apart."""
+        found = OrderedNodes(bins, domains)
+        found._names, found._number = list(self._names), dict(self._number)
+        found.values = list(self.values)
+        found.masks = {key: dict(by_value) for key, by_value in self.masks.items()}
+        found._ranks, found._late = list(self._ranks), list(self._late)
+        found._late_mask = self._late_mask
+        return found
+
     def in_order(self) -> list[str]:
         """The names of all nodes, the preferred first."""
         there = sum(1 << number for number in self._number.values())

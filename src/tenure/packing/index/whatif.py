@@ -11,7 +11,7 @@ whether a new node could be launched on which they are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -23,7 +23,13 @@ from tenure.packing.demand.classes import PodClass, Units, age, service_order, s
 from tenure.packing.demand.groups import Groups
 from tenure.packing.demand.problem import ExistingNode
 from tenure.packing.demand.relaxing import every_level, groups_of
-from tenure.packing.demand.steps import CLASSES_A_STEP, PODS_A_STEP, Steps, at_once
+from tenure.packing.demand.steps import (
+    CLASSES_A_STEP,
+    PODS_A_STEP,
+    Steps,
+    at_once,
+    letting_go,
+)
 from tenure.packing.demand.terms import NO_SOFT_TAINTS
 from tenure.packing.demand.volumes import NO_ANSWERS, VolumeAnswer
 from tenure.packing.index.nodes import NOWHERE_ELSE, ValuesByKey
@@ -169,6 +175,11 @@ class WhatIf:
             if (read := read + len(pods) + 10) >= PODS_A_STEP:
                 read = 0
                 yield
+
+    def letting_go(self) -> Iterator[None]:
+        """In steps: nothing is asked any more."""
+        yield from self.nodes.letting_go()
+        yield from letting_go(self._loads, self.relaxed, self._sizes, self.classes)
 
     # -- what is there ---------------------------------------------------------------------------
 

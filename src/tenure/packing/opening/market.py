@@ -10,7 +10,7 @@ from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import UNIT
 from tenure.packing.demand.asked import Signature
 from tenure.packing.demand.classes import Units, Wants
-from tenure.packing.demand.steps import PODS_A_STEP, Steps, at_once
+from tenure.packing.demand.steps import PODS_A_STEP, Steps, at_once, letting_go
 from tenure.packing.offers.catalogue import Catalogue
 from tenure.packing.offers.limits import Budget
 from tenure.packing.offers.narrowing import Narrowing
@@ -87,6 +87,11 @@ class Market:
         by the lots with most in common, in a few steps.
         """
         at_once(self.pricing(lots))
+
+    def letting_go(self) -> Iterator[None]:
+        """In steps: nothing is priced any more."""
+        lots, self._lots = list(self._lots), ()
+        yield from letting_go(self._prices, self._entered, lots)
 
     def pricing(self, lots: Sequence[Lot]) -> Steps[None]:
         """The same in steps: each goes over some of the lots."""
