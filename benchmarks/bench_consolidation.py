@@ -16,6 +16,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 import msgspec
 
@@ -113,12 +114,14 @@ def slices(question: Question) -> Iterator[float]:
     thresholds = gc.get_threshold()
     gc.set_threshold(*COLLECTOR)
     began = time.process_time()
-    for _ in Search(question).steps():
+    search = Search(question)
+    for _ in chain(search.steps(), search.letting_go()):
         now = time.process_time()
         if now - began >= BEGINS:
             yield now - began
             began = time.process_time()
     gc.set_threshold(*thresholds)
+    del search
     yield time.process_time() - began
 
 

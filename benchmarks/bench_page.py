@@ -1,7 +1,7 @@
 """What the web page costs a replica: 1,000 nodes and 20,000 pods.
 
 How long a frame and a change take and how large they are; and how much longer a turn of the loop takes, at the worst one in
-a hundred, while 20 pages are open. The readers are another process, as in life. A turn here: some pods change, and
+a hundred, while 20 pages are open that ask for explanations, histories and the calendar, as their views do. They are another process, as in life. A turn here: some pods change, and
 the production deciders evaluate that; late is late, whatever the reason.
 """
 
@@ -50,15 +50,42 @@ EVERY: Final = 0.05
 LONGER_MAX: Final = 1.10
 NOW: Final = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
+#: Pages as browsers open them: each reads the stream, and asks what its view asks, as often as the view does.
 _READER: Final = """
 import asyncio, sys, aiohttp
-async def read(session, url):
-    async with session.get(url) as answer:
+address, pages, nodes = sys.argv[1], int(sys.argv[2]), sys.argv[3].split(",")
+WHY, HISTORY = 15.0, 15.0
+async def get(session, path):
+    async with session.get(address + path) as answer:
+        await answer.read()
+async def stream(session):
+    async with session.get(address + "/api/stream") as answer:
         async for _ in answer.content.iter_any():
             pass
+async def again(session, path, every, after):
+    await asyncio.sleep(after)
+    while True:
+        await get(session, path)
+        await asyncio.sleep(every)
+async def page(session, number):
+    after = number * WHY / pages
+    node = nodes[number % len(nodes)]
+    view = (("why", "why", "detail", "timeline", "calendar"))[number % 5]
+    asked = []
+    if view == "why":
+        asked = [again(session, "/api/why?subject=NodeClaim/" + node, WHY, after)]
+    elif view == "detail":
+        entries = "/api/entries?limit=50&subject=NodeClaim/" + node
+        asked = [again(session, one, HISTORY, after) for one in (entries, "/api/history")]
+    elif view == "timeline":
+        calendar = again(session, "/api/calendar", 120.0, after)
+        asked = [again(session, "/api/history", HISTORY, after), calendar]
+    elif view == "calendar":
+        asked = [again(session, "/api/calendar", 120.0, after)]
+    await asyncio.gather(stream(session), *asked)
 async def main():
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout()) as session:
-        await asyncio.gather(*(read(session, sys.argv[1]) for _ in range(int(sys.argv[2]))))
+        await asyncio.gather(*(page(session, number) for number in range(pages)))
 asyncio.run(main())
 """
 
@@ -217,8 +244,9 @@ async def _turns(replica: Replica) -> tuple[float, float]:
     faults: list[Exception] = []
     server = PageServer(PageSource(replica), PLACEHOLDER, LoopbackGuard(), failed=faults.append)
     port = await server.open("127.0.0.1", 0)
-    url = f"http://127.0.0.1:{port}/api/stream"
-    reader = await asyncio.create_subprocess_exec(sys.executable, "-c", _READER, url, str(STREAMS))
+    names = ",".join(fleet.claim_name(number * 37) for number in range(STREAMS))
+    given = (f"http://127.0.0.1:{port}", str(STREAMS), names)
+    reader = await asyncio.create_subprocess_exec(sys.executable, "-c", _READER, *given)
     while len(server.feed.subscribers) < STREAMS:
         await asyncio.sleep(EVERY)
     await asyncio.sleep(2)

@@ -1,7 +1,7 @@
 """Runs the benchmarks and prints them: what hardly depends on the machine first.
 
     python -m benchmarks.run [decode] [packing] [simulation] [drain] [windows] [drift] [forecast]
-        [board] [page] [scheduling] [consolidation] [copy] [index] [turns] [pass] [batch]
+        [board] [page] [scheduling] [consolidation] [copy] [index] [turns] [pass] [batch] [arrivals]
         [informers] [scaleout] [agreement] [beside] [browser]
 
 Exits with 1 when a figure exceeds its limit.
@@ -27,6 +27,7 @@ BY_NAME = (
     "turns",
     "pass",
     "batch",
+    "arrivals",
     "informers",
     "scaleout",
     "agreement",

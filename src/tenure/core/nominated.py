@@ -40,6 +40,16 @@ def awaits_preemption(pod: Pod, snapshot: Snapshot) -> bool:
     )
 
 
+def preempted_nodes(snapshot: Snapshot) -> frozenset[str]:
+    """Names of the Nodes where the scheduler makes room for a pod."""
+    waiting = snapshot.unschedulable_pods().values()
+    return frozenset(
+        pod.status.nominated_node_name
+        for pod in waiting
+        if pod.status.nominated_node_name and awaits_preemption(pod, snapshot)
+    )
+
+
 def named(pod: Pod, node: str, *, on_any_version: bool = False) -> Patch:
     """Writes the Node into the pod's status, or removes the name that is there (empty).
 

@@ -673,7 +673,7 @@ def packings(*objects: ApiObject) -> int:
         return packing(problem)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("tenure.core.provision.decider.packing_steps", counting)
+        patched.setattr("tenure.core.provision.vacating.packing_steps", counting)
         decided(*objects)
     return count
 

@@ -75,6 +75,21 @@ def test_a_batch_closes(batch: Batch, decided: float | None, closes: datetime) -
     assert closes_at(batch, decided) == closes
 
 
+@pytest.mark.parametrize(
+    ("until", "closes"),
+    [
+        pytest.param(ahead(6), ahead(6), id="then it is known that no pod arrives any more"),
+        pytest.param(ahead(9), ahead(9), id="three seconds at the most"),
+        pytest.param(ahead(9.5), ahead(6), id="pods arrive without a pause"),
+        pytest.param(ahead(2), ahead(6), id="the stream was over before"),
+    ],
+)
+def test_in_a_pause_of_the_stream_a_batch_stays_open(until: datetime, closes: datetime) -> None:
+    """Decided before, it would get larger nodes, for pods that do not come any more."""
+    batch = Batch(needing=came(2, 1))
+    assert batch.closes_at(ago(4), SETTINGS, until) == closes
+
+
 def test_while_pods_keep_arriving_decisions_are_ten_seconds_apart() -> None:
     """By the age of the oldest pod, every evaluation would launch nodes for the newest pods."""
     decisions: list[datetime] = []

@@ -7,11 +7,17 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from tenure.core.provision.demand import Demand
-from tenure.core.provision.remainders import Priced, without_remainders
+from tenure.core.provision.remainders import (
+    Priced,
+    thin_claims,
+    without_remainders,
+    without_thin,
+)
 from tenure.model.api.pod import Pod
 from tenure.model.matching.requirements import Requirements
-from tenure.packing.demand.problem import ExistingNode
+from tenure.packing.demand.problem import ExistingNode, PoolTemplate
 from tenure.packing.result import Packing, PlannedClaim
+from tests.packing.build import a_type
 
 NOW = datetime(2026, 11, 1, 8, 0, 20, tzinfo=UTC)
 DECIDED = NOW - timedelta(seconds=10)
@@ -113,3 +119,47 @@ def test_no_pod_takes_a_place_on_a_claim_that_waits_itself() -> None:
     there = {"general": [(100, a_node([a_demand("z")]))]}
     half, small = [a_demand("a")], [a_demand("c", came=OLD)]
     assert answer((half, 60), (small, 20), there=there) == ([("c",)], {"a"})
+
+
+# -- thin claims: small nodes, while more pods arrive ----------------------------------------
+
+
+def thin(
+    *claims: list[Demand], types: tuple[int, ...] = (8, 16, 32), fee: int = 3
+) -> tuple[set[int], set[str]]:
+    """Which of these claims, on nodes of the first size, are thin; and the pods that wait."""
+    sold = tuple(a_type(f"cpus-{cpus}", cpus) for cpus in types)
+    names = tuple(kind.name for kind in sold)
+    plans = tuple(
+        msgspec.structs.replace(a_plan(pods, 40), instance_type=names[0], instance_types=names)
+        for pods in claims
+    )
+    packing = Packing(placed={}, claims=plans, unplaced={})
+    template = PoolTemplate(pool="general", requirements=Requirements(), instance_types=sold)
+    found = thin_claims(packing, (template,), fee)
+    demands = [demand for pods in claims for demand in pods]
+    kept, left = without_thin(packing, demands, DECIDED, AFTER, found)
+    assert {uid for one in kept.claims for uid in one.pods} | left == {d.pod.uid for d in demands}
+    return set(found), set(left)
+
+
+def test_a_node_whose_fee_is_more_than_a_tenth_waits_for_the_next_batch() -> None:
+    pods = [a_demand("a"), a_demand("b")]
+    assert thin(pods) == ({0}, {"a", "b"})
+    assert thin(pods, types=(26, 64))[0] == {0}
+    assert thin(pods, types=(27, 64))[0] == set()
+    assert thin(pods, fee=0)[0] == set()
+
+
+def test_a_claim_is_not_thin_where_no_type_is_twice_as_large() -> None:
+    assert thin([a_demand("a"), a_demand("b")], types=(16, 24))[0] == set()
+
+
+def test_a_claim_waits_only_if_two_of_its_pods_show_that_they_share_nodes() -> None:
+    assert thin([a_demand("a")], [a_demand("b")])[1] == set()
+    assert thin([a_demand("a"), a_demand("b", "other")])[1] == set()
+    assert thin([a_demand("a"), a_demand("b", "other"), a_demand("c")])[1] == {"a", "b", "c"}
+
+
+def test_no_pod_of_a_thin_claim_waits_for_a_second_decision() -> None:
+    assert thin([a_demand("a"), a_demand("b", came=OLD)])[1] == set()

@@ -4,7 +4,8 @@ A batch begins with the first pod after the last decision that needs a new node.
 pod has arrived for one second, at most ten seconds after its beginning. A pod that fits a node in
 service does not count; a pod that fits a node in flight does, because it belongs to the same
 burst. Pods that a decision left without a node, or whose claim has failed since, belong to the
-next batch, which then begins with the decision.
+next batch, which then begins with the decision. In a stream of pods that pauses when its batch is to close, the batch stays
+open for up to three seconds more: until a pod comes, or none is expected any more (``arriving_until``).
 
 The age of the oldest pod cannot be used instead: while pods keep arriving, some pod is always
 older than ten seconds, so every evaluation would launch separate nodes for the newest pods.
@@ -47,7 +48,12 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     #: When the cloud last reported insufficient capacity of an offering.
     sold_out_at: datetime | None = None
 
-    def closes_at(self, decided_at: datetime | None, settings: Settings) -> datetime | None:
+    def closes_at(
+        self,
+        decided_at: datetime | None,
+        settings: Settings,
+        arriving_until: datetime | None = None,
+    ) -> datetime | None:
         """When the pods that need new nodes get them; None when there are none."""
         if not self.needing:
             return None
@@ -55,10 +61,18 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
         last = max(first, *map(came_at, self.needing), *map(came_at, self.coming))
         if decided_at is not None and first < (next_at := later(decided_at, settings.batch_max)):
             if self.sold_out_at is None or self.sold_out_at <= decided_at:
-                return next_at
+                pauses = arriving_until is not None and (
+                    next_at < arriving_until <= later(next_at, _longest_pause(settings))
+                )
+                return arriving_until if pauses else next_at
             return min(later(max(last, self.sold_out_at), settings.batch_idle), next_at)
         # Timestamps are truncated: the last pod may have arrived at the end of that second.
         return min(later(last, CUT_OFF + settings.batch_idle), later(first, settings.batch_max))
+
+
+def _longest_pause(settings: Settings) -> timedelta:
+    """So much longer a batch stays open to know whether a pause is the end of a stream."""
+    return settings.batch_max / 2 - (CUT_OFF + settings.batch_idle)
 
 
 def last_created(demands: Iterable[Demand], snapshot: Snapshot) -> datetime | None:

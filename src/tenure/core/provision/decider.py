@@ -8,21 +8,22 @@ Every pod that needs capacity gets one verdict, and so does every claim to be cr
 3. it is nominated to a node in flight (``nominations``), or fits a node that exists or is in
    flight: nominated there;
 4. the cloud has not listed its offerings for a pool yet, right after a start: it waits;
-5. no node fits it: why not, pool by pool; or the API server refused a claim for it alone;
-6. it needs a new node, but its owner's launch breaker is open (``launchbreaker``);
+5. it fits a node as soon as the pods that terminate there are gone, within seconds (``vacating``): it waits for that;
+6. no node fits it: why not, pool by pool; or the API server refused a claim for it alone;
+7. it needs a new node, but its owner's launch breaker is open (``launchbreaker``);
    or its pool backs off, because new nodes do not come up in time (``pool.backoff``);
-7. it needs a new node, but pods are still arriving: the batch waits (``batch``), so that
+8. it needs a new node, but pods are still arriving: the batch waits (``batch``), so that
    pods that arrive together share nodes; or it is one of the few that full nodes leave over
    (``remainders``), and shares a node with the next batch;
-8. it needs a new node: the claim is created, and the pod is nominated to it.
+9. it needs a new node: the claim is created, and the pod is nominated to it.
 
 New claims avoid a zone in an outage, in which most nodes are unhealthy (``domains``), unless only
 that zone fits their pods.
 
 Packing is one pure function of the snapshot. With very many pods it takes seconds, and is done in steps, between which the
 cluster may change: then each claim is compared with the cluster by now before it is created (``confirming``). Only these depend on time: the batch, whether pods are
-still arriving, the scheduler's half minute, the ends of protections, offerings and node classes
-that are excluded for a while, and zones that are avoided.
+still arriving, the scheduler's half minute, the ends of protections and of grace periods, offerings and node
+classes that are excluded for a while, and zones that are avoided.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ from tenure.core.provision.facts import (
     PlannedAnew,
     PoolClosed,
     ProtectedUntil,
+    RoomComing,
     SchedulerDisagrees,
     StaysWithNode,
     ZoneAvoided,
@@ -75,7 +77,13 @@ from tenure.core.provision.placement import (
     claim_refused,
     observes_capacity,
 )
-from tenure.core.provision.remainders import nodes_by_price, without_remainders
+from tenure.core.provision.remainders import (
+    nodes_by_price,
+    thin_claims,
+    without_remainders,
+    without_thin,
+)
+from tenure.core.provision.vacating import Vacating, left_lately, room_since
 from tenure.core.reasons import Reason
 from tenure.core.writes import subject_of
 from tenure.model.api.meta import earlier, later
@@ -89,7 +97,6 @@ from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.packing.demand.alike import can_change_places
 from tenure.packing.demand.steps import Steps, at_once, some_at_a_time
 from tenure.packing.facts import Why
-from tenure.packing.pack import packing as packing_steps
 from tenure.packing.result import Packing, PlannedClaim
 
 #: From when a plan was begun to the next, where that is due as soon as the plan has ended.
@@ -113,6 +120,8 @@ class ProvisionView(msgspec.Struct, frozen=True):
     served: tuple[tuple[NodeClaim, str], ...] = ()
     #: Names of Nodes that are being rebooted.
     rebooting: frozenset[str] = frozenset()
+    #: By the name of a Node: when a pod last left it.
+    left_at: Mapping[str, datetime] = {}
 
     def arriving_until(self, settings: Settings) -> datetime | None:
         demands = self.capacity.demands if self.capacity is not None else ()
@@ -157,6 +166,7 @@ class ProvisionDecider:
             history,
             served,
             frozenset(claim.node_name for claim in snapshot.rebooting_claims().values()),
+            left_lately(demands, snapshot),
         )
 
     def decide(self, view: ProvisionView, settings: Settings, now: datetime) -> Sequence[Verdict]:
@@ -205,16 +215,15 @@ class ProvisionDecider:
         now: datetime,
         progress: Progress,
     ) -> Steps[_Answer]:
-        zones, pods = capacity.zones.at(settings, now), capacity.waiting(now)
+        zones = capacity.zones.at(settings, now)
         until = view.arriving_until(settings)
         none = frozenset(one.pod.uid for one in capacity.demands if one.only_fitting)
         fee_times = ARRIVING_FEE if until is not None and now < until else 1
+        vacating = Vacating(capacity, zones, settings, now)
         yield
         limited = yield from limiting_launches(
             view.history,
-            lambda no_claim: packing_steps(
-                capacity.problem(pods, zones, settings, now, no_claim | none, fee_times)
-            ),
+            lambda no_claim: vacating.packing(no_claim | none, fee_times),
             settings,
             now,
         )
@@ -232,11 +241,21 @@ class ProvisionDecider:
                 earlier(now, 2 * settings.batch_max),
                 nodes_by_price(capacity.nodes, capacity.templates) if packing.claims else {},
             )
-            remain = dict.fromkeys(left, until)
-        limited = msgspec.structs.replace(limited, packing=packing)
+            thin = thin_claims(packing, capacity.templates, settings.node_fee_cpus)
+            packing, more = without_thin(
+                packing,
+                capacity.demands,
+                view.decided_at,
+                earlier(now, 2 * settings.batch_max),
+                thin,
+            )
+            remain = dict.fromkeys(left | more, until)
+        instants = *limited.instants, *vacating.instants
+        limited = msgspec.structs.replace(limited, packing=packing, instants=instants)
         yield
+        soon = vacating.soon
         return _Answer(
-            view, capacity, limited, waiting, remain, confirmed.anew, zones, settings, now
+            view, capacity, limited, waiting, remain, soon, confirmed.anew, zones, settings, now
         )
 
 
@@ -336,12 +355,14 @@ class _Answer:
         limited: Limited,
         waiting: Mapping[str, str],
         remain: Mapping[str, datetime],
+        soon: Mapping[str, RoomComing],
         anew: frozenset[str],
         zones: DomainState,
         settings: Settings,
         now: datetime,
     ) -> None:
         self._capacity, self._in_service = capacity, view.in_service
+        self._left_at = view.left_at
         self._rebooting = view.rebooting
         self._packing, self._now = limited.packing, now
         #: By pod UID: the launch breaker that keeps it from a new node.
@@ -350,6 +371,8 @@ class _Answer:
         self._waiting = waiting
         #: By pod UID: until when it waits for others to share a node with.
         self._remain = remain
+        #: By pod UID: the room that it waits for.
+        self._soon = soon
         #: UIDs of pods whose claim does not hold any more.
         self._anew = anew
         #: By the UIDs of its pods: the verdict on each new claim.
@@ -358,7 +381,8 @@ class _Answer:
         #: Pools that have a verdict from the launch breakers: a subject has one verdict.
         self._told = {verdict.subject.name for verdict in limited.verdicts}
         self._zones_in_outage = zones.zones_in_outage()
-        closes_at = self._batch(settings).closes_at(view.decided_at, settings)
+        until = view.arriving_until(settings)
+        closes_at = self._batch(settings).closes_at(view.decided_at, settings, until)
         #: When the batch that is still open closes.
         self._gathers_until = closes_at if closes_at is not None and now < closes_at else None
         self._nominates = settings.nominate_pods
@@ -367,7 +391,6 @@ class _Answer:
         self._interchangeable = can_change_places(unbound, capacity.derived)
         #: By pod UID: the new claim.
         self._needs: dict[str, NeedsNewClaim] = {}
-        until = view.arriving_until(settings)
         instants = [
             *capacity.instants(zones),
             *filter(None, (closes_at, until)),
@@ -536,6 +559,8 @@ class _Answer:
             return Reason.FAILED_SCHEDULING, *claim_refused(refusal)
         if uid in packing.no_claim and demand.only_fitting:
             return Reason.STAYS_FOR_NOW, StaysWithNode(demand.leaves)
+        if uid in packing.no_claim and (coming := self._soon.get(uid)) is not None:
+            return Reason.ROOM_SOON, coming
         if (unknown := capacity.unknown) is not None:
             return Reason.AWAITING_TYPES, unknown
         if uid in packing.unplaced:
@@ -552,7 +577,9 @@ class _Answer:
 
     def _patience_ends(self, demand: Demand) -> datetime | None:
         """When the scheduler should have bound a pod that fits a node in service."""
-        usable = self._in_service.get(self._packing.placed.get(demand.pod.uid, ""))
+        node = self._packing.placed.get(demand.pod.uid, "")
+        usable = self._in_service.get(node)
         if usable is None or demand.leaves:
             return None
-        return later(max(usable, demand.since), SCHEDULER_TAKES)
+        fits_since = max(usable, demand.since, room_since(demand, self._left_at.get(node)))
+        return later(fits_since, SCHEDULER_TAKES)

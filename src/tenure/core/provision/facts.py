@@ -247,6 +247,19 @@ class Batched(Fact, frozen=True):
         return f"batched with other pending pods until {format_time(self.until)}"
 
 
+class RoomComing(Fact, frozen=True):
+    """Pods that terminate there leave room for the pod."""
+
+    target: Target
+    until: datetime
+
+    def __str__(self) -> str:
+        return (
+            f"fits {self.target} once the pods that terminate there are gone, by "
+            f"{format_time(self.until)}; no node is launched before"
+        )
+
+
 class PlannedAnew(Fact, frozen=True):
     """Pods, or a pool, have changed while nodes were planned."""
 
@@ -448,6 +461,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     NamedPoolsMissing(("genral",), similar="general"),
     NamedPoolsMissing(("db", "gpu", "spot"), 2),
     Batched(AT),
+    RoomComing(Target("Node", "node-1"), AT),
     PlannedAnew(),
     NeededForPods(1),
     NeededForPods(12),

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from difflib import get_close_matches
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -19,6 +21,7 @@ from tenure.core.gates.reasons import CONSOLIDATING
 from tenure.core.health.domains import NOTHING, Domains, DomainState
 from tenure.core.health.outage import domains_in
 from tenure.core.marks.undone import Undoing, undoing
+from tenure.core.nominated import preempted_nodes
 from tenure.core.pool.backoff import BackOff, back_off_of
 from tenure.core.pool.facts import NodesOfNoUse
 from tenure.core.pool.lookup import node_class_of
@@ -28,6 +31,7 @@ from tenure.core.provision.facts import (
     CheapestFit,
     ClaimRefused,
     Closed,
+    NamedPoolsMissing,
     NamespacesUnlisted,
     PoolClosed,
     Target,
@@ -36,7 +40,6 @@ from tenure.core.provision.facts import (
 from tenure.core.provision.knownnodes import closed_nodes, nodes_with_capacity
 from tenure.core.provision.newclaim import claim_manifest, claim_name
 from tenure.core.provision.nominations import Nomination, nominations_in
-from tenure.core.provision.pools import missing_pools
 from tenure.core.provision.supply import open_pools, unlisted_pools
 from tenure.core.terminate.pdb import changes_what_it_bars
 from tenure.core.volumes.limits import drivers_asked, with_attachable
@@ -74,6 +77,11 @@ from tenure.packing.result import Packing, PlannedClaim, Unplaced
 
 #: Placement has one key, the whole cluster: all pods compete for the same capacity.
 CLUSTER: Final = "cluster"
+
+#: How many pools a message names.
+NAMED: Final = 3
+#: Among so many a similar name is looked for: to compare spellings takes long.
+_COMPARED: Final = 256
 
 #: Claims that are written in one step.
 CLAIMS_A_STEP: Final = 10
@@ -172,6 +180,8 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: Mapping[str, Mapping[str, str]] | None = None
     #: Why they cannot be listed.
     namespaces_unlisted: str = ""
+    #: Names of Nodes where pods terminate because the scheduler makes room for a pod.
+    preempted: frozenset[str] = frozenset()
     #: Which new claims undo consolidation; None: none does.
     undoing: Undoing | None = None
     #: What was read of the pods: it does not change the result.
@@ -362,6 +372,7 @@ def capacity_in(snapshot: Snapshot, demands: Iterable[Demand]) -> Capacity:
         storage=storage_in(snapshot),
         namespaces=_namespaces(snapshot),
         namespaces_unlisted=snapshot.unlisted(NAMESPACES),
+        preempted=preempted_nodes(snapshot),
         undoing=undoing(snapshot, CONSOLIDATING),
         derived=snapshot.derived,
     )
@@ -381,3 +392,21 @@ def _back_offs(templates: Iterable[PoolTemplate], snapshot: Snapshot) -> dict[st
         if back_off.is_open:
             found[pool.name] = back_off
     return found
+
+
+@lru_cache(256)
+def missing_pools(named: tuple[str, ...], pools: frozenset[str]) -> tuple[NamedPoolsMissing, ...]:
+    """Those that a pod names and that do not exist: at most one fact. Kept: thousands of pods may name the same pool."""
+    missing = [name for name in named if name not in pools]
+    if not missing:
+        return ()
+    first = tuple(missing[:NAMED])
+    similar = _similar(first, sorted(pools)[:_COMPARED])
+    return (NamedPoolsMissing(first, len(missing) - len(first), similar),)
+
+
+def _similar(missing: Iterable[str], pools: Sequence[str]) -> str:
+    for name in missing:
+        if close := get_close_matches(name, pools, n=1):
+            return close[0]
+    return ""

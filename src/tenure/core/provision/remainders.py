@@ -12,13 +12,19 @@ that is there, and each of its pods
 2. has a sibling, a pod of the same controller, on a claim that is no remainder, or on such a node: what keeps
    the pod from there is room, and not a constraint.
 
-Pods of one controller and revision are alike, so the newest of them are those that remain. Once no pod
-arrives any more, nothing is a remainder.
+Pods of one controller and revision are alike, so the newest of them are those that remain.
+
+Where so few pods arrive in a batch that no node is large, none is a remainder of another, and each batch buys its own
+small nodes. So a claim is *thin*, too, and waits as a whole, when the fee of its node is more than a tenth of what it
+costs, some type that holds its pods is twice as large, and two of its pods are siblings: they can share a node, and so
+can those that arrive next. Each of its pods has to be as new as those above.
+
+Once no pod arrives any more, nothing waits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -30,6 +36,7 @@ from tenure.core.provision.demand import Demand
 from tenure.model.api.meta import controller_of, earlier
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, NODEPOOL, ZONE
 from tenure.model.api.pod import Pod
+from tenure.model.values.quantity import UNIT
 from tenure.packing.demand.problem import ExistingNode, PoolTemplate
 from tenure.packing.result import Packing, PlannedClaim
 
@@ -42,6 +49,11 @@ SHARE_THERE: Final = 0.6
 DECISION_TAKES: Final = timedelta(seconds=3)
 #: So many nodes are looked at for siblings, the dearest first.
 NODES_MAX: Final = 64
+
+#: Nodes below so many times their fee in cpus are thin: with twice the pods each pod costs a twentieth less.
+FEES_IN_A_NODE: Final = 9
+#: A larger type that would take the pods of the next batch as well has so many times the cpus.
+TIMES_LARGER: Final = 2
 
 #: By pool: what its nodes cost, the dearest first.
 Priced = Mapping[str, Sequence[tuple[int, ExistingNode]]]
@@ -82,6 +94,45 @@ def without_remainders(
             left.update(newest)
     claims = tuple(msgspec.structs.replace(one, pods=swap.pods_of(one)) for one in kept)
     return msgspec.structs.replace(packing, claims=claims), frozenset(left)
+
+
+def without_thin(
+    packing: Packing,
+    demands: Iterable[Demand],
+    decided_at: datetime | None,
+    came_after: datetime,
+    thin: Container[int],
+) -> tuple[Packing, frozenset[str]]:
+    """The packing without these claims, where all pods may wait. ``thin``: positions of claims."""
+    if decided_at is not None:
+        came_after = max(came_after, earlier(decided_at, DECISION_TAKES))
+    swap = _Siblings({demand.pod.uid: demand for demand in demands}, came_after)
+    kept: list[PlannedClaim] = []
+    left: set[str] = set()
+    for position, one in enumerate(packing.claims):
+        if position in thin and swap.all_new(one) and len(swap.kinds(one.pods)) < len(one.pods):
+            left.update(one.pods)
+        else:
+            kept.append(one)
+    return msgspec.structs.replace(packing, claims=tuple(kept)), frozenset(left)
+
+
+def thin_claims(
+    packing: Packing, templates: Iterable[PoolTemplate], fee_cpus: float
+) -> frozenset[int]:
+    """Positions of the claims that the pods of one more batch would make much better."""
+    cpus = {
+        each.pool: {kind.name: kind.capacity.get("cpu", 0) for kind in each.instance_types}
+        for each in templates
+    }
+    found = set()
+    for position, one in enumerate(packing.claims):
+        known = cpus.get(one.pool, {})
+        size = known.get(one.instance_type, 0)
+        largest = max((known.get(name, 0) for name in one.instance_types), default=0)
+        if 0 < size < FEES_IN_A_NODE * fee_cpus * UNIT and largest >= TIMES_LARGER * size:
+            found.add(position)
+    return frozenset(found)
 
 
 def _dearest(there: Priced, claim: PlannedClaim) -> int:
