@@ -294,6 +294,39 @@ def test_consolidation_and_provisioning_do_not_chase_each_other() -> None:
         story.checkers.assert_kept()
 
 
+def test_what_becomes_possible_where_pods_come_and_go_is_found_within_minutes() -> None:
+    """Plans have found nothing for half an hour, so that they are made rarely: a pod goes every 15 seconds."""
+    api = a_deployment("api", replicas=8, cpu="700m")
+    with Story(*a_cluster(a_deployment(replicas=16, cpu="700m"), api)) as story:
+        story.run(5 * MINUTE)
+        before = _plans(story)
+        for number in range(1, 160):
+            story.at(number * 15 * SECOND, lambda: _delete_one_of(story, "api"))
+        story.run(30 * MINUTE)
+        full = story.count("nodes")
+        assert 6 <= _plans(story) - before <= 14
+        scale(story, 4)
+        story.run(10 * MINUTE)
+        assert (full, story.count("nodes")) == (12, 6)
+        story.checkers.assert_kept()
+
+
+def _plans(story: Story) -> float:
+    """How many were made."""
+    (duration,) = story.controller.metrics.plan_duration.collect()
+    return sum(one.value for one in duration.samples if one.name.endswith("_count"))
+
+
+def _delete_one_of(story: Story, app: str) -> None:
+    pods = [
+        pod["metadata"]["name"]
+        for pod in story.store.list(PODS)
+        if pod["metadata"]["labels"]["app"] == app and "deletionTimestamp" not in pod["metadata"]
+    ]
+    if pods:
+        story.store.delete(PODS, "default", min(pods))
+
+
 def test_the_same_seed_makes_the_same_moves() -> None:
     def told() -> list[str]:
         with Story(*a_cluster(a_deployment(replicas=12, cpu="700m"))) as story:

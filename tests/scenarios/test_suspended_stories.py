@@ -57,10 +57,10 @@ STORIES: list[Callable[[], None]] = [
 
 
 class Steps:
-    """Of every controller, each step takes as long as a turn has for it."""
+    """Of every controller, each step takes as long as a turn has for it, or a part of that."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.suspended = 0
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, takes: float = SLICE) -> None:
+        self.suspended, self._takes = 0, takes
         new_controller = World._new_controller
 
         def slow(world: World) -> Controller:
@@ -75,7 +75,7 @@ class Steps:
 
         def stopwatch() -> float:
             self.suspended += controller.evaluator.goes_on
-            return next(looks) * SLICE
+            return next(looks) * self._takes
 
         controller.evaluator._stopwatch = stopwatch
 
@@ -87,3 +87,21 @@ def test_a_story_is_the_same_with_passes_that_are_suspended_after_every_step(
     steps = Steps(monkeypatch)
     story()
     assert steps.suspended > 10
+
+
+@pytest.mark.parametrize("steps_a_turn", [2, 3, 5, 7, 15])
+@pytest.mark.parametrize(
+    "story",
+    [
+        test_voluntary.test_a_command_whose_capacity_is_taken_and_never_comes_is_rolled_back,
+        test_voluntary.test_a_drifted_node_whose_pod_loses_its_capacity_takes_pods_again,
+        test_replacement_capacity.test_a_replacement_that_is_never_initialized_does_not_stand_in_a_second_time,
+    ],
+    ids=lambda story: story.__name__.removeprefix("test_"),
+)
+def test_time_bounds_a_wait_however_slow_the_passes_are(
+    story: Callable[[], None], steps_a_turn: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass that begins before a moment and ends after it misses nothing that is decided then."""
+    Steps(monkeypatch, SLICE / steps_a_turn)
+    story()

@@ -93,6 +93,8 @@ class Blocker(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     subject: Subject
     fact: Fact
     until: datetime | None = None
+    #: Only a user ends it. Else, without an instant, it ends with what others do.
+    lasting: bool = False
 
     @property
     def message(self) -> str:

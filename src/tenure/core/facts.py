@@ -61,12 +61,20 @@ class Joined(Fact, frozen=True):
 
     facts: tuple[Fact, ...]
 
+    def gist(self) -> object:
+        return tuple(one.gist() for one in self.facts)
+
     def __str__(self) -> str:
         return sentence(self.facts)
 
 
 def joined(facts: tuple[Fact, ...]) -> Fact:
     return facts[0] if len(facts) == 1 else Joined(facts)
+
+
+def parts(fact: Fact) -> tuple[Fact, ...]:
+    """The opposite of ``joined``."""
+    return fact.facts if isinstance(fact, Joined) else (fact,)
 
 
 def some(names: Iterable[str]) -> str:

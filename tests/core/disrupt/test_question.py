@@ -22,11 +22,15 @@ from tenure.core.facts import Fact
 from tenure.core.gates.facts import BlockedByObject, BlockedUntil
 from tenure.core.provision.demand import is_reschedulable
 from tenure.core.provision.facts import TypesAwaited
+from tenure.core.terminate.facts.pods import PdbNeverAllows
+from tenure.core.windows.facts import OutsideAllowWindows
 from tenure.model.api.meta import ApiObject, Condition
 from tenure.model.api.names import (
     CAPACITY_TYPE,
     DISRUPTION_REASON,
+    DO_NOT_DISRUPT,
     INSTANCE_TYPE,
+    NODEPOOL,
     REPLACED_BY,
     REPLACES,
     ZONE,
@@ -51,10 +55,12 @@ from tests.core.build import (
     a_claim,
     a_class,
     a_node,
+    a_pdb,
     a_pending_pod,
     a_pod,
     a_pool,
     a_type,
+    a_window,
     ago,
     ahead,
     condition,
@@ -63,6 +69,7 @@ from tests.core.build import (
 )
 from tests.snapshots import SERVED, snapshot_with
 
+EVERY_NIGHT = {"schedules": [{"cron": "0 22 * * *", "duration": "2h"}]}
 SOLD = {INSTANCE_TYPE: "small", ZONE: "zone-a", CAPACITY_TYPE: "on-demand"}
 
 
@@ -168,7 +175,7 @@ def test_it_is_a_candidate_once_its_pods_are_quiet(
     seen = {"node-a": left} if left is not None else {}
     found = asked(a_claim("a"), node(), pod(came=came), pods_left=seen)
     assert (found.question is None) == (at is not None)
-    assert found.changes_at == at
+    assert (found.quiet_at, found.changes_at) == (at, None)
     if at is not None:
         assert isinstance(found.why["node-a"][0], PodsChangedLately)
 
@@ -179,6 +186,21 @@ def test_gates_are_asked_and_budgets_are_not() -> None:
     assert isinstance(protected, BlockedByObject | BlockedUntil)
     closed = a_pool(disruption={"consolidateAfter": "1m", "budgets": [{"nodes": "0"}]})
     assert question(*there, pod(), pool=closed).candidates
+
+
+def test_a_node_names_the_gate_that_lasts_longest() -> None:
+    """The window opens tonight. To wait for it would be in vain: the PDB never allows an eviction."""
+    told = condition("PodScheduled", at=ago(600)), condition("Ready")
+    there = a_claim("a"), node(), a_pod("web", node="node-a", conditions=told)
+    night = {"type": "Allow", "actions": ["Consolidation"]}
+    window = a_window(spec={**night, **EVERY_NIGHT})
+    never = a_pdb(expected_pods=1, current_healthy=1, desired_healthy=1)
+    assert isinstance(why(*there, window), OutsideAllowWindows)
+    blocked = why(*there, window, never)
+    assert isinstance(blocked, BlockedByObject)
+    assert isinstance(blocked.fact, PdbNeverAllows)
+    found = asked(*there, window, never)
+    assert found.changes_at == ahead(10 * 3600), "when the window opens, other words may be right"
 
 
 def test_a_protection_that_ends_is_asked_about_again_then() -> None:
@@ -323,6 +345,56 @@ def test_an_empty_node_is_no_candidate_and_gets_pods_last() -> None:
     assert found.question is not None
     assert [one.name for one in found.question.candidates] == ["node-a"]
     assert found.question.last == ("node-b",)
+
+
+EMPTY = condition("Empty", reason="NoReschedulablePods", at=ago(300))
+CLOSED = {"consolidateAfter": "1m", "budgets": [{"nodes": "0", "reasons": ["Empty"]}]}
+ONE = {"consolidateAfter": "1m", "budgets": [{"nodes": "1", "reasons": ["Empty"]}]}
+
+
+def beside_an_empty_node(*more: ApiObject, **fields: Any) -> list[ApiObject]:
+    return [
+        *(a_claim("a"), node("a"), pod()),
+        *(a_claim("b", conditions=[EMPTY], **fields), node("b")),
+        *more,
+    ]
+
+
+def test_no_pod_is_moved_onto_a_node_that_goes_because_it_is_empty() -> None:
+    """Else it would stay, and the node of the pod would go instead: nothing is saved."""
+    found = asked(*beside_an_empty_node())
+    assert found.question is not None
+    assert found.empty == ("node-b",)
+    assert closed(found.question) == {"node-a": False, "node-b": True}
+
+
+def test_it_goes_too_where_it_waits_for_its_turn_in_a_budget() -> None:
+    other = a_claim("c", stage=2, deletion_timestamp=NOW), node("c")
+    found = question(*beside_an_empty_node(*other), pool=a_pool(disruption=ONE))
+    assert closed(found)["node-b"]
+
+
+@pytest.mark.parametrize("policy", ["WhenEmpty", "WhenEmptyOrUnderutilized"])
+def test_it_goes_by_whichever_policy_its_pool_has(policy: str) -> None:
+    spare = a_pool("spare", disruption={"consolidationPolicy": policy})
+    found = question(*beside_an_empty_node(spare, labels={NODEPOOL: "spare"}))
+    assert closed(found)["node-b"]
+
+
+def test_an_empty_node_that_stays_takes_pods() -> None:
+    """A budget, an annotation or a pool that consolidates nothing keeps it."""
+    vetoed = beside_an_empty_node(annotations={DO_NOT_DISRUPT: "true"})
+    never = a_pool("spare", disruption={"consolidateAfter": "Never"})
+    assert not closed(question(*beside_an_empty_node(), pool=a_pool(disruption=CLOSED)))["node-b"]
+    assert not closed(question(*vetoed))["node-b"]
+    assert not closed(question(*beside_an_empty_node(never, labels={NODEPOOL: "spare"})))["node-b"]
+
+
+def test_an_empty_node_that_pending_pods_fit_on_stays_and_takes_pods() -> None:
+    waiting = a_pending_pod("next", requests={"cpu": "3"})
+    full = pod("full", requests={"cpu": "3"})
+    found = question(*beside_an_empty_node(full, waiting))
+    assert closed(found) == {"node-a": False, "node-b": False}
 
 
 def test_a_pool_that_goes_between_two_steps_does_no_harm() -> None:

@@ -98,10 +98,11 @@ def verdicts(
     moves: tuple[PlannedMove, ...] = (move("a"),),
     offered: tuple[InstanceType, ...] = (LARGE, SMALL),
     now: datetime = NOW,
+    going: frozenset[str] = frozenset(),
 ) -> list[Verdict]:
     pool = a_pool(disruption=FREE, requirements=[ON_DEMAND])
     pools = [] if any(isinstance(one, NodePool) for one in objects) else [pool]
-    plan = ConsolidationPlan(at=ago(5), moves=moves)
+    plan = ConsolidationPlan(at=ago(5), moves=moves, going=going)
     known: dict[str, Any] = {"instance_types": types(*offered), "consolidation": plan}
     return evaluated(DisruptionDecider(), a_class(), *pools, *objects, now=now, **known)
 
@@ -257,6 +258,17 @@ def test_no_pod_is_moved_onto_a_node_within_its_own_consolidate_after() -> None:
     assert busy.recheck_at == ahead(50)
     quiet = on_claim(*there("a"), *there("b"), offered=(LARGE,))
     assert quiet.action is not None
+
+
+def test_no_pod_is_moved_onto_a_node_that_goes_because_it_is_empty() -> None:
+    said = condition("Empty", reason="NoReschedulablePods", at=ago(1))
+    empty = a_claim("b", conditions=[said]), node("b")
+    goes = on_claim(*there("a"), *empty, offered=(LARGE,), going=frozenset({"node-b"}))
+    assert goes.reason is Reason.CONSOLIDATION_REJECTED
+    taken = on_claim(*there("a"), *there("b"), offered=(LARGE,), going=frozenset({"node-b"}))
+    assert taken.action is not None
+    stays = on_claim(*there("a"), *empty, offered=(LARGE,))
+    assert stays.action is not None
 
 
 # -- commands under way ----------------------------------------------------------------------

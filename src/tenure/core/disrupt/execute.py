@@ -88,7 +88,7 @@ class Execution:
             if found is None:
                 reason = self._members[0].command.reason
                 yield from launched(plan, [one.claim.name for one in self._members], reason)
-                found = self._missing(plan, facts) or self._terminating(plan.counts_on)
+                found = self._missing(plan, facts) or self._terminating(plan)
             changes = plan.changes_at
         instants = [at for one in self._members for at in one.instants(facts[one.claim.name])]
         for one, verdict in zip(self._members, found, strict=True):
@@ -231,6 +231,7 @@ class Execution:
         since = max(at for other in self._members if (at := other.ready_since()) is not None)
         return NoCapacityInTime(one.node.name, since, by)
 
-    def _terminating(self, counts_on: frozenset[str]) -> list[Verdict]:
-        self._shared.reservations.counted_on |= counts_on
-        return [one.terminating() for one in self._members]
+    def _terminating(self, plan: Plan) -> list[Verdict]:
+        self._shared.reservations.counted_on |= plan.counts_on
+        without = () if plan.without is None else (plan.without,)
+        return [one.terminating(*without) for one in self._members]

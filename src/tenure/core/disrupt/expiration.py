@@ -83,7 +83,7 @@ class ExpirationView(msgspec.Struct, frozen=True):
     static: bool = False
     #: Karpenter expires it, beside which Tenure runs.
     forced: ExpiresByForce | None = None
-    #: It is not known which Karpenter that is: nothing is written.
+    #: It is not known which Karpenter that is, or it does not act: nothing is written.
     only_looks: bool = False
 
 
@@ -114,7 +114,7 @@ class ExpirationDecider:
             return None
         pool = snapshot.pools.get(claim.pool_name)
         if self._beside is not None and (forced := expires_by_force(claim)) is not None:
-            only_looks = self._beside.only_looks(snapshot)
+            only_looks = self._beside.stands_still(snapshot) is not None
             return ExpirationView(claim, None, forced=forced, only_looks=only_looks)
         if _is_static(pool):
             return ExpirationView(claim, None, static=True)
@@ -124,7 +124,8 @@ class ExpirationDecider:
             return ExpirationView(claim, None) if said else None
         if self._beside is None:
             return ExpirationView(claim, policy)
-        return ExpirationView(claim, policy, only_looks=self._beside.only_looks(snapshot))
+        only_looks = self._beside.stands_still(snapshot) is not None
+        return ExpirationView(claim, policy, only_looks=only_looks)
 
     def decide(self, view: ExpirationView, settings: Settings, now: datetime) -> Sequence[Verdict]:
         verdict = self._decided(view, now)

@@ -87,6 +87,13 @@ _say = partial(say, Concern.REPLACEMENT)
 _CHANGES_ASKED: Final = 4
 
 
+class StandsStill(msgspec.Struct, frozen=True):
+    """A command that nothing is done about now."""
+
+    claim: NodeClaim
+    why: Fact
+
+
 class ReplacementDecider:
     concern = Concern.REPLACEMENT
 
@@ -126,21 +133,25 @@ class ReplacementDecider:
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         return snapshot.replaced_claims() if subject == BATCH else ()
 
-    def view(self, snapshot: Snapshot, key: str) -> UnderWay | None:
+    def view(self, snapshot: Snapshot, key: str) -> UnderWay | StandsStill | None:
         claim = snapshot.claims.get(key)
         if claim is None or claim.deleting or is_interrupted(claim):
             return None  # An interrupted one is about to be deleted, and has marks of its own.
         nodes = snapshot.nodes_with_provider(claim.provider_id)
         if not is_marked(claim, nodes.values()) or not is_ours(claim, snapshot):
             return None
-        if self._surroundings.only_looks(snapshot):
-            return None
+        if (why := self._surroundings.stands_still(snapshot)) is not None:
+            return StandsStill(claim, why) if is_replaced(claim) else None
         command = command_of(claim, snapshot)
         return (
             self._methods.under_way(command, snapshot) if is_readable(command, snapshot) else None
         )
 
-    def decide(self, view: UnderWay, settings: Settings, now: datetime) -> Sequence[Verdict]:
+    def decide(
+        self, view: UnderWay | StandsStill, settings: Settings, now: datetime
+    ) -> Sequence[Verdict]:
+        if isinstance(view, StandsStill):
+            return (_say(view.claim, Reason.LEVER_WAITS, view.why),)
         claim, node = view.command.claim, view.command.node
         if not is_replaced(claim):
             # Beside Karpenter a taint or a condition is Karpenter's.

@@ -20,6 +20,7 @@ import msgspec
 from tenure.core.decider import Progress
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.disrupt.candidates import PoolCandidates, Unfinished, Wanted, candidates_in
+from tenure.core.disrupt.consolidation.destinations import still_going
 from tenure.core.disrupt.consolidation.eligible import settling_until
 from tenure.core.disrupt.consolidation.subject import PLAN
 from tenure.core.disrupt.consolidation.totals import balanced_totals
@@ -114,7 +115,7 @@ class DisruptionDecider:
         missing = [one for group in unfinished for one in group.missing]
         pools = tuple(candidates_in(self._methods, snapshot, without=without, unfinished=missing))
         ready = tuple(ready_commands(self._methods, snapshot))
-        if self._surroundings.only_looks(snapshot):
+        if self._surroundings.stands_still(snapshot) is not None:
             left_over, unfinished, ready = (), (), ()
         if not pools and not ready and not left_over and not unfinished:
             return None  # The usual case, and it must stay cheap.
@@ -126,9 +127,11 @@ class DisruptionDecider:
             if any(named(reason).traits.consolidates for reason, _ in one.watches)
         }
         if unfinished or consolidated:
+            plan = snapshot.observations.consolidation
             simulation = msgspec.structs.replace(
                 simulation,
                 settling=settling_until(snapshot),
+                going_empty=still_going(plan.going, snapshot) if plan is not None else frozenset(),
                 balanced=balanced_totals(consolidated, snapshot),
             )
         return DisruptionView(

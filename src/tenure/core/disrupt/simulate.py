@@ -45,6 +45,7 @@ from tenure.core.marks.ownership import room_of
 from tenure.core.pool.lookup import capacity_of
 from tenure.core.provision.demand import Demand, is_reschedulable, pods_to_schedule
 from tenure.core.provision.placement import Capacity, NewClaim, capacity_in, claim_refused
+from tenure.core.provision.vacating import Vacating, vacating, vacating_instants
 from tenure.model.api.meta import later
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -89,6 +90,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     counts_on: frozenset[str] = frozenset()
     #: Replacements that exist already.
     came: tuple[NodeClaim, ...] = ()
+    #: Why nothing is launched although pods have to go somewhere; None: they fit, or there are claims.
+    without: Fact | None = None
 
 
 class Simulation(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +110,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     launch_times: Mapping[str, timedelta] = {}
     #: By the name of a node: until when it is within the ``consolidateAfter`` of its own pool.
     settling: Mapping[str, datetime] = {}
+    #: Names of nodes that go because they are empty: consolidation moves no pods onto them.
+    going_empty: frozenset[str] = frozenset()
     #: Of the pools with ``consolidationPolicy: Balanced`` that have candidates for consolidation.
     balanced: Mapping[str, PoolTotals] = {}
 
@@ -142,6 +147,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         if unknown := self.capacity.unknown:
             return Plan(why=unknown, passing=True, changes_at=changes_at)
         reservations = reservations or Reservations()
+        ends = yield from reservations.vacating(self, now)
+        changes_at = min((at for at in (changes_at, *ends) if at is not None), default=None)
         why = yield from self._nowhere(leaving, zones, settings, now, credit, reservations, avoid)
         if why is not None:
             return Plan(why=why, changes_at=changes_at)
@@ -209,7 +216,10 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         moving = any(one.pods for one in self.leaving)
         if not (waiting or moving) or self.capacity.unknown is not None:
             return Plan(changes_at=changes_at)
-        if name in (yield from reservations.expected(self, zones, settings, now)):
+        expected = yield from reservations.expected(self, zones, settings, now)
+        soon = reservations.vacated_by
+        changes_at = min((at for at in (changes_at, soon) if at is not None), default=None)
+        if name in expected:
             return Plan(why=PendingPodsFit(name), passing=True, changes_at=changes_at)
         return Plan(changes_at=changes_at)
 
@@ -309,15 +319,23 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
         """Where pods go that get capacity before others, and which new nodes they need.
 
         Pods whose launch breaker is open, or whose claim is never created, are pending for long; for pods that stay with
-        a node that is consolidated nothing is launched at all: no command waits for them.
+        a node that is consolidated, and for those for which others leave room in a moment, nothing is launched at all: no
+        command waits for them.
         """
         if not pods:  # A packing reads every node, and mostly no pod is pending.
             return Packing(placed={}, claims=(), unplaced={})
         no_claim, _ = without_claims(self.history, settings, now)
         no_claim |= {one.pod.uid for one in demands if later(one.since, WAITED_FOR) <= now}
         no_claim |= {one.pod.uid for one in self.capacity.demands if one.only_fitting}
-        problem = self.capacity.problem(pods, zones, settings, now, no_claim, nodes=bins.nodes())
-        return (yield from packing(problem))
+        nodes = bins.nodes()
+        problem = self.capacity.problem(pods, zones, settings, now, no_claim, nodes=nodes)
+        found = yield from packing(problem)
+        if not found.claims:
+            return found
+        soon = yield from Vacating(self.capacity, zones, settings, now).coming(found, nodes)
+        if any(not soon.keys() >= set(claim.pods) for claim in found.claims):
+            return found
+        return msgspec.structs.replace(found, claims=(), no_claim=found.no_claim | soon.keys())
 
 
 class Reservations:
@@ -337,6 +355,10 @@ class Reservations:
         self._need_new_nodes: bool | None = None
         #: Nodes that pods fit on which wait for capacity.
         self._expected: frozenset[str] | None = None
+        #: When pods are gone that leave room for others.
+        self._vacating: tuple[datetime, ...] | None = None
+        #: When the first of the pods that they wait for is gone.
+        self.vacated_by: datetime | None = None
         #: Pods that fit nowhere by themselves.
         self.nowhere = Nowhere()
         #: Pods that their spread keeps from every node.
@@ -345,6 +367,13 @@ class Reservations:
         self.given_up: set[str] = set()
         #: By commands of this pass: nodes that their pods were planned onto.
         self.counted_on: set[str] = set()
+
+    def vacating(self, simulation: Simulation, now: datetime) -> Steps[tuple[datetime, ...]]:
+        """When pods are gone that leave room for others that wait, or these wait for them no more."""
+        if self._vacating is None:
+            capacity = simulation.capacity
+            self._vacating = yield from vacating_instants(capacity.nodes, capacity.demands, now)
+        return self._vacating
 
     def need_new_nodes(
         self, simulation: Simulation, zones: DomainState, settings: Settings, now: datetime
@@ -367,15 +396,20 @@ class Reservations:
     def expected(
         self, simulation: Simulation, zones: DomainState, settings: Settings, now: datetime
     ) -> Steps[frozenset[str]]:
-        """Names of the nodes that the scheduler may bind pods to which wait for capacity."""
+        """Names of the nodes that the scheduler may bind pods to which wait for capacity, by now or in a moment."""
         if self._expected is None:
             full, _ = yield from self._assign_all(simulation, zones, settings, now)
             known = {pod.uid for one in simulation.leaving for pod in one.pods}
             waiting = [pod for pod in simulation.capacity.waiting(now) if pod.uid not in known]
             waiting += [pod for pods in self._left.values() for pod in pods]
-            problem = simulation.capacity.problem(waiting, zones, settings, now, nodes=full.nodes())
+            capacity = simulation.capacity
+            vacated = yield from vacating(full.nodes(), capacity.demands, now, capacity.preempted)
+            problem = simulation.capacity.problem(
+                waiting, zones, settings, now, nodes=vacated.nodes
+            )
             placed = (yield from packing(problem)).placed
             self._expected = frozenset(placed.values())
+            self.vacated_by = min(vacated.by.values(), default=None)
         return self._expected
 
     def _assign_all(

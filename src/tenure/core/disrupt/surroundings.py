@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final, Protocol
 
 from tenure.core.disrupt.simulate import Simulation, simulation_in
+from tenure.core.facts import Fact
 from tenure.core.provision.knownnodes import reading_nodes
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -25,8 +26,8 @@ class Surroundings(Protocol):
         """By which it is planned where pods go."""
         ...
 
-    def only_looks(self, snapshot: Snapshot) -> bool:
-        """Whether commands under way stand still: nothing is written."""
+    def stands_still(self, snapshot: Snapshot) -> Fact | None:
+        """Why commands under way stand still: nothing is written."""
         ...
 
     def counted(self, pool: NodePool, snapshot: Snapshot) -> NodePool:
@@ -47,8 +48,8 @@ class InCharge:
     def simulation(self, snapshot: Snapshot, protection_clock: str) -> Simulation:
         return simulation_in(snapshot, protection_clock)
 
-    def only_looks(self, snapshot: Snapshot) -> bool:
-        return False
+    def stands_still(self, snapshot: Snapshot) -> Fact | None:
+        return None
 
     def counted(self, pool: NodePool, snapshot: Snapshot) -> NodePool:
         return pool

@@ -29,11 +29,11 @@ class CandidateQueue:
         return self._groups.values()
 
     def add(self, one: Candidate) -> None:
-        insort(self._group(one).waiting, (one.sort_key, next(self._arrivals), one))
+        insort(self.group_of(one).waiting, (one.sort_key, next(self._arrivals), one))
 
     # -- groups --------------------------------------------------------------------------
 
-    def _group(self, one: Candidate) -> CandidateGroup:
+    def group_of(self, one: Candidate) -> CandidateGroup:
         candidacy = one.candidacy
         seen = tuple((key, candidacy.node.labels.get(key)) for key in self._keys)
         counted = tuple(sorted(one.labels.items()))

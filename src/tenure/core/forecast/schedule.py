@@ -37,7 +37,7 @@ from tenure.core.forecast.groups import (
 from tenure.core.forecast.launches import usual, usual_launches
 from tenure.core.forecast.queues import CandidateQueue
 from tenure.core.forecast.result import Peak, Start
-from tenure.core.forecast.waiting import Waiting, blocked_longest
+from tenure.core.forecast.waiting import Waiting, blocked_longest, closed_now
 from tenure.core.gates.fleet import fleet_of
 from tenure.core.gates.operations import Operation
 from tenure.core.marks.deadline import grace_period
@@ -148,20 +148,24 @@ class Schedule:
         found = blockers_at(one.candidacy, self._snapshot, self._settings, now)
         one = msgspec.structs.replace(one, pods=found.pods)
         if not one.generation and found.until is not None:
-            self._blocked_by_pods(one, found)
+            self._blocked_by_pods(one, found, now)
             return
         needs = one.candidacy.traits.needs_replacement and found.reschedulable
         one = msgspec.structs.replace(one, replaced=needs, drains_until=found.drains_until)
         self._queue.add(one)
 
-    def _blocked_by_pods(self, one: Candidate, found: Blockers) -> None:
+    def _blocked_by_pods(self, one: Candidate, found: Blockers, now: datetime) -> None:
         assert found.why is not None, "what blocks says so"
         assert found.until is not None, "and until when"
-        if found.until > self._plan.until:
-            never = found.until == FOR_EVER
-            self.waiting.append(Waiting(one.candidacy, one.generation, found.why, never))
-        else:
+        if found.until <= self._plan.until:
             self._add(found.until, one)
+            return
+        # A verdict tells of the gate that lasts longest, of equals the first: so does this.
+        group, until, why = self._queue.group_of(one), found.until, found.why
+        other, other_until = closed_now(group, self._pools[group.pool], self._settings, now)
+        if other is not None and other_until >= until:
+            why, until = about_node(other, one.candidacy.node.name), other_until
+        self.waiting.append(Waiting(one.candidacy, one.generation, why, until == FOR_EVER))
 
     # -- starts --------------------------------------------------------------------------
 

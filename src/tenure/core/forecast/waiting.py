@@ -42,3 +42,16 @@ def blocked_longest(
         if left.nodes <= 0 and left.held and (left.changes_at or FOR_EVER) > opens_at:
             return left.why, left.closed and left.changes_at is None
     return group.why, opens_at == FOR_EVER
+
+
+def closed_now(
+    group: CandidateGroup, allowance: PoolAllowance, settings: Settings, now: datetime
+) -> tuple[Fact | None, datetime]:
+    """Which gate but pods and protections closes the group longest, if a user or the calendar does, and until when."""
+    is_open = group.is_open(settings, now)
+    found = (None, now) if is_open else (group.why, group.opens_at or FOR_EVER)
+    if group.operation is Operation.EXPIRATION:
+        return found
+    left = allowance.left(group.traits, group.labels, now)
+    until = left.changes_at or FOR_EVER
+    return (left.why, until) if left.closed and until > found[1] else found

@@ -3,7 +3,7 @@
 
 A gate is a small pure function. It answers None, or what blocks: the reason code, the facts, the
 blockers and until when. Which gates are asked depends on the operation (``operations``); the
-order is always the same, and the first that blocks is reported.
+order is always the same. Of those that block, ``longest`` says which a verdict tells of.
 
 They are asked when an operation is planned, and again right before it is carried out: before a
 claim is stamped and before it is deleted, before a reboot is committed, and until its drain is over.
@@ -14,7 +14,7 @@ nor ``reboot``: what they know comes in as ``GateFacts``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -44,7 +44,7 @@ from tenure.core.gates.operations import (
     Gate,
     Operation,
 )
-from tenure.core.gates.podblockers import blockers_of
+from tenure.core.gates.podblockers import blockers_of, ends_last
 from tenure.core.protect.protection import Protection, protection_on
 from tenure.core.reasons import Reason
 from tenure.core.terminate.facts.pods import PdbAllowsNoMore
@@ -82,18 +82,47 @@ def first_blocked(
 ) -> Blocked | None:
     """The first gate that blocks, of those that the operation asks and that are in ``only``."""
     asked = ASKED[operation] & frozenset(only)
+    blocked = next(_found(operation, asked, facts, settings, now), None)
+    if blocked is None:
+        return None
+    blocked = _rechecked(_dated(blocked, now), operation, facts, now)
+    return in_window(blocked, facts) if Gate.WINDOW in asked else blocked
+
+
+def all_blocked(
+    operation: Operation,
+    facts: GateFacts,
+    settings: Settings,
+    now: datetime,
+    *,
+    only: Iterable[Gate] = tuple(Gate),
+) -> tuple[Blocked, ...]:
+    """Every gate that blocks, in their order; each with when the answer of any of them may differ."""
+    asked = ASKED[operation] & frozenset(only)
+    found = [_dated(one, now) for one in _found(operation, asked, facts, settings, now)]
+    if not found:
+        return ()
+    instants = [_change_at(ASKED[operation], facts, now)]
+    instants += [at for one in found for at in (one.until, one.recheck_at)]
+    at = min((at for at in instants if at is not None), default=None)
+    return tuple(msgspec.structs.replace(one, recheck_at=at) for one in found)
+
+
+def _found(
+    operation: Operation,
+    asked: frozenset[Gate],
+    facts: GateFacts,
+    settings: Settings,
+    now: datetime,
+) -> Iterator[Blocked]:
     missing = {name for gate in asked for name in NEEDS[gate] if getattr(facts, name) is UNSET}
     if missing:
         raise AssertionError(f"gates for {operation} without {', '.join(sorted(missing))}")
     found = (GATES[gate](facts, settings, now) for gate in Gate if gate in asked)
-    blocked = next((one for one in found if one is not None), None)
-    if blocked is None:
-        return None
-    blocked = _rechecked(_dated(blocked, now), operation, facts, now)
-    return _in_window(blocked, facts) if Gate.WINDOW in asked else blocked
+    return (one for one in found if one is not None)
 
 
-def _in_window(blocked: Blocked, facts: GateFacts) -> Blocked:
+def in_window(blocked: Blocked, facts: GateFacts) -> Blocked:
     """With the next chance, where windows are closed when the gate lets it pass."""
     windows, traits, node, until = facts.windows, facts.traits, facts.node, blocked.until
     if until is None or blocked.gate in (Gate.WINDOW, Gate.CLOSING) or node is None:
@@ -329,6 +358,7 @@ def blocking_pods(facts: GateFacts, settings: Settings, now: datetime) -> Blocke
     found = tuple(blockers_of(traits, claim, drain, settings, now, bound=facts.bound))
     if not found:
         return None
+    found = tuple(sorted(found, key=ends_last, reverse=True))
     subject = found[0].subject
     name = f"{subject.namespace}/{subject.name}" if subject.namespace else subject.name
     first = BlockedByObject(subject.kind, name, found[0].fact, len(found) - 1)

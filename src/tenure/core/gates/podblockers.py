@@ -9,9 +9,11 @@ from tenure.core.decision import Blocker, Subject
 from tenure.core.gates.traits import Traits
 from tenure.core.marks.deadline import grace_period
 from tenure.core.protect.protection import protection_of, protection_on
+from tenure.core.terminate.facts.pods import PdbAllowsNoMore
 from tenure.core.terminate.pdb import allows_one, blocks
 from tenure.core.terminate.pods import DrainView, left_alone
 from tenure.core.writes import subject_of
+from tenure.model.api.meta import FOR_EVER
 from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
@@ -46,6 +48,11 @@ def blockers_of(
 def is_eventual(traits: Traits, claim: NodeClaim, bound: timedelta | None = None) -> bool:
     """Whether it may start although pods block it. ``bound``: of the drain, by the method."""
     return traits.eventual and (bound is not None or grace_period(claim) is not None)
+
+
+def ends_last(one: Blocker) -> tuple[bool, datetime]:
+    """By when it ends; a PDB that allows no more for now opens again by itself, and comes first."""
+    return not isinstance(one.fact, PdbAllowsNoMore), one.until or FOR_EVER
 
 
 def _of_node(claim: NodeClaim, drain: DrainView, now: datetime) -> Iterator[Blocker]:

@@ -3,7 +3,8 @@
 The nodes are read, which is a question (``core/disrupt/consolidation``); then an answer is searched for. Both
 are suspended after each slice and go on where they were. What has changed meanwhile is a matter of
 the next plan: each move is checked again before it is made. A plan that cannot be made is reported, and
-the last one is dropped; nothing else depends on it. While nodes are launched for pods that arrive, no plan is made for
+the last one is dropped; nothing else depends on it. Where pods come and go and plans find nothing, they are made ever
+more rarely (``triggers``). While nodes are launched for pods that arrive, no plan is made for
 up to five minutes: it would take away what the next pods need.
 """
 
@@ -68,8 +69,9 @@ class ConsolidationPlanner:
     def told(self, changes: Iterable[Change], observed: Iterable[Subject]) -> None:
         """What a turn begins with."""
         before = self._triggers.due_at()
+        at = self._clock.monotonic()
         for change in changes:
-            self._triggers.changed(change)
+            self._triggers.changed(change, at)
             self._rejections.changed(change, makes_room=makes_room(change))
         observed = tuple(observed)
         self._triggers.observed(observed)
@@ -155,15 +157,16 @@ class ConsolidationPlanner:
         raise AssertionError("the last step gives what is asked for")
 
     def _ended(self, asked: Asked, plan: ConsolidationPlan, now: datetime) -> None:
-        instants = [self._rejections.ends_at]
-        if asked.changes_at is not None:
-            wait = (asked.changes_at - now).total_seconds()
-            instants.append(self._clock.monotonic() + wait)
+        instants = self._rejections.ends_at, self._on_monotonic(asked.changes_at, now)
         self._triggers.ended(
             changes_at=min((at for at in instants if at is not None), default=None),
+            quiet_at=self._on_monotonic(asked.quiet_at, now),
             busy=bool(plan.moves),
             again=asked.waits is not None,
         )
+
+    def _on_monotonic(self, at: datetime | None, now: datetime) -> float | None:
+        return None if at is None else self._clock.monotonic() + (at - now).total_seconds()
 
     async def _until_rest(self) -> None:
         """Others go first, and the loop above all."""

@@ -8,7 +8,7 @@ reschedulable pods is for the method Empty, and no verdict of consolidation is a
 2. priced     the provider has been asked, and has a price for it, in its zone and capacity type;
 3. lasting    pods of nodes that were consolidated needed no new node of its pool lately;
 4. quiet      no pod has come or gone for ``consolidateAfter``, and for 15s at least;
-5. gates      none blocks it. Budgets are no matter of a plan: they open as nodes go.
+5. gates      none blocks it; what lasts longest is told. Budgets are no matter of a plan: they open as nodes go.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.facts import Fact
 from tenure.core.gates.fleet import PoolFleet, fleet_of
 from tenure.core.gates.gatefacts import GateFacts
-from tenure.core.gates.gates import first_blocked
+from tenure.core.gates.longest import keeping
 from tenure.core.gates.operations import BEFORE_PLAN, Gate, Operation
 from tenure.core.gates.reasons import TRAITS, Disruption
+from tenure.core.gates.traits import Traits
 from tenure.core.marks.candidacy import is_open, node_of, said_since
 from tenure.core.marks.command import is_replaced, replaced_uids
 from tenure.core.marks.facts import ConsolidationUndone
@@ -89,6 +90,11 @@ class Excluded(msgspec.Struct, frozen=True, kw_only=True):
     why: tuple[Fact, ...]
     #: When that may change although nothing happens.
     recheck_at: datetime | None = None
+
+    @property
+    def is_not_quiet(self) -> bool:
+        """Whether only pods that came or went keep it."""
+        return any(isinstance(fact, PodsChangedLately) for fact in self.why)
 
 
 def consolidates(block: DisruptionBlock) -> bool:
@@ -181,20 +187,21 @@ def _known_types(pool: NodePool, snapshot: Snapshot) -> dict[str, InstanceType] 
 class Pools:
     """What is asked of all nodes of a pool, worked out once."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+    def __init__(self, snapshot: Snapshot, traits: Traits = UNDERUTILIZED) -> None:
+        """``traits``: of the method that would take its nodes."""
+        self._snapshot, self._traits = snapshot, traits
         self._windows: Windows | None = None
-        self._known: dict[str, _Pool] = {}
+        self._known: dict[str, KnownPool] = {}
 
-    def of(self, name: str) -> _Pool:
+    def of(self, name: str) -> KnownPool:
         found = self._known.get(name)
         if found is None:
             snapshot = self._snapshot
             if self._windows is None:
-                self._windows = windows_for_commands(UNDERUTILIZED.window_actions, snapshot)
+                self._windows = windows_for_commands(self._traits.window_actions, snapshot)
             pool = snapshot.pools[name]
             claims = snapshot.claims_of_pool(name)
-            found = self._known[name] = _Pool(
+            found = self._known[name] = KnownPool(
                 pool=pool,
                 types=_known_types(pool, snapshot),
                 fleet=fleet_of(name, snapshot),
@@ -205,7 +212,7 @@ class Pools:
         return found
 
 
-class _Pool(msgspec.Struct, frozen=True, kw_only=True):
+class KnownPool(msgspec.Struct, frozen=True, kw_only=True):
     pool: NodePool
     #: None: the provider has not been asked yet.
     types: dict[str, InstanceType] | None
@@ -233,7 +240,7 @@ def eligible_nodes(
 def _eligible(
     claim: NodeClaim,
     node: Node,
-    pool: _Pool,
+    pool: KnownPool,
     snapshot: Snapshot,
     settings: Settings,
     now: datetime,
@@ -270,13 +277,14 @@ def _eligible(
         fleet=pool.fleet,
         drain=before_drain(node, snapshot),
     )
-    blocked = first_blocked(Operation.VOLUNTARY, facts, settings, now, only=gates)
-    if blocked is not None:
-        return Excluded(claim=claim, node=node, why=blocked.facts, recheck_at=blocked.recheck_at)
+    kept = keeping(Operation.VOLUNTARY, facts, settings, now, only=gates)
+    if kept is not None:
+        told = kept.governing
+        return Excluded(claim=claim, node=node, why=told.facts, recheck_at=told.recheck_at)
     return Eligible(claim=claim, node=node, price=price, cost=there.cost)
 
 
-def _changed(since: datetime | None, at: datetime | None, pool: _Pool) -> tuple[Fact, ...]:
+def _changed(since: datetime | None, at: datetime | None, pool: KnownPool) -> tuple[Fact, ...]:
     if since is None or at is None:
         return ()
     after = pool.pool.spec.disruption.consolidate_after

@@ -28,6 +28,8 @@ def planned(asked: Asked, at: datetime) -> Iterator[ConsolidationPlan | None]:
         yield None
     why: dict[str, tuple[Fact, ...]] = dict(asked.why)
     why |= {name: (fact,) for name, fact in search.why.items()}
+    for _ in search.letting_go():
+        yield None
     yield ConsolidationPlan(
         at=at,
         moves=tuple(moves),
@@ -35,6 +37,7 @@ def planned(asked: Asked, at: datetime) -> Iterator[ConsolidationPlan | None]:
         price=sum(one.price for one in question.candidates),
         candidates=len(question.candidates),
         empty=asked.empty,
+        going=asked.going,
     )
 
 

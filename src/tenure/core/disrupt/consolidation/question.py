@@ -1,8 +1,8 @@
 """What the search for moves is asked: all nodes as they will be, and those of them that may go.
 
 Pods that wait for capacity, and pods of nodes that leave, are where they fit. Closed are nodes that
-leave, are not initialized, late or cordoned, and those within the ``consolidateAfter`` of their own
-pool: their pods count, and none comes. A node that pending pods fit on is no candidate.
+leave, are not initialized, late or cordoned, those within the ``consolidateAfter`` of their own
+pool, and those that go because they are empty: their pods count, and none comes. A node that pending pods fit on is no candidate.
 
 There is no question while pods wait for new nodes, which takes seconds, or while the instance types of
 a pool are not known.
@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from tenure.core.disrupt.consolidation.destinations import GoingEmpty, going_empty
 from tenure.core.disrupt.consolidation.eligible import (
     UNDERUTILIZED,
     Eligible,
@@ -59,8 +60,12 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     why: Mapping[str, tuple[Fact, ...]] = {}
     #: Names of nodes without reschedulable pods: the method Empty takes them away.
     empty: tuple[str, ...] = ()
-    #: When the question may be another one although nothing happens.
+    #: Those of them that go: no pod is moved there.
+    going: frozenset[str] = frozenset()
+    #: When the question may be another one although nothing happens, whatever pods have done.
     changes_at: datetime | None = None
+    #: When the pods of another node have been quiet for long enough.
+    quiet_at: datetime | None = None
 
 
 def ask(
@@ -100,7 +105,8 @@ def asking(
     eligible = [one for one in eligible if one.node.name not in rejected.alone]
     empty = tuple(one.node.name for one in found if isinstance(one, EmptyNode))
     yield None
-    for step in _asked(eligible, excluded, snapshot, settings, now):
+    going = yield from going_empty(snapshot, settings, now, despite)
+    for step in _asked(eligible, excluded, going, snapshot, settings, now):
         if step is None:
             yield None
             continue
@@ -113,14 +119,18 @@ def asking(
 def _asked(
     eligible: list[Eligible],
     excluded: list[Excluded],
+    going: GoingEmpty,
     snapshot: Snapshot,
     settings: Settings,
     now: datetime,
 ) -> Iterator[Asked | None]:
     why = {one.node.name: one.why for one in excluded}
-    instants = [one.recheck_at for one in excluded]
+    quiet = [one.recheck_at for one in excluded if one.is_not_quiet]
+    instants = [one.recheck_at for one in excluded if not one.is_not_quiet]
+    instants += going.instants
+    quiet_at = _next(quiet, now)
     if not eligible:
-        yield Asked(why=why, changes_at=_next(instants, now))
+        yield Asked(why=why, changes_at=_next(instants, now), quiet_at=quiet_at)
         return
     yield from reading_nodes(snapshot)
     simulation = simulation_in(snapshot, settings.protection_clock)
@@ -128,12 +138,13 @@ def _asked(
     instants += [*simulation.capacity.instants(zones), *simulation.late_at.values()]
     unknown = simulation.capacity.unknown
     if unknown is not None:
-        yield Asked(why=why, waits=unknown, changes_at=_next(instants, now))
+        yield Asked(why=why, waits=unknown, changes_at=_next(instants, now), quiet_at=quiet_at)
         return
     yield None
     nodes, packing = yield from simulation.settled(settings, now)
     if packing.claims:
-        yield Asked(why=why, waits=PendingPodsFirst(), changes_at=_next(instants, now))
+        waits = PendingPodsFirst()
+        yield Asked(why=why, waits=waits, changes_at=_next(instants, now), quiet_at=quiet_at)
         return
     awaiting = frozenset(packing.placed.values())
     why |= {
@@ -145,8 +156,8 @@ def _asked(
     yield None
     settling = yield from settling_nodes(snapshot)
     closed = {name: at for name, at in settling.items() if now < at}
-    instants += closed.values()
-    nodes = tuple(_closed(node, simulation, closed) for node in nodes)
+    without = closed.keys() | simulation.coming.keys() | (going.nodes - awaiting)
+    nodes = tuple(_closed(node, without) for node in nodes)
     allowed: dict[str, int] = {}
     for pool in sorted({one.claim.pool_name for one in eligible}):
         yield None
@@ -156,7 +167,9 @@ def _asked(
         question=_question(eligible, nodes, allowed, packing, simulation, snapshot, settings, now),
         claims={one.node.name: one.claim.name for one in eligible},
         why=why,
+        going=going.nodes - awaiting,
         changes_at=_next(instants, now),
+        quiet_at=_next((*quiet, *closed.values()), now),
     )
 
 
@@ -164,10 +177,8 @@ def _next(instants: Iterable[datetime | None], now: datetime) -> datetime | None
     return min((at for at in instants if at is not None and at > now), default=None)
 
 
-def _closed(
-    node: ExistingNode, simulation: Simulation, closed: Mapping[str, datetime]
-) -> ExistingNode:
-    if node.closed or not (node.name in closed or node.name in simulation.coming):
+def _closed(node: ExistingNode, without: Set[str]) -> ExistingNode:
+    if node.closed or node.name not in without:
         return node
     return msgspec.structs.replace(node, closed=True)
 

@@ -38,7 +38,8 @@ from tenure.core.disrupt.replacements import (
 from tenure.core.disrupt.simulate import LeavingNode, leaving_node
 from tenure.core.facts import Fact
 from tenure.core.gates.gatefacts import GateFacts
-from tenure.core.gates.gates import changes_at, first_blocked
+from tenure.core.gates.gates import changes_at
+from tenure.core.gates.longest import keeping
 from tenure.core.gates.operations import LAST, PLAN_ONLY, Gate
 from tenure.core.marks.command import add_replacements, disrupted_since, mark_next, roll_back
 from tenure.core.marks.deadline import grace_period, written_between
@@ -120,18 +121,20 @@ class Member:
         )
 
     def first_blocked(self, facts: GateFacts, only: frozenset[Gate]) -> Verdict | None:
+        """Tells of the gate that lasts longest."""
         operation = self._validation.operation
-        found = first_blocked(operation, facts, self._settings, self._now, only=only)
+        found = keeping(operation, facts, self._settings, self._now, only=only)
         if found is None:
             return None
+        blocked = found.governing
         return _say(
             self.claim,
-            found.reason,
+            blocked.reason,
             *self.said(),
-            *found.facts,
+            *blocked.facts,
             blockers=found.blockers,
-            recheck_at=found.recheck_at,
-            gate=found.gate,
+            recheck_at=blocked.recheck_at,
+            gate=blocked.gate,
         )
 
     def instants(self, facts: GateFacts) -> list[datetime | None]:
@@ -206,7 +209,8 @@ class Member:
         count = CommandCount(reason=self.command.reason, decision=decision, failed=1)
         return msgspec.structs.replace(verdict, command=count) if counted else verdict
 
-    def terminating(self) -> Verdict:
+    def terminating(self, *more: Fact) -> Verdict:
+        """``more``: why it goes without a replacement."""
         bound, claim, started = self._validation.bound, self.claim, self._shared.started
         if claim.initialized:
             started[claim.pool_name] = started.get(claim.pool_name, 0) + 1
@@ -225,6 +229,7 @@ class Member:
             claim,
             Reason.REPLACED,
             *self.said(),
+            *more,
             TerminatingWithin(min(spans, default=None)),
             action=action,
             recheck_at=recheck_at,

@@ -5,7 +5,8 @@ proposes: a node of a move is a candidate while its pool consolidates, every pod
 again, and no pod has come or gone there for ``consolidateAfter``. Candidates come in the order of the
 moves; only the first of each pool are watched, because the others wait for these.
 
-No pod is moved onto a node within the ``consolidateAfter`` of its own pool. What is launched must be
+No pod is moved onto a node within the ``consolidateAfter`` of its own pool, or onto one that goes because it is
+empty. What is launched must be
 cheaper by the price rules, which are asked again for each plan of a command, and once more before its
 nodes terminate. A node without reschedulable pods is for the method Empty.
 """
@@ -119,7 +120,8 @@ class UnderutilizedMethod(AnyPlan):
     # -- the plan of a command ---------------------------------------------------------
 
     def avoids(self, simulation: Simulation, now: datetime) -> Collection[str]:
-        return frozenset(name for name, until in simulation.settling.items() if now < until)
+        settling = (name for name, until in simulation.settling.items() if now < until)
+        return simulation.going_empty.union(settling)
 
     def revised(
         self,

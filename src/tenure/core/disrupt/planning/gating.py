@@ -17,7 +17,8 @@ from tenure.core.decision import Concern, Verdict
 from tenure.core.disrupt.candidates import Wanted
 from tenure.core.disrupt.passes import Pass
 from tenure.core.gates.gatefacts import Blocked, GateFacts, LaunchTime
-from tenure.core.gates.gates import changes_at, first_blocked, start_in_time
+from tenure.core.gates.gates import changes_at, start_in_time
+from tenure.core.gates.longest import keeping
 from tenure.core.gates.operations import ASKED, BEFORE_PLAN, COUNTS_STARTED, Gate
 from tenure.core.marks.starts import recorded_at
 from tenure.core.provision.demand import is_reschedulable
@@ -71,15 +72,16 @@ class Gating:
         return None, blocked
 
     def first_blocked(self, one: Wanted, facts: GateFacts, only: frozenset[Gate]) -> Verdict | None:
+        """Tells of the gate that lasts longest."""
         operation = one.candidate.operation
-        blocked = first_blocked(operation, facts, self._settings, self._now, only=only)
-        if blocked is None:
+        found = keeping(operation, facts, self._settings, self._now, only=only)
+        if found is None:
             return None
-        pool = one.claim.pool_name
+        blocked, pool = found.governing, one.claim.pool_name
         takes = self._launch_times.get(pool) if Gate.CLOSING in ASKED[operation] else None
         if takes is not None and moves_pods(one):
             blocked = start_in_time(blocked, facts, LaunchTime(pool, takes), self._now)
-        return self.blocked(one, blocked)
+        return self.blocked(one, msgspec.structs.replace(blocked, blockers=found.blockers))
 
     def facts(self, one: Wanted) -> GateFacts:
         candidate, pool = one.candidate, one.pool

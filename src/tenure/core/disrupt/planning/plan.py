@@ -2,7 +2,7 @@
 
 Of each candidate, the first of these that applies:
 
-1. gates       the first that blocks it, with what blocks and until when. A node that several methods
+1. gates       the one that blocks it longest, with all that block and until when. A node that several methods
                want is disrupted by the first of them that no gate blocks;
    group       candidates that are replaced together go on together: what keeps back one of them
                keeps back all, and their budgets count all;

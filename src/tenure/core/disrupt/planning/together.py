@@ -248,7 +248,8 @@ class Commands:
         if one.method.traits.only_empty or (not came and _says_where(candidate.why)):
             what = ()  # It says already that there are no pods, or where they go.
         elif not came:
-            what = (NoReschedulablePods() if group.empty else PodsFitElsewhere(),)
+            fits = plan.without or PodsFitElsewhere()
+            what = (NoReschedulablePods() if group.empty else fits,)
         reason = one.method.traits.reason
         used = used_by(one.pool.pool, candidate.claim, self._shared.settings, self._now)
         verdict = _say(
