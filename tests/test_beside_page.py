@@ -72,6 +72,9 @@ def test_the_reference_names_every_lever_and_its_first_release() -> None:
 def test_reasons_that_are_named_exist() -> None:
     for reason in (
         "OnlyLooks",
+        "KarpenterNotReady",
+        "KarpenterRollsOut",
+        "PoliciesUnlisted",
         "NodeRepairOff",
         "NodeRepairLeftToKarpenter",
         "BudgetsAsLevers",

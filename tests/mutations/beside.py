@@ -17,6 +17,7 @@ from tenure.model.settings import Settings
 from tenure.sim.world import World, WorldOptions
 from tests.builders import HOUR, MINUTE, Manifest, a_pool
 from tests.mutations.table import Mutation, always
+from tests.scenarios.karpenterinstalled import install_karpenter
 from tests.scenarios.test_beside_repair import (
     FORCEFUL,
     annotate,
@@ -39,7 +40,7 @@ class Beside(World):
         super().__init__(WorldOptions(settings=Settings(beside_karpenter=True)))
         self.apply(a_pool())
         self.apply(a_pool("other"))
-        self.apply(karpenter())
+        install_karpenter(self, karpenter())
 
 
 def leaving(world: World) -> set[str]:
@@ -111,7 +112,7 @@ def unasked(world: World) -> bool:
 
 
 def karpenter_repairs(world: World) -> bool:
-    world.apply(karpenter("NodeRepair=true"))
+    install_karpenter(world, karpenter("NodeRepair=true"))
     _unhealthy(world, "bad", a_policy(repair=FORCEFUL))
     world.run(5 * MINUTE)
     return not leaving(world)
@@ -130,7 +131,7 @@ def two_karpenters(world: World) -> bool:
     older = karpenter()
     older["metadata"]["name"] = "older"
     older["spec"]["template"]["spec"]["containers"][0]["image"] = "karpenter:1.9.0"
-    world.apply(older)
+    install_karpenter(world, older)
     world.apply(a_policy(readinessTTL="5m"))
     put_node(world)
     world.run(10 * MINUTE)

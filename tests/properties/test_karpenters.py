@@ -18,6 +18,7 @@ from tenure.model.api.deployment import (
     DeploymentContainer,
     DeploymentPodSpec,
     DeploymentSpec,
+    DeploymentStatus,
     DeploymentTemplate,
     EnvVar,
 )
@@ -27,7 +28,7 @@ from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import EVERY_CLASS
 from tenure.model.snapshot.unreadable import stand_in
 from tenure.runtime.executor.guard import veto
-from tenure.safety.besideclaims import may_repair, unknown_karpenter
+from tenure.safety.besideclaims import idle_karpenter, may_repair, unknown_karpenter
 from tests.core.build import FOREIGN, NOW, a_claim, a_node, meta
 from tests.properties.thoroughness import tried
 from tests.snapshots import snapshot_with
@@ -87,6 +88,16 @@ containers = st.builds(
 )
 
 
+#: Mostly settled.
+states = st.builds(
+    DeploymentStatus,
+    observed_generation=st.sampled_from((1, 1, 1, 0)),
+    replicas=st.just(1),
+    updated_replicas=st.sampled_from((1, 1, 1, 0)),
+    ready_replicas=st.sampled_from((1, 1, 1, 0)),
+)
+
+
 @st.composite
 def deployments(draw: st.DrawFn) -> tuple[ApiObject, ...]:
     found = list[ApiObject]()
@@ -102,6 +113,7 @@ def deployments(draw: st.DrawFn) -> tuple[ApiObject, ...]:
             spec=DeploymentSpec(
                 template=DeploymentTemplate(spec=pod), replicas=draw(st.integers(0, 2))
             ),
+            status=draw(states),
         )
         odd = draw(st.integers(0, 9)) == 0
         found.append(stand_in(one, "spec is no object", field="spec") if odd else one)
@@ -146,6 +158,8 @@ def test_what_deciders_do_not_know_the_guard_does_not_let_pass(
         for thing, written in ((node, lever), (claim, {names.TERMINATION_TIMESTAMP: None})):
             action = patch(thing, {"annotations": written})
             assert "Tenure only looks while" in (veto(action, snapshot, NOW, given_) or "")
+    elif known.unsettled is not None:
+        assert idle_karpenter(snapshot, given_) is not None, known.unsettled
     elif repairs_nodes(known) is not None:
         assert may_repair(snapshot, given_)
 
@@ -155,5 +169,8 @@ def test_what_deciders_do_not_know_the_guard_does_not_let_pass(
 def test_nor_does_it_refuse_what_they_know(found: tuple[ApiObject, ...], given_: Settings) -> None:
     """A guard that refuses what deciders ask for again and again would be of no use."""
     snapshot = snapshot_with(*found)
-    if karpenter_of(snapshot, given_).problem is None:
+    known = karpenter_of(snapshot, given_)
+    if known.problem is None:
         assert unknown_karpenter(snapshot, given_) is None
+    if known.problem is None and known.unsettled is None:
+        assert idle_karpenter(snapshot, given_) is None

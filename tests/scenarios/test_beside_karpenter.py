@@ -19,25 +19,9 @@ from tenure.model.api.meta import format_time
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import DEFAULT_EPOCH
 from tests.builders import a_cluster, a_deployment
+from tests.scenarios.karpenterinstalled import install_karpenter
 
 MINUTE = timedelta(minutes=1)
-KARPENTER = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {
-        "name": "karpenter",
-        "namespace": "kube-system",
-        "labels": {"app.kubernetes.io/name": "karpenter"},
-    },
-    "spec": {
-        "replicas": 0,
-        "selector": {"matchLabels": {"app": "karpenter"}},
-        "template": {
-            "metadata": {"labels": {"app": "karpenter"}},
-            "spec": {"containers": [{"name": "controller", "image": "karpenter:1.15.0"}]},
-        },
-    },
-}
 LEVER = (
     names.DO_NOT_DISRUPT,
     names.DO_NOT_DISRUPT_BY,
@@ -74,8 +58,10 @@ def beside(*manifests: Mapping[str, Any], karpenter: bool = True, spread: bool =
     web = a_deployment(replicas=4, affinity=apart) if spread else a_deployment(replicas=12)
     story = Story(*a_cluster(web))
     story.run(9 * MINUTE)
-    for manifest in (*manifests, *([KARPENTER] if karpenter else [])):
+    for manifest in manifests:
         story.apply(manifest)
+    if karpenter:
+        install_karpenter(story)
     settings = msgspec.structs.replace(story.options.settings, beside_karpenter=True)
     story.set_settings(settings)
     story.run(1 * MINUTE)
@@ -154,7 +140,7 @@ def test_without_a_known_karpenter_it_only_looks() -> None:
     with beside(freeze(0 * MINUTE, 60 * MINUTE), karpenter=False) as story:
         assert not any(levers(story))
         assert story.reasons("NodePool/*")[-1] == "OnlyLooks"
-        story.apply(KARPENTER)
+        install_karpenter(story)
         story.run(1 * MINUTE)
         assert all(levers(story))
         assert story.reasons("NodePool/*")[-1] == "BesideKarpenter"

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
+import pytest
 
 from tenure.model.api import names
 from tenure.model.api import resource as r
@@ -31,7 +32,8 @@ from tests.builders import (
     apart,
 )
 from tests.scenarios.fleets import a_window
-from tests.scenarios.test_beside_karpenter import KARPENTER
+from tests.scenarios.karpenterinstalled import KARPENTER, install_karpenter, say_ready
+from tests.scenarios.test_beside_karpenter import freeze
 from tests.scenarios.test_pool_policies import a_policy
 
 FORCEFUL = {"terminationMode": "Forceful", "maxUnhealthy": "100%"}
@@ -51,8 +53,9 @@ def beside(*manifests: Mapping[str, Any], nodes: int = 3, gates: str = "") -> St
     web = a_deployment("web", replicas=nodes, affinity=apart())
     story = Story(a_node_class(), a_pool(), web)
     story.run(5 * MINUTE)
-    for manifest in (*manifests, karpenter(gates)):
+    for manifest in manifests:
         story.apply(manifest)
+    install_karpenter(story, karpenter(gates))
     go_beside(story)
     return story
 
@@ -283,7 +286,7 @@ def test_while_karpenter_repairs_it_is_karpenters_until_the_gate_is_off() -> Non
         story.run(HOUR)
         assert not leaving(story)
         assert "NodeRepairLeftToKarpenter" in story.reasons(f"NodeClaim/{claim}")
-        story.apply(karpenter("NodeRepair=false"))
+        install_karpenter(story, karpenter("NodeRepair=false"))
         story.run(10 * SECOND)
         ended(story, claim, "NodeRepair")
         story.checkers.assert_kept()
@@ -298,6 +301,27 @@ def test_an_unknown_karpenter_means_that_nothing_happens() -> None:
         assert not leaving(story)
         assert "LeverWaits" in story.reasons(f"NodeClaim/{claim}")
         story.checkers.assert_kept()
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [({"ready": 0}, "KarpenterNotReady"), ({"old": 1}, "KarpenterRollsOut")],
+)
+def test_nothing_ends_while_karpenter_does_not_act(state: dict[str, Any], reason: str) -> None:
+    """A claim that is deleted then stays for ever. Levers go on: a window may begin meanwhile."""
+    with beside(a_policy(repair=FORCEFUL)) as story:
+        say_ready(story, **state)
+        (name,) = unhealthy(story)
+        story.run(20 * MINUTE)
+        assert leaving(story) == []
+        assert names.TERMINATION_TIMESTAMP not in notes_of(story.store.get(r.NODE_CLAIMS, "", name))
+        assert story.reasons("NodePool/*").count(reason) == 1, "said once"
+        story.apply(freeze(0 * MINUTE, 60 * MINUTE))
+        story.run(MINUTE)
+        assert all(names.DO_NOT_DISRUPT in notes_of(node) for node in story.all(r.NODES))
+        say_ready(story)
+        story.run(2 * MINUTE)
+        assert [one["metadata"]["name"] for one in leaving(story)] == [name]
 
 
 def test_a_reboot_is_left_to_karpenter() -> None:

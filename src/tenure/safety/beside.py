@@ -12,6 +12,7 @@ A list of what is allowed, not of what is forbidden: a new action is refused unt
 - of a Node's taints, that one goes which Tenure in charge has launched it with (``tenure.dev/reserved``).
 
 While it is not known which Karpenter is in charge (``besideclaims``), nothing but status and instants that are remembered.
+While it does not act, no NodeClaim is created, stamped or deleted.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from tenure.safety.besideclaims import (
     beyond_claim,
     beyond_deletion,
     beyond_pool,
+    idle_karpenter,
     unknown_karpenter,
     unreplaceable,
 )
@@ -99,6 +101,8 @@ def _only_remembers(action: Action) -> bool:
 
 def _beyond(action: Action, snapshot: Snapshot, now: datetime, settings: Settings) -> str | None:
     if isinstance(action, Create | Delete) and action.resource == NODE_CLAIMS:
+        if why := idle_karpenter(snapshot, settings):
+            return f"beside Karpenter no NodeClaim is created or deleted now: {why}"
         if isinstance(action, Create) or is_of_replacing(action.ground):
             return beyond_replacing(action, snapshot) or _unreplaceable(action, snapshot, settings)
         return beyond_deletion(action, snapshot, now, settings)

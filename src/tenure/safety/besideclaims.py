@@ -8,7 +8,8 @@ On a NodeClaim:
   for a command of ours. It is never written over one that is not ours, unless the claim is being deleted, and
   removed with its marks. It is ours only where the mark beside it names the same instant. Marks without it go.
 
-A claim is deleted on the version that carries our timestamp, once that is over. The rules of each ground, as
+A claim is deleted on the version that carries our timestamp, once that is over. None is created, stamped or deleted
+while no replica of Karpenter is ready, or while it is rolled out (``idle_karpenter``). The rules of each ground, as
 without Karpenter, are asked after this (``departure``).
 """
 
@@ -161,6 +162,8 @@ def _beyond_stamp(
     whole = dated and set(written) >= _MARKS and written[names.TERMINATION_BECAUSE]
     if not whole or written[names.TERMINATION_BY] != names.SET_BY_TENURE:
         return f"beside Karpenter {_STAMP} of NodeClaim {claim.name} would stand without our marks"
+    if why := idle_karpenter(snapshot, settings):
+        return f"beside Karpenter NodeClaim {claim.name} gets no deadline: {why}"
     if action.ground is Ground.REPLACED:
         return _uncommanded(claim)
     if action.ground not in _GROUNDS and not (action.ground is Ground.REPAIR and claim.deleting):
@@ -242,6 +245,24 @@ def unknown_karpenter(snapshot: Snapshot, settings: Settings) -> str | None:
     if len(minors) == 1 and minors.pop() in _TRIED:
         return None
     return "it is not known which Karpenter is in charge"
+
+
+def idle_karpenter(snapshot: Snapshot, settings: Settings) -> str | None:
+    """Why a NodeClaim that is deleted or created now would stay as it is, or go in a way that is not known."""
+    counted = _counted(snapshot)
+    if settings.karpenter_version:
+        counted = [one for one in counted if one.namespace in _OWN]
+    found = [one for one in counted if not is_unreadable(one)]
+    ready = any(one.spec.replicas > 0 < one.status.ready_replicas for one in found)
+    if found == counted != [] and not ready:
+        return f"no replica of {found[0].key} is ready"
+    if settings.karpenter_version and settings.karpenter_feature_gates:
+        return None
+    for one in found:
+        late = one.metadata.generation > one.status.observed_generation
+        if late or one.status.updated_replicas < one.status.replicas:
+            return f"{one.key} is being rolled out"
+    return None
 
 
 def may_repair(snapshot: Snapshot, settings: Settings) -> bool:

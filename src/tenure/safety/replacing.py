@@ -3,7 +3,8 @@
 - create a NodeClaim: of a pool, without a finalizer, marked as ours and as the replacement of one living
   claim of that pool, and protected from Karpenter;
 - on a NodeClaim: the marks of a command (its deadline: ``besideclaims``), and that it has expired by a NodePoolPolicy;
-- delete a NodeClaim: one that is replaced, where its pods have a replacement; or a replacement without pods
+- delete a NodeClaim: one that is replaced, where its pods have a replacement, or Karpenter launches it because the
+  pool has ``spec.replicas``; or a replacement without pods
   that nothing waits for.
 
 Whether windows, budgets, breakers and vetoes allow it is asked of each ground by ``departure``, as without Karpenter.
@@ -126,6 +127,9 @@ def _leaves_pods(claim: NodeClaim, snapshot: Snapshot) -> str | None:
         return f"beside Karpenter NodeClaim {claim.name} is not marked as replaced by Tenure"
     if any(claim.annotations.get(names.REPLACED_BY, "").split(",")):
         return None
+    pool = snapshot.pools.get(claim.pool_name)
+    if pool is not None and pool.spec.replicas is not None:
+        return None
     for node in snapshot.nodes_with_provider(claim.provider_id).values():
         for _, pod in sorted(snapshot.pods_on(node.name).items()):
             controlled = any(one.controller for one in pod.metadata.owner_references)
@@ -145,6 +149,8 @@ def _creates(action: Create, snapshot: Snapshot) -> str | None:
         return f"{what}: it belongs to no NodePool"
     if claim.spec.node_class_ref != pool.node_class_ref:
         return f"{what}: its node class is not that of NodePool {pool.name}"
+    if pool.spec.replicas is not None:
+        return f"{what}: NodePool {pool.name} has spec.replicas, which Karpenter keeps"
     if claim.metadata.finalizers or "status" in action.body:
         return f"{what}: finalizers and status are Karpenter's"
     if not _is_ours(action.disrupts_for):

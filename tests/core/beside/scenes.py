@@ -14,6 +14,7 @@ from tenure.model.api.deployment import (
     DeploymentContainer,
     DeploymentPodSpec,
     DeploymentSpec,
+    DeploymentStatus,
     DeploymentTemplate,
     EnvVar,
 )
@@ -67,13 +68,23 @@ def karpenter(
     labels: dict[str, str] | None = None,
     namespace: str = "kube-system",
     replicas: int = 1,
+    ready: int | None = None,
+    old: int = 0,
     **container: Any,
 ) -> Deployment:
     own = {"app.kubernetes.io/name": "karpenter", **(labels or {})}
     env = tuple(EnvVar(name=key, value=value) for key, value in container.pop("env", {}).items())
+    ready = replicas if ready is None else ready
+    status = DeploymentStatus(
+        observed_generation=1,
+        replicas=replicas + old,
+        updated_replicas=replicas,
+        ready_replicas=ready,
+    )
     runs = DeploymentContainer(name="controller", image=image, env=env, **container)
     pod = DeploymentPodSpec(containers=(runs,))
     return Deployment(
         metadata=meta(name, namespace=namespace, labels=own),
         spec=DeploymentSpec(template=DeploymentTemplate(spec=pod), replicas=replicas),
+        status=status,
     )

@@ -11,16 +11,20 @@ from tenure.core.beside.facts.karpenter import (
     DeploymentsUnlisted,
     KarpenterInCharge,
     KarpenterNotFound,
+    KarpenterNotReady,
+    KarpenterRollsOut,
     KarpentersElsewhere,
     KarpenterUnreadable,
     KarpenterUnsupported,
+    NoPoliciesListed,
     SeveralKarpenters,
 )
-from tenure.core.beside.karpenter import karpenter_of, parse_gates, parse_release
+from tenure.core.beside.karpenter import karpenter_of
 from tenure.core.beside.pools import KarpenterDecider
+from tenure.core.beside.running import parse_gates, parse_release
 from tenure.core.policy.deciders import decide_all
 from tenure.core.reasons import Reason
-from tenure.model.api.resource import DEPLOYMENTS
+from tenure.model.api.resource import DEPLOYMENTS, NODE_POOL_POLICIES
 from tenure.model.settings import Settings
 from tenure.model.snapshot.unreadable import stand_in
 from tests.core.beside.scenes import karpenter
@@ -166,3 +170,55 @@ def test_pools_say_which_karpenter_is_in_charge_or_why_it_is_not_known() -> None
     unknown = on_the_pool()
     assert unknown.reason is Reason.ONLY_LOOKS
     assert "--karpenter-version" in fact_of(unknown, KarpenterNotFound).remedy()
+
+
+@pytest.mark.parametrize(("replicas", "ready"), [(0, 0), (2, 0), (0, 1)])
+def test_without_a_ready_replica_karpenter_ends_nothing(replicas: int, ready: int) -> None:
+    read = found(karpenter(replicas=replicas, ready=ready))
+    assert read.problem is None, "levers go on"
+    assert read.unsettled == KarpenterNotReady((("kube-system/karpenter", replicas),))
+    assert found(karpenter(replicas=2, ready=1)).unsettled is None
+    named = msgspec.structs.replace(BESIDE, karpenter_version="1.15")
+    assert found(karpenter(replicas=replicas, ready=ready), settings=named).unsettled is not None
+    assert found(settings=named).unsettled is None, "it runs outside the cluster"
+
+
+def test_one_that_the_settings_name_is_not_stopped_by_a_deployment_of_a_tenant() -> None:
+    named = msgspec.structs.replace(BESIDE, karpenter_version="1.15")
+    for theirs in (karpenter(namespace="tenant", replicas=0), karpenter(namespace="tenant", old=1)):
+        assert found(theirs, settings=named).unsettled is None
+
+
+def test_one_ready_deployment_is_enough() -> None:
+    assert found(karpenter(), karpenter("old", replicas=0)).unsettled is None
+
+
+def test_while_it_is_rolled_out_gates_and_release_are_not_those_that_act() -> None:
+    read = found(karpenter(old=1))
+    assert read.unsettled == KarpenterRollsOut(("kube-system/karpenter",))
+    unseen = karpenter()
+    metadata = msgspec.structs.replace(unseen.metadata, generation=2)
+    assert found(msgspec.structs.replace(unseen, metadata=metadata)).unsettled == read.unsettled
+    named = msgspec.structs.replace(BESIDE, karpenter_version="1.15")
+    assert found(karpenter(old=1), settings=named).unsettled == read.unsettled, "gates are read"
+    gates = msgspec.structs.replace(named, karpenter_feature_gates="NodeRepair=false")
+    assert found(karpenter(old=1), settings=gates).unsettled is None
+
+
+def test_pools_say_that_karpenter_does_not_act() -> None:
+    down = on_the_pool(karpenter(replicas=0))
+    assert (down.reason, down.action) == (Reason.KARPENTER_NOT_READY, None)
+    assert "is scaled to 0" in str(fact_of(down, KarpenterNotReady))
+    rolls = on_the_pool(karpenter(old=1))
+    assert rolls.reason is Reason.KARPENTER_ROLLS_OUT
+
+
+def test_pools_say_that_policies_may_not_be_listed_and_which_right_is_missing() -> None:
+    why = {NODE_POOL_POLICIES: '403 Forbidden: cannot list resource "nodepoolpolicies"'}
+    snapshot = snapshot_with(a_pool(), karpenter(), unlisted=why)
+    (verdict,) = decide_all(KarpenterDecider(BESIDE), snapshot, BESIDE, NOW)
+    assert (verdict.reason, verdict.action) == (Reason.POLICIES_UNLISTED, None)
+    fact = fact_of(verdict, NoPoliciesListed)
+    assert 'cannot list resource "nodepoolpolicies"' in str(fact)
+    assert "which the ClusterRole of the chart allows" in str(fact)
+    assert "list and watch of nodepoolpolicies.tenure.dev" in fact.remedy()

@@ -8,7 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenure.core.beside.facts.karpenter import KarpenterNotFound, KarpenterRepairs, ReadyNoted
+from tenure.core.beside.facts.karpenter import (
+    KarpenterNotFound,
+    KarpenterNotReady,
+    KarpenterRepairs,
+    KarpenterRollsOut,
+    ReadyNoted,
+)
 from tenure.core.beside.memory import MemoryDecider
 from tenure.core.beside.repair import RepairBesideDecider
 from tenure.core.decision import Delete, Ground, Patch, Verdict
@@ -294,6 +300,25 @@ def test_an_unknown_karpenter_means_that_nothing_acts_and_each_verdict_says_why(
         assert isinstance(verdict.facts[-1], KarpenterNotFound)
     stamped = on_claim(POOL, *unhealthy(10, annotations=STAMPED))
     assert stamped.action is None, "not even a stale deadline is removed"
+
+
+IDLE = [
+    pytest.param(karpenter(replicas=0), KarpenterNotReady, id="scaled to 0"),
+    pytest.param(karpenter(replicas=2, ready=0), KarpenterNotReady, id="not ready"),
+    pytest.param(karpenter(old=1), KarpenterRollsOut, id="rolled out"),
+]
+
+
+@pytest.mark.parametrize(("deployment", "why"), IDLE)
+def test_while_karpenter_does_not_act_nothing_is_ended_and_each_verdict_says_why(
+    deployment: Any, why: type
+) -> None:
+    for objects in ((REPAIR, *unhealthy()), (FIVE_MINUTES, *booting())):
+        verdict = on_claim(POOL, deployment, *objects)
+        assert (verdict.reason, verdict.action) == (Reason.LEVER_WAITS, None)
+        assert isinstance(verdict.facts[-1], why)
+    stamped = on_claim(POOL, deployment, *unhealthy(10, annotations=STAMPED))
+    assert annotations_of(stamped)[names.TERMINATION_TIMESTAMP] is None
 
 
 def test_a_reboot_is_left_to_karpenter() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from tenure.core.beside.facts.karpenter import KarpenterRepairs
 from tenure.core.beside.replacing.facts import (
@@ -13,6 +14,7 @@ from tenure.core.beside.replacing.facts import (
     LimitInTheWay,
     NodeIsReplaced,
     ReplacementReserved,
+    ReplicasLaunched,
 )
 from tenure.core.decision import Concern, Create, Delete, Ground, Patch, Verdict
 from tenure.core.disrupt.facts.planning import LaunchedAsReplacement
@@ -26,10 +28,11 @@ from tenure.model.api import names
 from tenure.model.api.meta import ApiObject, format_time
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import DisruptionStart
+from tenure.model.api.resource import NODES
 from tenure.model.snapshot.governed import starts_of, with_starts
 from tenure.model.snapshot.snapshot import EVERY_CLASS
 from tenure.runtime.executor.guard import veto
-from tests.core.beside.scenes import SETTINGS, annotations_of, marks
+from tests.core.beside.scenes import SETTINGS, annotations_of, karpenter, marks
 from tests.core.build import (
     DISRUPTED,
     FOREIGN,
@@ -426,3 +429,71 @@ def test_only_a_replacement_of_ours_is_removed_where_nothing_waits_for_it() -> N
         {**REPLACEMENT, names.TERMINATION_TIMESTAMP: format_time(ago(-3600))},
     ):
         assert not actions(verdicts(*scene(new(annotations=theirs), node, **fresh)), Delete)
+
+
+@pytest.mark.parametrize("deployment", [karpenter(replicas=0), karpenter(old=1)])
+def test_while_karpenter_does_not_act_nothing_is_launched_or_deleted(deployment: Any) -> None:
+    settings = msgspec.structs.replace(SETTINGS, karpenter_version="")
+    begins = verdicts(*scene(deployment), settings=settings)
+    assert actions(begins, Create) == []
+    ends = verdicts(*scene(new(), a_node("b"), deployment, annotations=COMMAND), settings=settings)
+    assert actions(ends, Delete) == []
+    assert {one.resource for one in actions(ends, Patch)} <= {NODES}, "levers go on"
+    stands = on(ends, "a", Reason.LEVER_WAITS)
+    assert stands.concern is Concern.REPLACEMENT, "the claim says why its command stands still"
+    settled = verdicts(*scene(karpenter()), settings=settings)
+    assert len(actions(settled, Create)) == 1
+
+
+def test_the_guard_lets_nothing_end_while_karpenter_does_not_act() -> None:
+    settings = msgspec.structs.replace(SETTINGS, karpenter_version="")
+    snapshot = snapshot_with(*scene(karpenter(replicas=0)), ours=EVERY_CLASS)
+    (create,) = actions(verdicts(*scene(karpenter()), settings=settings), Create)
+    assert "no replica of kube-system/karpenter is ready" in (
+        veto(create, snapshot, NOW, settings) or ""
+    )
+
+
+# -- pools with spec.replicas ----------------------------------------------------------
+
+STATIC = a_pool(ref=FOREIGN, template={"expireAfter": "Never"}, replicas=3)
+GRACEFUL = a_policy(
+    repair={
+        "terminationMode": "Graceful",
+        "maxUnhealthy": "100%",
+        "policies": [{"conditionType": "Broken", "status": "True", "toleration": "1m"}],
+    },
+)
+
+
+def broken(gates: str, *more: ApiObject, **fields: Any) -> list[Verdict]:
+    """A node of such a pool with a pod, whose graceful repair is due."""
+    settings = msgspec.structs.replace(KNOWN, karpenter_feature_gates=gates)
+    since = condition("Broken", "True", "Test", at=ago(600))
+    node = a_node(labels=LABELS, status={"conditions": (condition("Ready", "True"), since)})
+    claim = a_claim(ref=FOREIGN, spec={"expire_after": "Never"}, **fields)
+    return verdicts(STATIC, GRACEFUL, claim, node, a_pod(), *more, settings=settings)
+
+
+def test_a_node_of_a_pool_with_replicas_gets_no_replacement_of_ours() -> None:
+    """Karpenter launches the next one itself: with ours it would be one too many."""
+    gates = "NodeRepair=false,StaticCapacity=true"
+    found = broken(gates)
+    assert actions(found, Create) == []
+    begins = on(found, "a", Reason.REPLACING)
+    assert annotations_of(begins)[names.REPLACED_BY] == ""
+    assert fact_of(begins, ReplicasLaunched).pool == "general"
+    marked = {**COMMAND, names.REPLACED_BY: "", names.DISRUPTION_REASON: "Unhealthy"}
+    marked.pop(names.EXPIRED_AT)
+    ended = on(broken(gates, annotations=marked), "a", Reason.REPLACED)
+    assert isinstance(ended.action, Delete)
+    assert fact_of(ended, ReplicasLaunched).pool == "general"
+
+
+@pytest.mark.parametrize("gates", ["NodeRepair=false", "NodeRepair=false,StaticCapacity=false"])
+def test_where_karpenter_launches_no_replicas_such_a_node_stays(gates: str) -> None:
+    found = broken(gates)
+    assert actions(found, Create) == actions(found, Delete) == []
+    facts = [one for verdict in found for one in verdict.facts]
+    assert "the feature gate StaticCapacity of Karpenter is off" in " ".join(map(str, facts))
+    assert not any(isinstance(one.action, Patch) and one.subject.name == "a" for one in found)

@@ -6,6 +6,7 @@ Each story beside Karpenter that Tenure changes has its opposite here.
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -13,9 +14,10 @@ import pytest
 from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from testbed.karpenter import Karpenter
-from tests.builders import HOUR, a_deployment, a_node_class, a_pool, a_requirement
+from tests.builders import HOUR, SECOND, a_deployment, a_node_class, a_pool, a_requirement
 from tests.real import unhealthy
-from tests.real.beside.accompanied import FUTURE, PAST, a_policy
+from tests.real.beside import accompanied
+from tests.real.beside.accompanied import FUTURE, PAST, Accompanied, a_policy
 from tests.real.beside.onlooker import Onlooker, a_pool_of_two_zones, annotated, pool_of, tell
 from tests.real.beside.test_repair import CONDITION, ZONES, a_fleet, a_pool_in, by_force
 from tests.real.chronicle import is_leaving, says, version_of
@@ -197,3 +199,25 @@ def test_a_drifted_pool_rolls_faster_than_the_budgets_of_a_policy_allow(
         assert await seen.most_at_once("web") == 2
 
     tell(karpenter, "too-fast", story)
+
+
+def test_a_claim_that_is_deleted_while_karpenter_does_not_run_stays_until_it_does(
+    karpenter: Karpenter, tmp_path: Path
+) -> None:
+    """And one that is created is not launched: nothing replaces what was deleted."""
+
+    async def story(seen: Accompanied) -> None:
+        await seen.settle(*a_small_pool("web"), pods=1)
+        claim = await seen.claim_in("web")
+        await asyncio.to_thread(karpenter.kill)
+        uid = claim["metadata"]["uid"]
+        await seen.users.client.delete(NODE_CLAIMS, claim["metadata"]["name"], uid=uid)
+        await seen.chronicle.first(claim, is_leaving, "leaving")
+        await seen.until_past(await seen.now() + 10 * SECOND)
+        (there,) = await seen.users.all(NODE_CLAIMS)
+        assert there["metadata"]["finalizers"] == ["karpenter.sh/termination"]
+        await asyncio.to_thread(karpenter.restart)
+        await seen.ready(await seen.follower(claim))
+        await seen.all_run(1)
+
+    accompanied.tell(karpenter, tmp_path, "stopped", story)

@@ -7,11 +7,14 @@ no release, or several, or one whose behaviour is not known, Tenure only looks.
 Every Deployment with Karpenter's label counts, in any namespace. But tenants may create Deployments, and one of another
 release would keep Tenure from acting: where a Karpenter runs in a namespace that is Karpenter's by its own documentation
 (``OWN_NAMESPACES``), those elsewhere do not count, and NodePools say so.
+
+A NodeClaim that is deleted while no Karpenter acts stays for ever, with its finalizer, and one that is created is not
+launched. So nothing ends or is replaced while no replica is ready, nor while a rollout makes it unknown which release
+and gates act (``unsettled``). Levers go on: an annotation waits for Karpenter.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -21,13 +24,23 @@ from tenure.core.beside.crds import Crds, crds_of
 from tenure.core.beside.facts.karpenter import (
     DeploymentsUnlisted,
     KarpenterNotFound,
+    KarpenterNotReady,
     KarpenterRepairs,
+    KarpenterRollsOut,
     KarpenterUnreadable,
     KarpenterUnsupported,
     SeveralKarpenters,
 )
+from tenure.core.beside.running import (
+    Gates,
+    Release,
+    Running,
+    parse_gates,
+    parse_release,
+    read_deployment,
+)
 from tenure.core.facts import Fact
-from tenure.model.api.deployment import Deployment, DeploymentContainer
+from tenure.model.api.deployment import Deployment
 from tenure.model.api.resource import DEPLOYMENTS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Snapshot
@@ -35,7 +48,6 @@ from tenure.model.snapshot.unreadable import is_unreadable
 
 _PLAIN: Final = Crds()
 NAME_LABEL: Final = "app.kubernetes.io/name"
-VERSION_LABEL: Final = "app.kubernetes.io/version"
 NAME: Final = "karpenter"
 #: Selects its Deployments.
 SELECTOR: Final = f"{NAME_LABEL}={NAME}"
@@ -49,31 +61,8 @@ NEWEST: Final = (1, 15)
 
 #: The feature gate of Karpenter's own repair.
 NODE_REPAIR: Final = "NodeRepair"
-
-_VERSION: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(\.[0-9A-Za-z.+_-]{1,64})?")
-#: Of each option: the flag, and the variable that counts where the flag is not given.
-_GATES: Final = ("feature-gates", "FEATURE_GATES")
-_LEGACY_REPAIR: Final = ("legacy-node-repair", "LEGACY_NODE_REPAIR")
-
-#: Names of feature gates, and whether they are on; those that are not here have their default.
-Gates = tuple[tuple[str, bool], ...]
-Release = tuple[int, int]
-
-
-class Running(msgspec.Struct, frozen=True, kw_only=True):
-    """What one Deployment says."""
-
-    name: str
-    #: As it is written, for messages.
-    image: str = ""
-    release: Release | None = None
-    #: None: they cannot be read.
-    gates: Gates | None = None
-    #: ``--legacy-node-repair``: it repairs in the old way, which ignores ``do-not-repair``.
-    legacy_repair: bool = False
-    namespace: str = ""
-    #: It is not scaled to nothing.
-    runs: bool = False
+#: By which it keeps the number of nodes that a pool asks for in ``spec.replicas``.
+STATIC_CAPACITY: Final = "StaticCapacity"
 
 
 class Karpenter(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +76,13 @@ class Karpenter(msgspec.Struct, frozen=True, kw_only=True):
     elsewhere: tuple[str, ...] = ()
     #: Why Tenure only looks; None: the levers are known to work.
     problem: Fact | None = None
+    #: Why nothing ends or is replaced now; None: it acts, as far as that is known.
+    unsettled: Fact | None = None
+
+    @property
+    def ends_nothing(self) -> Fact | None:
+        """Why no NodeClaim is deleted, stamped or created."""
+        return self.problem or self.unsettled
 
     @property
     def version(self) -> str:
@@ -104,12 +100,17 @@ def repairs_nodes(karpenter: Karpenter) -> KarpenterRepairs | None:
     return KarpenterRepairs(karpenter.version) if on else None
 
 
+def launches_replicas(karpenter: Karpenter) -> bool | None:
+    """Whether it launches nodes of pools with ``spec.replicas``; None: that is not known. The default is off."""
+    return None if karpenter.gates is None else dict(karpenter.gates).get(STATIC_CAPACITY, False)
+
+
 def repair_left(snapshot: Snapshot, settings: Settings) -> Fact | None:
     """Why nothing is repaired for conditions; None: it is ours, also where Tenure is not beside Karpenter."""
     if not settings.beside_karpenter:
         return None
     karpenter = karpenter_of(snapshot, settings)
-    return karpenter.problem or repairs_nodes(karpenter)
+    return karpenter.ends_nothing or repairs_nodes(karpenter)
 
 
 def shown_release(release: Release) -> str:
@@ -130,19 +131,36 @@ def _running_with(snapshot: Snapshot, settings: Settings) -> Karpenter:
     if settings.karpenter_version:
         release = parse_release(settings.karpenter_version)
         assert release is not None, "the setting was checked"
-        known = _known(release, gates if settings.karpenter_feature_gates else _same_gates(found))
-        return _with_legacy(known, found)
+        told = bool(settings.karpenter_feature_gates)
+        known = _known(release, gates if told else _same_gates(found))
+        return _with_state(known, found, named=True, told=told)
     if why := snapshot.unlisted(DEPLOYMENTS):
         return Karpenter(problem=DeploymentsUnlisted(why))
     known = msgspec.structs.replace(_of_running(found), elsewhere=elsewhere)
     if settings.karpenter_feature_gates:
         known = msgspec.structs.replace(known, gates=gates)
-    return _with_legacy(known, found)
+    return _with_state(known, found)
 
 
-def _with_legacy(known: Karpenter, found: tuple[Running, ...]) -> Karpenter:
+def _with_state(
+    known: Karpenter, found: tuple[Running, ...], *, named: bool = False, told: bool = False
+) -> Karpenter:
+    """``named``: by the settings, so one outside its own namespaces may be anything's. ``told``: so are its gates,
+    whatever is rolled out."""
     legacy = any(one.legacy_repair for one in found)
-    return msgspec.structs.replace(known, legacy_repair=True) if legacy else known
+    if named:
+        found = tuple(one for one in found if one.namespace in OWN_NAMESPACES)
+    unsettled = _unsettled(found, told=told)
+    if not legacy and unsettled is None:
+        return known  # Nearly always.
+    return msgspec.structs.replace(known, legacy_repair=legacy, unsettled=unsettled)
+
+
+def _unsettled(found: tuple[Running, ...], *, told: bool) -> Fact | None:
+    if found and not any(one.ready for one in found):
+        return KarpenterNotReady(tuple((one.name, one.wanted) for one in found))
+    rolls_out = tuple(one.name for one in found if one.rolls_out)
+    return KarpenterRollsOut(rolls_out) if rolls_out and not told else None
 
 
 def _of_running(found: tuple[Running, ...]) -> Karpenter:
@@ -172,7 +190,7 @@ def _same_gates(found: tuple[Running, ...]) -> Gates | None:
     return gates.pop() if len(gates) == 1 else None
 
 
-# -- reading one Deployment -----------------------------------------------------------
+# -- which Deployments count --------------------------------------------------------------
 
 
 def _running(
@@ -180,9 +198,9 @@ def _running(
 ) -> tuple[tuple[Running, ...], tuple[str, ...]]:
     """Those that count, and the names of the others. Asked for anew only when a Deployment has changed."""
     named = (one for _, one in sorted(deployments.items()) if _is_karpenter(one))
-    found = tuple(map(_read, named))
+    found = tuple(map(read_deployment, named))
     own = tuple(one for one in found if one.namespace in OWN_NAMESPACES)
-    if not any(one.runs for one in own):
+    if not any(one.wanted for one in own):
         return found, ()
     return own, tuple(one.name for one in found if one not in own)
 
@@ -190,84 +208,3 @@ def _running(
 def _is_karpenter(deployment: Deployment) -> bool:
     """One that cannot be read may be."""
     return is_unreadable(deployment) or deployment.labels.get(NAME_LABEL) == NAME
-
-
-def _read(deployment: Deployment) -> Running:
-    if is_unreadable(deployment):
-        return Running(name=deployment.key, namespace=deployment.namespace)
-    container = _controller(deployment)
-    image = container.image if container is not None else ""
-    release = parse_release(_tag(image)) or parse_release(deployment.labels.get(VERSION_LABEL, ""))
-    gates = _gates(container) if container is not None else None
-    legacy = container is not None and _is_legacy(container)
-    return Running(
-        name=deployment.key,
-        image=image,
-        release=release,
-        gates=gates,
-        legacy_repair=legacy,
-        namespace=deployment.namespace,
-        runs=deployment.spec.replicas > 0,
-    )
-
-
-def _controller(deployment: Deployment) -> DeploymentContainer | None:
-    """The container that Karpenter's chart calls ``controller``; else the only one."""
-    containers = deployment.spec.template.spec.containers
-    named = [one for one in containers if one.name == "controller"]
-    chosen = named or list(containers)
-    return chosen[0] if len(chosen) == 1 else None
-
-
-def _tag(image: str) -> str:
-    """``repository:tag@digest``; a registry may have a port."""
-    _, colon, tag = image.partition("@")[0].rpartition(":")
-    return tag if colon and "/" not in tag else ""
-
-
-def _gates(container: DeploymentContainer) -> Gates | None:
-    written = _option(container, *_GATES)
-    return None if written is None else parse_gates(written)
-
-
-def _is_legacy(container: DeploymentContainer) -> bool:
-    written = _option(container, *_LEGACY_REPAIR)
-    if f"--{_LEGACY_REPAIR[0]}" in container.args:
-        return True  # A flag without a value is true, whatever follows.
-    return written is not None and written.lower() in ("true", "1", "t")
-
-
-def _option(container: DeploymentContainer, flag: str, variable: str) -> str | None:
-    """A flag wins over the environment. Empty: not given. None: its value is elsewhere."""
-    written = _flag(container.args, flag)
-    if written is not None:
-        return written
-    for one in container.env:
-        if one.name == variable:
-            return None if one.value_from is not None else one.value
-    return ""
-
-
-def _flag(args: tuple[str, ...], flag: str) -> str | None:
-    for number, arg in enumerate(args):
-        name, equals, value = arg.partition("=")
-        if name.lstrip("-") == flag and name.startswith("-"):
-            return value if equals else "".join(args[number + 1 : number + 2])
-    return None
-
-
-def parse_gates(text: str) -> Gates | None:
-    """``NodeRepair=true,StaticCapacity=false``; None where it is not of this form."""
-    found: dict[str, bool] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, _, value = part.partition("=")
-        if not name or value.lower() not in ("true", "false"):
-            return None
-        found[name] = value.lower() == "true"
-    return tuple(sorted(found.items()))
-
-
-def parse_release(text: str) -> Release | None:
-    """``1.15``, ``v1.15.0``; None where it is none."""
-    found = _VERSION.fullmatch(text)
-    return (int(found[1]), int(found[2])) if found is not None else None

@@ -2,7 +2,8 @@
 
 In the order in which the rules bite:
 
-1. while it is not known which Karpenter is in charge, nothing is done: each verdict says what would be;
+1. while it is not known which Karpenter is in charge, or that it acts, nothing is done: each verdict says what
+   would be;
 2. while Karpenter repairs nodes itself, or may (feature gate ``NodeRepair``), repair for conditions is
    Karpenter's. Time-outs go on: Karpenter has none for a Node that has registered;
 3. a pool without a repair block is not repaired (``core.gates``), and a ``readinessTTL`` that no user has
@@ -20,12 +21,13 @@ from datetime import datetime
 import msgspec
 
 from tenure.core.beside.karpenter import karpenter_of, repairs_nodes
-from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.decision import Action, Concern, Patch, Subject, Verdict
 from tenure.core.facts import Fact
 from tenure.core.health.health import HealthView
 from tenure.core.reasons import Reason
 from tenure.core.repair.decider import RepairDecider
 from tenure.core.repair.evaluate import diagnose
+from tenure.model.api.names import TERMINATION_TIMESTAMP
 from tenure.model.api.resource import CRDS, DEPLOYMENTS
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change, Snapshot
@@ -33,8 +35,10 @@ from tenure.model.snapshot.snapshot import Change, Snapshot
 
 class RepairBesideView(msgspec.Struct, frozen=True):
     health: HealthView
-    #: Why Tenure only looks; None: it does not.
+    #: Why nothing ends now; None: it may.
     problem: Fact | None = None
+    #: Which Karpenter is in charge; it may not act all the same.
+    known: bool = True
 
 
 class RepairBesideDecider:
@@ -63,7 +67,8 @@ class RepairBesideDecider:
             return None
         karpenter = karpenter_of(snapshot, self._settings)
         left = repairs_nodes(karpenter) if karpenter.problem is None else None
-        return RepairBesideView(msgspec.structs.replace(health, left=left), karpenter.problem)
+        health = msgspec.structs.replace(health, left=left)
+        return RepairBesideView(health, karpenter.ends_nothing, known=karpenter.problem is None)
 
     def decide(
         self, view: RepairBesideView, settings: Settings, now: datetime
@@ -72,7 +77,18 @@ class RepairBesideDecider:
         verdicts = diagnose(view.health, asked, now).verdicts
         if view.problem is None:
             return verdicts
-        return tuple(_only_said(verdict, view.problem) for verdict in verdicts)
+        # A deadline of ours would force what a user deletes meanwhile: one that is stale goes.
+        return tuple(
+            one if view.known and _takes_off_stamp(one.action) else _only_said(one, view.problem)
+            for one in verdicts
+        )
+
+
+def _takes_off_stamp(action: Action | None) -> bool:
+    if not isinstance(action, Patch):
+        return False
+    annotations = action.body["metadata"].get("annotations") or {}
+    return annotations.get(TERMINATION_TIMESTAMP, "") is None
 
 
 def _only_said(verdict: Verdict, problem: Fact) -> Verdict:

@@ -74,6 +74,45 @@ class KarpenterUnsupported(Fact, frozen=True):
         return "Upgrade Tenure or Karpenter."
 
 
+class KarpenterNotReady(Fact, frozen=True):
+    #: Each with the number of replicas that are wanted.
+    deployments: tuple[tuple[str, int], ...]
+
+    def gist(self) -> object:
+        return type(self), tuple((name, wanted > 0) for name, wanted in self.deployments)
+
+    def __str__(self) -> str:
+        said = some(f"{name} {_state(wanted)}" for name, wanted in self.deployments)
+        return (
+            f"Karpenter launches and terminates nothing: Deployment {said}. Tenure replaces, repairs and "
+            "times out nothing until a replica is ready; levers go on"
+        )
+
+    def remedy(self) -> str:
+        return (
+            "Find out why Karpenter does not run (kubectl describe deployment). If Karpenter runs outside this "
+            "cluster, delete this Deployment and set --karpenter-version."
+        )
+
+
+def _state(wanted: int) -> str:
+    return f"has none of {wanted} replicas ready" if wanted else "is scaled to 0"
+
+
+class KarpenterRollsOut(Fact, frozen=True):
+    deployments: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"Deployment {some(self.deployments)} is being rolled out, so it is not known which release of "
+            "Karpenter and which feature gates act. Tenure replaces, repairs and times out nothing until the "
+            "rollout is complete; levers go on"
+        )
+
+    def remedy(self) -> str:
+        return "If the rollout does not end, kubectl rollout status says why."
+
+
 class CrdNotServed(Fact, frozen=True):
     crd: str
     version: str
@@ -103,6 +142,20 @@ class CrdIsOurs(Fact, frozen=True):
             "the CRD of NodePool is Tenure's: fields that Karpenter does not know are stored in NodePools, "
             "and Tenure reads them"
         )
+
+
+class NoPoliciesListed(Fact, frozen=True):
+    problem: str
+
+    def __str__(self) -> str:
+        return (
+            f"NodePoolPolicies cannot be listed ({self.problem}), which the ClusterRole of the chart allows. One may have "
+            "budgets, so levers that are set stay, and nothing is replaced, repaired or timed out by a policy; windows and "
+            "protections go on"
+        )
+
+    def remedy(self) -> str:
+        return "Grant list and watch of nodepoolpolicies.tenure.dev: apply the ClusterRole of this release."
 
 
 class KarpentersElsewhere(Fact, frozen=True):
@@ -188,12 +241,16 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     KarpenterUnreadable("kube-system/karpenter", "registry.example.com/karpenter:team-build"),
     SeveralKarpenters((("kube-system/karpenter", "1.6"), ("old/karpenter", "1.15"))),
     KarpenterUnsupported("1.16", "1.6", "1.15"),
+    KarpenterNotReady((("kube-system/karpenter", 0),)),
+    KarpenterNotReady((("kube-system/karpenter", 2),)),
+    KarpenterRollsOut(("kube-system/karpenter",)),
     CrdNotServed("nodepools.karpenter.sh", "v1", ("v1beta1",)),
     CrdNotServed("nodepools.karpenter.sh", "v1"),
     CrdsUnread("403 Forbidden"),
     CrdIsOurs(),
     KarpenterInCharge("1.15", (("NodeRepair", True),)),
     KarpenterInCharge("1.15", None),
+    NoPoliciesListed("403 Forbidden"),
     KarpentersElsewhere(("tenant/karpenter",), ("karpenter", "kube-system")),
     KarpenterRepairs("1.15"),
     KarpenterRepairs("1.15", known=False),

@@ -91,6 +91,32 @@ class PodsCameSince(Fact, frozen=True):
         )
 
 
+class ReplicasLaunched(Fact, frozen=True):
+    pool: str
+
+    def __str__(self) -> str:
+        return (
+            f"NodePool {self.pool} has spec.replicas, so Karpenter launches its next node once this one is "
+            "deleted, and Tenure launches none first"
+        )
+
+
+class ReplicasNotLaunched(Fact, frozen=True):
+    pool: str
+    #: Whether the feature gate can be read.
+    known: bool = True
+
+    def __str__(self) -> str:
+        gate = "is off" if self.known else "cannot be read"
+        return (
+            f"NodePool {self.pool} has spec.replicas, and the feature gate StaticCapacity of Karpenter {gate}: "
+            "nothing would launch another node"
+        )
+
+    def remedy(self) -> str:
+        return "Turn the feature gate on, name it in --karpenter-feature-gates, or delete the NodeClaim."
+
+
 class NoReboots(Fact, frozen=True):
     node: str
 
@@ -167,6 +193,9 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PodAsksForNode("default/web-1", "node-1"),
     LimitInTheWay("general", "cpu", "2", "4"),
     PodsCameSince("node-1"),
+    ReplicasLaunched("general"),
+    ReplicasNotLaunched("general"),
+    ReplicasNotLaunched("general", known=False),
     NoReboots("node-1"),
     CommandNotOurs("general-4nv74"),
     ReplacementReserved("node-2", ("general-4nv74",)),

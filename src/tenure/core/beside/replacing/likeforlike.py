@@ -4,6 +4,10 @@ No cloud is asked here, so no instance types are known, and nothing is packed: o
 like for like (``likeness``). Karpenter chooses the instance type, and where pods do not fit after all it launches
 more, as for every node that is drained. A replacement stays within the limits of its pool while the node
 that it replaces is still there.
+
+A pool with ``spec.replicas`` gets none: Karpenter launches a node for each that leaves, and a claim of ours would be one
+too many, for which it would delete another. Where its feature gate ``StaticCapacity`` is off it launches none, so such a
+node stays.
 """
 
 from __future__ import annotations
@@ -11,7 +15,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from tenure.core.beside.replacing.facts import LikeForLike, LimitInTheWay, PodsCameSince
+from tenure.core.beside.karpenter import Karpenter, launches_replicas
+from tenure.core.beside.replacing.facts import (
+    LikeForLike,
+    LimitInTheWay,
+    PodsCameSince,
+    ReplicasLaunched,
+    ReplicasNotLaunched,
+)
 from tenure.core.beside.replacing.likeness import Likeness, likeness, requests_of
 from tenure.core.beside.replacing.newclaim import replacement_manifest
 from tenure.core.decision import Create
@@ -53,6 +64,8 @@ class Replacement(NewClaim, frozen=True, kw_only=True):
 class LikeForLikeSimulation(Simulation, frozen=True, kw_only=True):
     #: By pool with limits: what they leave.
     remaining: Mapping[str, Mapping[str, int]] = {}
+    #: Whether Karpenter launches nodes of pools with ``spec.replicas``; None: that is not known.
+    launches_replicas: bool | None = False
 
     def plan(
         self,
@@ -68,6 +81,8 @@ class LikeForLikeSimulation(Simulation, frozen=True, kw_only=True):
         needy = [one for one in leaving if one.pods and not one.own]
         if not needy:
             return Plan(counts_on=frozenset(name for one in leaving for name in one.own))
+        if all(self._is_static(one) for one in needy):
+            return self._by_karpenter(needy[0].claim.pool_name)
         if not credit:
             return Plan(why=PodsCameSince(needy[0].node.name))
         yield
@@ -86,6 +101,15 @@ class LikeForLikeSimulation(Simulation, frozen=True, kw_only=True):
         """Whether pending pods would fit there is Karpenter's to know."""
         yield
         return Plan()
+
+    def _is_static(self, leaving: LeavingNode) -> bool:
+        pool = self.capacity.pools.get(leaving.claim.pool_name)
+        return pool is not None and pool.static
+
+    def _by_karpenter(self, pool: str) -> Plan:
+        if self.launches_replicas:
+            return Plan(without=ReplicasLaunched(pool))
+        return Plan(why=ReplicasNotLaunched(pool, known=self.launches_replicas is not None))
 
     def _replacement(
         self, leaving: LeavingNode, outage: Collection[str], taken: Collection[str]
@@ -143,7 +167,7 @@ def _planned(pool: NodePool, like: Likeness, requests: Mapping[str, int]) -> Pla
     )
 
 
-def like_for_like_in(snapshot: Snapshot) -> LikeForLikeSimulation:
+def like_for_like_in(snapshot: Snapshot, karpenter: Karpenter) -> LikeForLikeSimulation:
     capacity = Capacity(
         demands=(),
         nodes=(),
@@ -164,6 +188,7 @@ def like_for_like_in(snapshot: Snapshot) -> LikeForLikeSimulation:
         late_at={},
         coming={},
         launch_times=launch_times(snapshot),
+        launches_replicas=launches_replicas(karpenter),
         remaining={name: left for name in snapshot.pools if (left := _remaining(name, snapshot))},
     )
 

@@ -1,7 +1,7 @@
 """Why nodes are replaced beside Karpenter: graceful repair, and expiration by a NodePoolPolicy.
 
 All other reasons are Karpenter's: drift, emptiness and consolidation, expiration by the NodePool, reboots.
-A node that Karpenter disrupts already is left to it. While it is not known which Karpenter is in charge nothing is
+A node that Karpenter disrupts already is left to it. While it is not known which Karpenter is in charge, or that it acts, nothing is
 replaced; while Karpenter may repair nodes itself (feature gate ``NodeRepair``) nothing is repaired.
 """
 
@@ -41,7 +41,7 @@ class Known(msgspec.Struct, frozen=True):
 
     facts: Any
     off: Fact | None = None
-    #: It is not known which Karpenter is in charge; else time-outs go on.
+    #: It is not known which Karpenter is in charge, or that it acts; else time-outs go on.
     only_looks: bool = False
 
 
@@ -56,7 +56,7 @@ class SoftExpiration(ExpiredMethod):
         return None if node is None or _is_karpenters(claim, node) else node
 
     def watch(self, snapshot: Snapshot) -> Iterable[Watch]:
-        problem = karpenter_of(snapshot, self._settings).problem
+        problem = karpenter_of(snapshot, self._settings).ends_nothing
         for watch in super().watch(snapshot):
             yield msgspec.structs.replace(watch, facts=Known(watch.facts, problem))
 
@@ -126,7 +126,7 @@ def methods_beside(settings: Settings) -> Methods:
 
 def _known(facts: Any, karpenter: Karpenter) -> Known:
     """With why Tenure repairs nothing."""
-    problem = karpenter.problem
+    problem = karpenter.ends_nothing
     return Known(facts, problem or repairs_nodes(karpenter), only_looks=problem is not None)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tenure.core.beside.karpenter import karpenter_of
 from tenure.core.beside.replacing.likeforlike import like_for_like_in
 from tenure.core.disrupt.simulate import Simulation
+from tenure.core.facts import Fact
 from tenure.core.marks.repaired import is_stamped_by_others
 from tenure.core.marks.starts import seen
 from tenure.model.api.names import CREATED_BY, SET_BY_TENURE
@@ -24,10 +25,10 @@ class BesideKarpenter:
         return iter(())  # It asks no node.
 
     def simulation(self, snapshot: Snapshot, protection_clock: str) -> Simulation:
-        return like_for_like_in(snapshot)
+        return like_for_like_in(snapshot, karpenter_of(snapshot, self._settings))
 
-    def only_looks(self, snapshot: Snapshot) -> bool:
-        return karpenter_of(snapshot, self._settings).problem is not None
+    def stands_still(self, snapshot: Snapshot) -> Fact | None:
+        return karpenter_of(snapshot, self._settings).ends_nothing
 
     def counted(self, pool: NodePool, snapshot: Snapshot) -> NodePool:
         """Its status is Karpenter's, so what can be seen counts."""
