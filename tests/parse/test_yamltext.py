@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 
 from tenure.errors import SpecError
 from tenure.parse.limits import BODY, FILE, Limits
-from tenure.parse.yamltext import documents_in, load
+from tenure.parse.yamltext import documents_in, load, read_documents
 
 TIGHT = Limits(size=2000, depth=5, values=50, documents=3)
 
@@ -168,3 +169,10 @@ def test_keys_with_dots_do_not_make_places_hard_to_find() -> None:
         deep = f"{{a: {{a: 1}}, a.a: {deep}}}"
     (document,) = documents_in(f"top: {deep}", "f")
     assert document.place("top" + ".a" * 200).startswith("f:1: top.a")
+
+
+def test_a_manifest_in_utf_16_is_read_as_powershell_writes_it(tmp_path: Path) -> None:
+    file = tmp_path / "pool.yaml"
+    file.write_bytes("kind: NodePool\r\nname: für-alle\r\n".encode("utf-16"))
+    (document,) = read_documents(file)
+    assert document.value == {"kind": "NodePool", "name": "für-alle"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.core.provision import decider as provision
+from tenure.core.provision import vacating as provision
 from tenure.sim.scenario.dsl import Story
 from tests import evaluations
 from tests.builders import MINUTE, a_cluster, a_deployment

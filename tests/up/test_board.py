@@ -68,6 +68,7 @@ def test_the_board_follows_a_cluster_live_and_answers(up: Up) -> None:
         async with board.run_test(size=(120, 30)) as pilot:
             await until(pilot, lambda: "in service" in screen_text(board), board)
             said = screen_text(board)
+            assert "Tenure  tenure-up  " in said, "the name of the context"
             assert "acts: tenure up, which serves this cluster" in said
             assert "5 pods running" in said
             assert "InService" in said
@@ -87,7 +88,9 @@ def test_it_takes_no_lease(up: Up) -> None:
     """That it writes nothing else is shown with a user who may only read: tests/real/test_board.py."""
     holders = "-o=jsonpath={range .items[*]}{.metadata.name} {.spec.holderIdentity}{end}"
     before = up.kubectl("get", "leases", "-n", "kube-system", holders).stdout
-    assert tenure(up, "board", "--once").returncode == 0
+    found = tenure(up, "board", "--once")
+    assert found.returncode == 0
+    assert found.stdout.startswith("Cluster tenure-up at "), "the name of the context"
     assert up.kubectl("get", "leases", "-n", "kube-system", holders).stdout == before
 
 
@@ -126,7 +129,7 @@ def test_a_lost_cluster_is_a_banner_and_no_cluster_is_an_error(tmp_path: Path) -
             async with board.run_test(size=(100, 24)) as pilot:
                 await until(pilot, lambda: "NodePool default" in screen_text(board), board)
                 one.kill()
-                await until(pilot, lambda: "! no connection to" in screen_text(board), board)
+                await until(pilot, lambda: "lost for" in screen_text(board), board)
                 assert "NodePool default" in screen_text(board)
             none = Board(live(one.kubeconfig))
             async with none.run_test() as pilot:
@@ -156,6 +159,31 @@ def test_the_page_of_a_cluster_is_served_while_it_is_looked_at(up: Up) -> None:
         source.stop()
         looking.join(PATIENCE)
     assert not looking.is_alive()
+
+
+def test_the_page_of_a_look_says_that_the_cluster_is_lost(tmp_path: Path) -> None:
+    addresses: list[str] = []
+    with running(tmp_path) as one:
+        one.until_shown("Ctrl-C ends it")
+        page = LookPage({"/": File(b"<p>", "text/html", '"1"')}, 0, addresses.append)
+        source = LiveCluster(chosen_cluster(given(one.kubeconfig)), page)
+        looking = threading.Thread(target=source.run, args=(Deaf(),), daemon=True)
+        looking.start()
+        one.until(lambda: bool(addresses), "address of the page")
+        try:
+            assert fetched(f"{addresses[0]}/api/fleet")["lost"] is None
+            one.kill()
+            deadline, lost = time.monotonic() + PATIENCE, None
+            while (
+                lost is None and time.monotonic() < deadline
+            ):  # An answer is a second old at the most.
+                lost = fetched(f"{addresses[0]}/api/fleet")["lost"]
+        finally:
+            source.stop()
+            looking.join(PATIENCE)
+    assert lost is not None
+    assert lost["since"]
+    assert lost["why"]
 
 
 def fetched(address: str) -> Any:

@@ -50,6 +50,9 @@ def test_a_typed_client_reads_and_writes_what_it_knows(tmp_path: Path, version: 
         "budget": 0,
         "scale": 1,
         "may": True,
+        "newer events": True,
+        "autoscaler by cpu": 0,
+        "ingresses": 0,
     }
 
 
@@ -76,10 +79,21 @@ def test_a_program_of_client_go_uses_it_as_any_cluster(tmp_path: Path) -> None:
     }
 
 
+HOOK = """
+apiVersion: {version}
+kind: {kind}
+metadata: {{name: {{{{ .Release.Name }}}}-{hook}, annotations: {{helm.sh/hook: {hook}}}}}
+spec: {spec}
+"""
+ENDS = "{restartPolicy: Never, containers: [{name: c, image: 'x:1'}]}"
 CHART = {
     "Chart.yaml": "{apiVersion: v2, name: small, version: 0.1.0}",
     "values.yaml": "replicas: 2",
     "crds/shoes.yaml": Path(__file__).with_name("kinds.yaml").read_text(),
+    "templates/check.yaml": HOOK.format(version="v1", kind="Pod", hook="test", spec=ENDS),
+    "templates/migrate.yaml": HOOK.format(
+        version="batch/v1", kind="Job", hook="pre-install", spec=f"{{template: {{spec: {ENDS}}}}}"
+    ),
     "templates/shoe.yaml": """
 apiVersion: example.com/v1
 kind: Shoe
@@ -128,6 +142,10 @@ def test_helm_installs_upgrades_and_uninstalls(tmp_path: Path) -> None:
 
         here = ("web", "chart", "--wait", "--timeout=5m")
         helm("install", *here)
+        assert "Phase:          Succeeded" in helm("test", "web", "--timeout=5m")
+        done = up.kubectl("get", "job/web-pre-install", "pod/web-test", "--no-headers").stdout
+        assert [line.split()[1] for line in done.splitlines()] == ["Complete", "0/1"], done
+        assert "Completed" in done
         helm("upgrade", *here, "--set", "replicas=3")
         assert json.loads(helm("list", "--output=json"))[0]["revision"] == "2"
         ready = up.kubectl("get", "deployment", "web", "-o", "jsonpath={.status.readyReplicas}")

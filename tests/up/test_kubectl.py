@@ -61,6 +61,9 @@ def test_kubectl_does_what_people_type(tmp_path: Path, program: Callable[[], Pat
         _questions(said)
         _answers_that_say_why_not(said)
         _changes(said)
+        _workloads_of_every_kind(said, program is oldest)
+        _what_charts_bring_along(said)
+        _pruned(said)
         _kinds_of_ones_own(said)
         _a_node(said)
 
@@ -105,6 +108,18 @@ def _a_rollout(said: Says) -> None:
     said("rollout status deployment/web --timeout=5m")
     assert "Image:\tregistry.example/web:1" in said("rollout history deployment/web --revision=3")
 
+    _a_daemon_and_back(said)
+
+
+def _a_daemon_and_back(said: Says) -> None:
+    said("apply -f <(sed 's/Deployment/DaemonSet/; s/web/agent/; /replicas/d' web.yaml)")
+    said("set image daemonset/agent c=registry.example/web:2")
+    assert said("rollout history daemonset/agent").split()[-4:] == ["1", "<none>", "2", "<none>"]
+    assert "rolled back" in said("rollout undo daemonset/agent")
+    assert said("get daemonset agent -o jsonpath={..image}") == "registry.example/agent:1"
+    assert said("rollout history daemonset/agent").split()[-4:] == ["2", "<none>", "3", "<none>"]
+    said("delete daemonset agent")
+
 
 def _questions(said: Says) -> None:
     assert "Running" in said("get pods -o wide")
@@ -115,6 +130,10 @@ def _questions(said: Says) -> None:
     assert "nodepools" in said("api-resources --api-group=karpenter.sh")
     assert "FIELD: weight <integer>" in said("explain nodepool.spec.weight")
     assert said("auth can-i delete pods").strip() == "yes"
+    assert "[*]" in said("auth can-i --list")
+    assert "tenure-up" in said("auth whoami")
+    assert said("get cs").count("Healthy") == 3
+    assert said("get serviceaccounts").split()[-3] == "default"
 
 
 def _answers_that_say_why_not(said: Says) -> None:
@@ -124,6 +143,16 @@ def _answers_that_say_why_not(said: Says) -> None:
         answer = said(command, fails=True)
         assert why in answer
         assert len(answer.splitlines()) == 1, answer
+    debug = said(f"debug {pod} --image=registry.example/busybox:1", fails=True)
+    assert f"no container to debug: {why}" in debug
+    node = said("get nodes -o name").split()[0]
+    for target in (node, f"{pod} --copy-to=other"):
+        debug = said(f"debug {target} --image=registry.example/busybox:1", fails=True)
+        assert f"no container to debug: {why}" in debug
+        assert "protobuf" not in debug
+    assert "other" not in said("get pods")
+    token = said("create token default", fails=True)
+    assert "gets no token: the embedded cluster knows one token" in token
     assert "Metrics API not available" in said("top nodes", fails=True)
     assert "no matches for kind" in said("apply -f boot.yaml", fails=True)
     assert "doesn't have a resource type" in said("get boots", fails=True)
@@ -143,6 +172,44 @@ def _changes(said: Says) -> None:
     assert "serverside-applied" in said(
         "apply --server-side --field-manager=mine --force-conflicts -f web.yaml"
     )
+
+
+def _workloads_of_every_kind(said: Says, old: bool) -> None:
+    share = "--cpu-percent=50" if old else "--cpu=50%"
+    assert "autoscaled" in said(f"autoscale deployment web --min=1 --max=4 {share}")
+    assert "50%" in said("get hpa web")
+    version_1 = said("get horizontalpodautoscalers.v1.autoscaling web -o yaml")
+    assert "targetCPUUtilizationPercentage: 50" in version_1
+    said("create cronjob nightly --image=registry.example/c:1 --schedule='0 1 * * *'")
+    assert "created" in said("create job now --from=cronjob/nightly")
+    assert "CronJob" in said("get job now -o jsonpath={.metadata.ownerReferences[0].kind}")
+    said("delete hpa/web cronjob/nightly")
+    scale = said("get deployment web --subresource=scale").split()
+    assert scale[:4] == ["NAME", "DESIRED", "AVAILABLE", "AGE"]
+    assert scale[4:6] == ["web", "2"]
+
+
+def _what_charts_bring_along(said: Says) -> None:
+    said("create ingress web --class=nginx --rule=a.example.com/=web:80")
+    assert said("get ingress").split()[-5:-1] == ["web", "nginx", "a.example.com", "80"]
+    said("create quota team --hard=requests.cpu=4,pods=10")
+    assert "requests.cpu: 0/4" in said("get quota team")
+    assert "Controller" in said("explain ingressclass.spec").title()
+    assert "No resources found" in said("get replicationcontrollers,networkpolicies")
+    assert "web" in said("get events.v1.events.k8s.io")
+    said("delete ingress/web quota/team")
+
+
+def _pruned(said: Says) -> None:
+    """What has left the manifests goes, whatever kind it is of."""
+    said("create configmap left-behind --dry-run=client -o yaml > left.yaml")
+    said("label --local -f left.yaml part-of=shop -o yaml > labelled.yaml")
+    said("apply -f labelled.yaml")
+    said("create configmap kept --dry-run=client -o yaml > kept.yaml")
+    said("label --local -f kept.yaml part-of=shop -o yaml > labelled.yaml")
+    pruned = said("apply --prune -l part-of=shop -f labelled.yaml")
+    assert "configmap/left-behind pruned" in pruned
+    said("delete configmap kept")
 
 
 def _kinds_of_ones_own(said: Says) -> None:

@@ -30,8 +30,8 @@ def text(field: int, value: str) -> bytes:
     return message(field, value.encode())
 
 
-def envelope(kind: str, *parts: bytes) -> bytes:
-    type_ = message(1, text(1, "v1"), text(2, kind))
+def envelope(kind: str, *parts: bytes, version: str = "v1") -> bytes:
+    type_ = message(1, text(1, version), text(2, kind))
     return b"k8s\x00" + type_ + message(2, *parts) + text(3, "") + text(4, "")
 
 
@@ -101,7 +101,7 @@ def test_negative_numbers_instants_and_amounts() -> None:
     [
         (b"{}", "not in the envelope"),
         (b"k8s\x00\xff", "cut short"),
-        (envelope("Ingress", text(1, "a")), "'Ingress'"),
+        (envelope("Lease", text(1, "a")), "'Lease'"),
         (envelope("DeleteOptions", number(9, 1)), "field 9 of DeleteOptions"),
         (envelope("DeleteOptions", text(1, "soon")), "where a number should be"),
         (envelope("DeleteOptions", number(4, 1)), "where a text or a message should be"),
@@ -112,3 +112,45 @@ def test_negative_numbers_instants_and_amounts() -> None:
 def test_what_cannot_be_read_is_said_and_never_dropped(body: bytes, why: str) -> None:
     with pytest.raises(Unreadable, match=why):
         read(body)
+
+
+def test_an_ingress_whose_rule_is_a_message_deeper_than_in_json() -> None:
+    service = message(4, text(1, "web"), message(2, text(1, ""), number(2, 80)))
+    path = message(1, text(1, "/"), message(2, service), text(3, "Prefix"))
+    rule = message(3, text(1, "a.example.com"), message(2, message(1, path)))
+    body = envelope("Ingress", message(1, text(1, "web")), message(2, rule))
+    backend = {"service": {"name": "web", "port": {"number": 80}}}
+    paths = [{"path": "/", "pathType": "Prefix", "backend": backend}]
+    assert read(body) == {
+        "kind": "Ingress",
+        "metadata": {"name": "web"},
+        "spec": {"rules": [{"host": "a.example.com", "http": {"paths": paths}}]},
+    }
+
+
+def test_an_autoscaler_of_version_1_has_other_fields_than_one_of_version_2() -> None:
+    target = message(1, text(1, "Deployment"), text(2, "web"), text(3, "apps/v1"))
+    cpu = message(4, text(1, "cpu"), message(2, text(1, "Utilization"), number(4, 50)))
+    spec = {
+        "scaleTargetRef": {"kind": "Deployment", "name": "web", "apiVersion": "apps/v1"},
+        "maxReplicas": 3,
+    }
+    old = message(2, target, number(3, 3), number(4, 50))
+    new = message(2, target, number(3, 3), message(4, text(1, "Resource"), cpu))
+    kind = "HorizontalPodAutoscaler"
+    percent = {"targetCPUUtilizationPercentage": 50}
+    assert read(envelope(kind, old, version="autoscaling/v1"))["spec"] == {**spec, **percent}
+    metric = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
+    metrics = [{"type": "Resource", "resource": metric}]
+    assert read(envelope(kind, new, version="autoscaling/v2"))["spec"] == {
+        **spec,
+        "metrics": metrics,
+    }
+
+
+def test_a_job_says_which_cron_job_it_is_of() -> None:
+    owner = message(13, text(1, "CronJob"), text(3, "x"), text(4, "u"), text(5, "batch/v1"))
+    assert read(envelope("Job", message(1, text(1, "y"), owner)))["metadata"] == {
+        "name": "y",
+        "ownerReferences": [{"kind": "CronJob", "name": "x", "uid": "u", "apiVersion": "batch/v1"}],
+    }

@@ -96,6 +96,14 @@ def steps() -> dict[str, Callable[[], Any]]:
             )
             .status.allowed
         ),
+        "newer events": lambda: bool(client.EventsV1Api().list_namespaced_event(SPACE).items),
+        "autoscaler by cpu": lambda: (
+            client.AutoscalingV1Api()
+            .list_namespaced_horizontal_pod_autoscaler(SPACE)
+            .items[0]
+            .status.desired_replicas
+        ),
+        "ingresses": lambda: len(client.NetworkingV1Api().list_namespaced_ingress(SPACE).items),
     }
 
 

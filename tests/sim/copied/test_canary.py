@@ -11,6 +11,7 @@ from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.sim.apiserver.objects.kinds import ALL
 from tenure.sim.copied.copy import copied, read_copy, taken
+from tenure.sim.copied.leftout import Problem
 from tenure.sim.copied.load import load, options_for
 from tenure.sim.world import World
 from tests.sim.copied.canary import CANARY, EVERY, a_dump, planted
@@ -48,5 +49,7 @@ def test_a_file_full_of_secrets_leaves_none_in_what_is_served(tmp_path: Path) ->
 def test_an_object_of_an_odd_form_is_named_and_the_others_are_taken() -> None:
     odd = {"apiVersion": "v1", "kind": "Pod", "metadata": "none"}
     copy = copied([("dump.jsonl:3", odd), ("dump.jsonl:4", a_node("n1"))])
-    assert [note for note in copy.notes if note.startswith("dump.jsonl:3: Pod cannot be read")]
+    (left_out,) = copy.left_out
+    assert (left_out.kind, left_out.name) == ("Pod", "(dump.jsonl:3)")
+    assert left_out.problem == Problem("metadata", "a plain value", "an object")
     assert len(copy.of(r.NODES)) == 1

@@ -242,16 +242,20 @@ def test_how_a_node_was_bought_is_read_from_the_labels_of_its_cloud(
         assert scene_of(world).nodes["n1"].capacity_type == expected
 
 
-def test_pods_of_an_owner_that_is_not_played_stay_and_are_named() -> None:
-    owner = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": "web", "uid": "u1"}
+@pytest.mark.parametrize(
+    ("version", "kind"), [("argoproj.io/v1alpha1", "Rollout"), ("v1", "ReplicationController")]
+)
+def test_pods_of_an_owner_that_is_not_played_stay_and_are_named(version: str, kind: str) -> None:
+    owner = {"apiVersion": version, "kind": kind, "name": "web", "uid": "u1"}
     pod = a_pending_pod("p1")
     pod["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
     pod["spec"]["nodeName"], pod["status"]["phase"] = "n1", "Running"
     world, notes = a_world(a_copy(a_node("n1"), pod))
     with world:
         world.run(timedelta(minutes=5))
-        assert len(world.store.list(r.PODS)) == 1
-        assert any(note.startswith("pods of Rollout are not made again") for note in notes)
+        (found,) = world.store.list(r.PODS)
+        assert found["metadata"]["ownerReferences"] == [{**owner, "controller": True}]
+        assert any(note.startswith(f"pods of {kind} are not made again") for note in notes)
 
 
 def test_one_object_that_cannot_be_stored_is_named_and_the_others_are() -> None:
@@ -260,7 +264,10 @@ def test_one_object_that_cannot_be_stored_is_named_and_the_others_are() -> None:
     bad["spec"] = {"minAvailable": [1]}
     world, notes = a_world(a_copy(a_node("n1"), bad))
     with world:
-        assert any(note.startswith("PodDisruptionBudget bad is left out: ") for note in notes)
+        assert any(
+            note.startswith("PodDisruptionBudget shop/bad is left out: spec.minAvailable")
+            for note in notes
+        )
         assert len(world.store.list(r.NODES)) == 1
 
 

@@ -1,5 +1,5 @@
-"""What is installed of a controller: its Deployment, as far as it says which release runs and with which
-options, and its CustomResourceDefinitions, as far as they say what is served and stored."""
+"""What is installed of a controller: its Deployment, as far as it says which release runs, with which
+options and whether it is ready, and its CustomResourceDefinitions, as far as they say what is served and stored."""
 
 from __future__ import annotations
 
@@ -39,8 +39,19 @@ class DeploymentSpec(Wire, frozen=True, kw_only=True):
     replicas: int = 1
 
 
+class DeploymentStatus(Wire, frozen=True, kw_only=True):
+    #: Of the spec that the numbers are about.
+    observed_generation: int = 0
+    #: Pods of every template.
+    replicas: int = 0
+    #: Pods of the newest template.
+    updated_replicas: int = 0
+    ready_replicas: int = 0
+
+
 class Deployment(ApiObject, frozen=True, kw_only=True):
     spec: DeploymentSpec = DeploymentSpec()
+    status: DeploymentStatus = DeploymentStatus()
 
 
 class Schema(Wire, frozen=True, kw_only=True):

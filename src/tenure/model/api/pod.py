@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -231,6 +232,13 @@ class Pod(ApiObject, frozen=True, kw_only=True):
     def ready(self) -> bool:
         condition = find_condition(self.status.conditions, "Ready")
         return condition is not None and condition.status == "True"
+
+    @property
+    def unscheduled_since(self) -> datetime:
+        """When the scheduler said first that it is on no node."""
+        condition = find_condition(self.status.conditions, "PodScheduled")
+        since = condition.last_transition_time if condition is not None else None
+        return since or self.created_at
 
     @property
     def unschedulable(self) -> bool:

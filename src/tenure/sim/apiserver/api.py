@@ -29,6 +29,7 @@ from tenure.sim.apiserver.objects.refusals import (
     status_body,
     untouchable,
 )
+from tenure.sim.apiserver.objects.storedkinds import SERVICE_ACCOUNTS
 from tenure.sim.apiserver.objects.strictness import Strictness
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.requests import (
@@ -43,7 +44,7 @@ from tenure.sim.apiserver.requests import (
     writer_of,
 )
 from tenure.sim.apiserver.routes import Route, Routes
-from tenure.sim.apiserver.scaling import SCALED, rescale, scale_of
+from tenure.sim.apiserver.scaling import rescale, scale_of, scaled
 from tenure.sim.apiserver.store import eviction
 from tenure.sim.apiserver.store.definitions import notes_on
 from tenure.sim.apiserver.store.selection import selected
@@ -52,6 +53,7 @@ from tenure.sim.apiserver.store.watch import Watch
 
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode
+_TEXT: Final = {"Content-Type": "text/plain"}
 _JSON_HEADERS: Final = {"Content-Type": JSON}
 _SUCCESS: Final = b'{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}'
 #: Seconds: three years, so that no clock overflows.
@@ -111,7 +113,8 @@ class Api:
         everywhere = target.resource.namespaced and not target.namespace
         # Namespaces are deleted one by one.
         together = method == "DELETE" and target.resource == NAMESPACES and not target.name
-        if handler is None or (everywhere and method != "GET") or together:
+        read_only = method != "GET" and self.kind_of(target.resource).read_only
+        if handler is None or (everywhere and method != "GET") or together or read_only:
             raise method_not_allowed()
         return handler
 
@@ -119,7 +122,9 @@ class Api:
         handlers: Mapping[str, Handler] = {}
         if target.resource == PODS:
             handlers = self._OF_PODS.get(target.subresource, {})
-        elif target.subresource == "scale" and target.resource in SCALED:
+        elif target.resource == SERVICE_ACCOUNTS:
+            handlers = self._OF_ACCOUNTS.get(target.subresource, {})
+        elif target.subresource == "scale" and scaled(self.kind_of(target.resource)):
             handlers = self._OF_SCALE
         if target.subresource == "status" and self._store.shelf(target.resource).kind.status:
             handlers = self._OF_STATUS
@@ -240,13 +245,13 @@ class Api:
 
     def _get_scale(self, request: Request, target: Route) -> Response:
         obj = self._store.get(target.resource, target.namespace, target.name)
-        return _json(200, _encode(scale_of(target.resource, obj)))
+        return _json(200, _encode(scale_of(self.kind_of(target.resource), obj)))
 
     def _set_scale(self, request: Request, target: Route) -> Response:
         patch = request.method == "PATCH"
         scale = rescale(
             self._store,
-            target.resource,
+            self.kind_of(target.resource),
             target.namespace,
             target.name,
             body_of(request),
@@ -259,9 +264,19 @@ class Api:
     def _ask_kubelet(self, request: Request, target: Route) -> Response:
         pod = self._store.get(PODS, target.namespace, target.name)
         refusal = kubelet_answer(pod, target.subresource, request.query)
-        if refusal is not None:
-            raise refusal
-        return Response(status=204, headers={"Content-Type": "text/plain"})
+        if refusal is None:
+            return Response(status=204, headers=_TEXT)
+        if target.subresource == "log" and request.query.get("follow") in TRUE:
+            # A client that follows a log asks again after any refusal, for ever.
+            return Response(status=200, body=f"{refusal.message}\n".encode(), headers=_TEXT)
+        raise refusal
+
+    def _refuse_token(self, request: Request, target: Route) -> Response:
+        self._store.get(target.resource, target.namespace, target.name)
+        raise bad_request(
+            f"serviceaccount {target.namespace}/{target.name} gets no token: "
+            "the embedded cluster knows one token, which is in its kubeconfig"
+        )
 
     _OF_STATUS: Final[Mapping[str, Handler]] = {"GET": _get, "PUT": _update, "PATCH": _patch}
     _BY_NAME: Final[Mapping[str, Handler]] = {**_OF_STATUS, "DELETE": _delete}
@@ -274,10 +289,12 @@ class Api:
         "eviction": {"POST": _evict},
         "binding": {"POST": _bind},
         "attach": {"GET": _ask_kubelet, "POST": _ask_kubelet},
+        "ephemeralcontainers": {"PUT": _ask_kubelet, "PATCH": _ask_kubelet},
         "exec": {"GET": _ask_kubelet, "POST": _ask_kubelet},
         "log": {"GET": _ask_kubelet},
         "portforward": {"GET": _ask_kubelet, "POST": _ask_kubelet},
     }
+    _OF_ACCOUNTS: Final[Mapping[str, Mapping[str, Handler]]] = {"token": {"POST": _refuse_token}}
     _OF_SCALE: Final[Mapping[str, Handler]] = {
         "GET": _get_scale,
         "PUT": _set_scale,

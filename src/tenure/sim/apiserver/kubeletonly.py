@@ -13,9 +13,11 @@ from tenure.errors import ApiError
 from tenure.sim.apiserver.objects.refusals import bad_request
 from tenure.sim.apiserver.objects.tree import Obj
 
+PLAYED: Final = "pods of the embedded cluster are played, not run"
 #: Subresource → what there is nothing of.
 _WANTED: Final = {
     "attach": "no container to attach to",
+    "ephemeralcontainers": "no container to debug",
     "exec": "no container to run a command in",
     "log": "no log",
     "portforward": "no port to forward",
@@ -34,7 +36,4 @@ def kubelet_answer(pod: Obj, subresource: str, query: Mapping[str, str]) -> ApiE
             return None
         return bad_request(f"pod {name} does not have a host assigned")
     namespace = pod["metadata"]["namespace"]
-    return bad_request(
-        f"pod {namespace}/{name} has {_WANTED[subresource]}: "
-        "pods of the embedded cluster are played, not run"
-    )
+    return bad_request(f"pod {namespace}/{name} has {_WANTED[subresource]}: {PLAYED}")

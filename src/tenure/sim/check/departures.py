@@ -207,6 +207,9 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
     def _replacements(self) -> str:
         uid = self.claim["metadata"]["uid"]
         named = read.annotation(self.claim, "karpenter.sh/replaced-by")
+        static = self._pool is not None and "replicas" in self._pool["spec"]
+        if self.settings.beside_karpenter and not named and static:
+            return ""  # Karpenter keeps their number.
         if self.settings.beside_karpenter and not named:
             # Nothing says there that pods fit on other Nodes.
             moving = [pod["metadata"]["name"] for pod in self.pods if _moves(pod)]

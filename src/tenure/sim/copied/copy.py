@@ -4,15 +4,15 @@ Any source will do: what ``tenure snapshot`` writes, lines of ``kubectl get -o j
 object is redacted as it comes in, whatever the source did before. What is not taken is counted, what cannot be
 read is named, and the rest goes on.
 
-The instant: what the snapshot says; else the latest instant that any object speaks of, which is when the
-cluster was last alive for the one who read it.
+The instant: what the snapshot says; else the latest instant that objects speak of, which is when the
+cluster was last alive for the one who read it (``identity.py``).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +32,8 @@ from tenure.parse.manyobjects import Found, read_objects
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.sim.apiserver.objects.foreignclasses import FOREIGN_NODE_CLASSES
 from tenure.sim.apiserver.objects.tree import Obj, dig
+from tenure.sim.copied.identity import LatestInstant, identified, instant_of
+from tenure.sim.copied.leftout import LeftOut, Problem, name_of, of_spec, problem_of
 from tenure.sim.copied.redaction import TAKEN, redacted
 from tenure.sim.copied.sharing import Sharing
 from tenure.sim.world import DEFAULT_EPOCH
@@ -41,6 +43,7 @@ SNAPSHOT: Final = ("tenure.dev/v1alpha1", "ClusterSnapshot")
 NODE_CLASSES: Final = (KWOK_NODE_CLASSES, *FOREIGN_NODE_CLASSES)
 #: By group and kind: which version a cluster serves makes no difference here.
 _KINDS: Final = {resource.group_kind: resource for resource in (*NODE_CLASSES, *TAKEN)}
+_TWICE: Final = Problem("metadata.name", "the name of an object before it", "each name once")
 _MANY: Final = frozenset({PODS, NODES, NODE_CLAIMS, REPLICA_SETS, VOLUME_ATTACHMENTS, CSI_NODES})
 #: Every cluster has these, or their absence says nothing: they are not worth a word.
 _EXPECTED: Final = frozenset({"Event", "Lease", "EndpointSlice", "Endpoints", "ControllerRevision"})
@@ -51,6 +54,7 @@ class ClusterCopy(msgspec.Struct, frozen=True, kw_only=True):
     objects: dict[Resource, list[Obj]]
     #: What is missing, a sentence each.
     notes: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     def of(self, resource: Resource) -> list[Obj]:
         return self.objects.get(resource, [])
@@ -67,7 +71,7 @@ class ClusterCopy(msgspec.Struct, frozen=True, kw_only=True):
 def resource_of(obj: Any) -> Resource | None:
     """Which kind that is taken it is of; None for any other."""
     group = str(obj.get("apiVersion", "")).rpartition("/")[0]
-    return _KINDS.get((group, obj.get("kind")))
+    return _KINDS.get((group, str(obj.get("kind"))))
 
 
 def taken(resource: Resource, obj: Obj) -> Obj:
@@ -94,17 +98,18 @@ class Copying:
     """Takes the objects of a cluster one by one, so that none is held as it came."""
 
     def __init__(self) -> None:
+        self._left_out_objects: list[LeftOut] = []
         self._objects: dict[Resource, list[Obj]] = {}
         self._seen: set[tuple[Resource, str, str]] = set()
         self._left_out: Counter[str] = Counter()
         self._notes: list[str] = []
-        self._latest = ""
+        self._latest = LatestInstant()
         self._said_at = ""
         self._sharing = Sharing()
 
     def take(self, place: str, obj: Obj | SpecError) -> None:
         if isinstance(obj, SpecError):
-            self._notes.append(f"{obj}; the line is left out")
+            self._left_out_objects.append(LeftOut("line", place, of_spec(obj, place)))
         elif (obj.get("apiVersion"), obj.get("kind")) == SNAPSHOT:
             self._said_at = str(dig(obj, "metadata", "creationTimestamp") or "")
             self._notes += [str(one) for one in obj.get("missing") or ()]
@@ -112,36 +117,39 @@ class Copying:
             self._take(place, obj)
 
     def copy(self) -> ClusterCopy:
+        at = self._at()
+        objects, made_up = identified(self._objects, at)
         return ClusterCopy(
-            at=self._at(), objects=self._objects, notes=(*self._notes, *self._rest())
+            at=at,
+            objects=objects,
+            notes=(*self._notes, *made_up, *self._rest()),
+            left_out=tuple(self._left_out_objects),
         )
 
     def _take(self, place: str, obj: Obj) -> None:
         resource = resource_of(obj)
-        self._latest = max([self._latest, *_instants(obj)])
+        self._latest.hear(_instants(obj))
         if resource is None:
             self._left_out[str(obj.get("kind"))] += 1
             return
         try:
             kept = taken(resource, obj)
-            key = (resource, kept["metadata"].get("namespace", ""), kept["metadata"]["name"])
-        except (AttributeError, LookupError, TypeError) as error:
-            what = f"{resource.kind} cannot be read ({type(error).__name__}: {error})"
-            self._notes.append(f"{place}: {what}; it is left out")
+            key = _key(resource, kept["metadata"])
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            self._leave_out(place, resource, obj, problem_of(resource, obj, error, hidden=True))
             return
         if key in self._seen:
-            self._notes.append(
-                f"{place}: {resource.kind} {key[2]} is there twice; the first counts"
-            )
+            self._leave_out(place, resource, obj, _TWICE)
             return
         self._seen.add(key)
         self._objects.setdefault(resource, []).append(self._sharing.shared(kept))
 
+    def _leave_out(self, place: str, resource: Resource, obj: Obj, problem: Problem) -> None:
+        name = " ".join(filter(None, (name_of(obj), f"({place})")))
+        self._left_out_objects.append(LeftOut(resource.kind, name, problem))
+
     def _at(self) -> datetime:
-        for text in (self._said_at, self._latest):
-            if instant := _instant(text):
-                return instant
-        return DEFAULT_EPOCH
+        return instant_of(self._said_at) or self._latest.instant() or DEFAULT_EPOCH
 
     def _rest(self) -> Iterator[str]:
         others = {kind: count for kind, count in self._left_out.items() if kind not in _EXPECTED}
@@ -169,9 +177,12 @@ def _instants(obj: Obj) -> Iterator[str]:
                 yield one[name]
 
 
-def _instant(text: str) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found.astimezone(UTC).replace(microsecond=0) if found.tzinfo else None
+def _key(resource: Resource, metadata: Obj) -> tuple[Resource, str, str]:
+    """Raises ``TypeError`` for metadata by which no object can be found."""
+    namespace, name = metadata.get("namespace", ""), metadata["name"]
+    uid, labels = metadata.get("uid", ""), metadata.get("labels", {})
+    owners = metadata.get("ownerReferences", [])
+    plain = all(isinstance(one, str) for one in (namespace, name, uid))
+    if not (plain and name and isinstance(labels, dict) and isinstance(owners, list)):
+        raise TypeError(resource.kind)
+    return resource, namespace, name

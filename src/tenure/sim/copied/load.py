@@ -14,18 +14,22 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.errors import SpecError, TenureError
+from tenure.errors import SpecError, TenureError, shown
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.model.cloud.instance import Instance
+from tenure.model.values.quantity import parse_quantity
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.sim.actors.nodestatus import READY, BootedInstance, status_of
 from tenure.sim.actors.workloads.ownedpods import controller_of
+from tenure.sim.apiserver.objects.customkinds import schema_for
 from tenure.sim.apiserver.objects.kinds import BY_KIND, KINDS
+from tenure.sim.apiserver.objects.storedkinds import REPLICATION_CONTROLLERS
 from tenure.sim.apiserver.objects.strictness import Strictness
-from tenure.sim.apiserver.objects.tree import Obj, dig
+from tenure.sim.apiserver.objects.tree import Obj, dig, drop
 from tenure.sim.copied.cloudlabels import bought
 from tenure.sim.copied.copy import NODE_CLASSES, ClusterCopy
+from tenure.sim.copied.leftout import How, LeftOut, Problem, counted, name_of, problem_of, told
 from tenure.sim.copied.redaction import TAKEN
 from tenure.sim.copied.revisions import Revisions
 from tenure.sim.copied.types import price_at, types_of, unpriced
@@ -39,6 +43,14 @@ _WITHOUT_SPEC: Final = frozenset(
 #: What every pod has of its own.
 _OWN_OF_POD: Final = frozenset({"nodeName", "hostname", "priority"})
 _NAMED_MAX: Final = 5
+#: Of the kinds that own pods, what makes them again here; and whose pods end with their Node.
+_PLAYED: Final = frozenset(
+    (one.api_version, one.kind)
+    for one in (r.REPLICA_SETS, r.STATEFUL_SETS, r.DAEMON_SETS, r.JOBS, r.NODES)
+)
+_CONTROLLER: Final = (REPLICATION_CONTROLLERS.api_version, REPLICATION_CONTROLLERS.kind)
+#: Custom kinds of which there are few. Claims are made by programs, and there are thousands.
+_CHECKED: Final = frozenset({r.NODE_POOLS, r.MAINTENANCE_WINDOWS, r.NODE_POOL_POLICIES})
 
 
 def options_for(copy: ClusterCopy, options: WorldOptions | None = None) -> WorldOptions:
@@ -61,9 +73,10 @@ class _Loading:
     def __init__(self, copy: ClusterCopy, world: World) -> None:
         self._copy, self._world, self._store = copy, world, world.store
         self._revisions = Revisions(copy)
-        self._uids = {
-            one["metadata"].get("uid") for objects in copy.objects.values() for one in objects
-        }
+        #: Of what is stored: owners come before what they own.
+        self._uids: set[str] = set()
+        #: Of what cannot be: an object is not collected for an owner that is only missing here.
+        self._left_out: list[LeftOut] = [*copy.left_out]
         self._types = {kind.name: kind for kind in world.cloud.types}
         #: Of pods: parts of specs that were found good. Equal parts are one object (``sharing.py``).
         self._admitted_parts: set[tuple[int, ...]] = set()
@@ -71,12 +84,15 @@ class _Loading:
 
     def load(self) -> tuple[str, ...]:
         self._name_namespaces()
+        self._name_controllers()
         for resource in (*NODE_CLASSES, *TAKEN):
             self._put_all(resource)
         self._name_classes()
         for node in self._copy.of(r.NODES):
-            if status_of(node, READY) in ("True", "False"):
-                self._world.kubelets.adopt(node["metadata"]["name"])
+            name = node["metadata"]["name"]
+            there = self._store.find(r.NODES, "", name) is not None
+            if there and status_of(node, READY) in ("True", "False"):
+                self._world.kubelets.adopt(name)
         for claim in self._copy.of(r.NODE_CLAIMS):
             self._adopt(claim)
         UnclaimedNodes(self._world, dict(self._unclaimed()))
@@ -84,6 +100,8 @@ class _Loading:
         self._world.loop.run_until_complete(asyncio.sleep(0))
         self._notes += self._prices()
         self._notes += self._owners()
+        self._notes += self._lost()
+        self._notes += told(self._left_out)
         return tuple(dict.fromkeys(self._notes))
 
     def _put_all(self, resource: Resource) -> None:
@@ -91,14 +109,18 @@ class _Loading:
             try:
                 self._put(resource, obj)
             except (TenureError, AttributeError, LookupError, TypeError, ValueError) as error:
-                name = dig(obj, "metadata", "name")
-                self._notes.append(f"{resource.kind} {name} is left out: {error}")
+                problem = problem_of(resource, obj, error)
+                self._left_out.append(LeftOut(resource.kind, name_of(obj), problem))
+            else:
+                self._uids.add(obj["metadata"].get("uid", ""))
 
     def _put(self, resource: Resource, obj: Obj) -> None:
         metadata = obj["metadata"]
         if not metadata.get("uid") or not metadata.get("creationTimestamp"):
             self._world.apply(obj)  # Written by hand: no cluster has had it yet.
             return
+        if resource == r.NODES:
+            obj = self._with_readable_amounts(obj)
         admitted = self._admitted(resource, obj)
         if resource in _TEMPLATED:
             # What admission fills in again later would count as a change of the template.
@@ -114,6 +136,7 @@ class _Loading:
         if resource not in _WITHOUT_SPEC and not isinstance(obj.get("spec"), dict):
             raise SpecError("spec", obj.get("spec"), "fields and values")
         if kind.custom:
+            self._check(resource, obj)
             return obj
         parts = (
             tuple(id(value) for key, value in obj["spec"].items() if key not in _OWN_OF_POD)
@@ -126,6 +149,30 @@ class _Loading:
         admitted = self._store.gate.create(kind, read)
         self._admitted_parts.add(parts)
         return admitted
+
+    def _with_readable_amounts(self, node: Obj) -> Obj:
+        """A Node without an amount that cannot be read has none of it to give; its pods stay."""
+        for part in ("capacity", "allocatable"):
+            amounts = dig(node, "status", part)
+            for name, amount in amounts.items() if isinstance(amounts, dict) else ():
+                try:
+                    parse_quantity(str(amount))
+                except SpecError as error:
+                    where = f"status.{part}.{name}"
+                    problem = Problem(where, shown(repr(amount)), error.expected)
+                    self._left_out.append(
+                        LeftOut("Node", name_of(node), problem, How.WITHOUT_FIELD)
+                    )
+                    node = drop(node, ("status", part, name))
+        return node
+
+    def _check(self, resource: Resource, obj: Obj) -> None:
+        """Tenure protects what it cannot read: the object stays, and the copy says so."""
+        schema = schema_for(resource.group, resource.kind) if resource in _CHECKED else None
+        for error in schema.validate(obj)[:1] if schema is not None else ():
+            got = shown(repr(error.value)) if error.expected else ""
+            problem = Problem(error.field, got, error.expected or error.message)
+            self._left_out.append(LeftOut(resource.kind, name_of(obj), problem, How.AS_IT_IS))
 
     def _owned(self, obj: Obj) -> Obj:
         """Without owners that the copy lacks: the object would be collected with them."""
@@ -154,6 +201,21 @@ class _Loading:
         for name in sorted(wanted - named - {""}):
             if self._store.find(r.NAMESPACES, "", name) is None:
                 self._store.create(r.NAMESPACES, {"metadata": {"name": name}})
+
+    def _name_controllers(self) -> None:
+        """A kind that is only stored is not taken, and its pods would be collected for an owner that is missing."""
+        for pod in self._copy.of(r.PODS):
+            owner, metadata = controller_of(pod) or {}, pod["metadata"]
+            if (owner.get("apiVersion"), owner.get("kind")) != _CONTROLLER or not owner.get("uid"):
+                continue
+            found = {key: owner[key] for key in ("name", "uid")}
+            found |= {
+                "namespace": metadata.get("namespace", ""),
+                "creationTimestamp": self._store.stamp(),
+            }
+            if owner["uid"] not in self._uids:
+                self._store.restore(REPLICATION_CONTROLLERS, {"metadata": found, "spec": {}})
+                self._uids.add(owner["uid"])
 
     def _name_classes(self) -> None:
         """A class that could not be read is taken as one that is Ready."""
@@ -238,7 +300,17 @@ class _Loading:
         if untyped := sum(
             not bought(n["metadata"].get("labels") or {}).type for n in self._copy.of(r.NODES)
         ):
-            yield f"{untyped} Nodes have no instance type label: their price is unknown"
+            yield f"no instance type label on {counted(untyped, 'Node')}: the price is unknown"
+
+    def _lost(self) -> Iterator[str]:
+        """The API server's own controllers delete such pods."""
+        there = {one["metadata"]["name"] for one in self._store.list(r.NODES)}
+        named = [node for pod in self._store.list(r.PODS) if (node := dig(pod, "spec", "nodeName"))]
+        if missing := [node for node in named if node not in there]:
+            yield (
+                f"{counted(len(missing), 'pod')} on Nodes that are not among the objects "
+                f"({_listed(sorted(set(missing)))}): lost with them"
+            )
 
     def _owners(self) -> Iterator[str]:
         """Pods whose owner is played by nothing here are not made again once they are gone."""
@@ -247,7 +319,7 @@ class _Loading:
                 str(owner.get("kind"))
                 for pod in self._copy.of(r.PODS)
                 if (owner := controller_of(pod)) is not None
-                and (owner.get("apiVersion"), owner.get("kind")) not in BY_KIND
+                and (owner.get("apiVersion"), owner.get("kind")) not in _PLAYED
             }
         )
         if kinds:

@@ -20,12 +20,21 @@ from tenure.model.api.resource import Resource
 from tenure.parse import yamltext
 from tenure.parse.limits import BODY
 from tenure.ports.transport import APPLY_PATCH, JSON, Request, Response
+from tenure.sim.apiserver.kubeletonly import PLAYED
 from tenure.sim.apiserver.objects.kinds import Kind
 from tenure.sim.apiserver.objects.refusals import bad_request, status_body
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.routes import Route
+from tenure.sim.apiserver.scaling import SCALES
 from tenure.sim.serve import messages, proto
-from tenure.sim.serve.table.table import API_VERSION, Columns, custom_columns, partial, table
+from tenure.sim.serve.table.table import (
+    API_VERSION,
+    SCALE_COLUMNS,
+    Columns,
+    custom_columns,
+    partial,
+    table,
+)
 
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode
@@ -88,13 +97,20 @@ def _from_yaml(request: Request) -> Any:
 def _from_protobuf(request: Request) -> Obj:
     try:
         return messages.read(request.body)
-    except proto.Unreadable as error:
-        raise ApiError(
-            f"the body of the request was in an unknown format (of protobuf this server does not "
-            f"read {error}) - accepted media types include: {JSON}, {YAML}",
-            status=415,
-            reason="UnsupportedMediaType",
+    except messages.UnreadPod as error:
+        # Of kubectl, debug alone sends one: for a Node, or as a copy of another pod.
+        raise _unsupported(
+            f"no container to debug: {PLAYED} (a client that does not debug sends Pods as {JSON})"
         ) from error
+    except proto.Unreadable as error:
+        raise _unsupported(
+            f"the body of the request was in an unknown format (of protobuf this server does not "
+            f"read {error}) - accepted media types include: {JSON}, {YAML}"
+        ) from error
+
+
+def _unsupported(message: str) -> ApiError:
+    return ApiError(message, status=415, reason="UnsupportedMediaType")
 
 
 def _with_body(request: Request, body: Any, content_type: str = JSON) -> Request:
@@ -110,6 +126,8 @@ class Presenter:
         self._resource: Resource | None = None
         if target.subresource in ("", "status"):
             self._resource = target.resource
+        elif target.subresource == "scale":
+            self._resource = SCALES
         self._include = request.query.get("includeObject", "")
         self._form = form
         self._headings = True
@@ -151,6 +169,8 @@ class Presenter:
 
     def _columns(self) -> Columns | None:
         definition = self._kind.definition
+        if self._resource == SCALES:
+            return SCALE_COLUMNS
         return None if definition is None else custom_columns(definition.columns)
 
     def lines(self, lines: Iterable[bytes], now: datetime) -> Iterator[bytes]:

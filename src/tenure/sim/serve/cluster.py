@@ -16,14 +16,17 @@ from typing import Any, Self
 
 import msgspec
 
+from tenure.sim.actors.kubelet.completion import Completion
 from tenure.sim.actors.kubelet.podevents import PodEvents
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.cloud.remote import PATH, CloudState, as_json
 from tenure.sim.serve.access import Access, opened
+from tenure.sim.serve.everycluster import furnish
 from tenure.sim.serve.lease import elector_of, unheld_lease
 from tenure.sim.serve.notices import LabelledNodes
 from tenure.sim.serve.pace import PacedLoop
+from tenure.sim.serve.revisions import keep_revisions
 from tenure.sim.serve.welcome import WELCOME, PublishedImages
 from tenure.sim.world import World, WorldOptions
 
@@ -53,8 +56,11 @@ class ServedCluster:
         self._loop.set_exception_handler(self._on_fault)
         for manifest in (unheld_lease(options.settings), *objects):
             self.world.apply(manifest)
+        furnish(self.world.store)
+        keep_revisions(self.world.store)
         PublishedImages(self.world, report=report)
         LabelledNodes(self.world, report=report)
+        self.world.kubelets.set_completion(Completion(self.world.store))
         PodEvents(self.world.environment, self.world.store, self.world.kubelets.is_alive)
 
     def __enter__(self) -> Self:

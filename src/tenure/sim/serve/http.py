@@ -31,6 +31,7 @@ from tenure.sim.apiserver.store.watch import Watch
 from tenure.sim.serve.answers import AGGREGATED, Form, Presenter, refusal, understood, wanted
 from tenure.sim.serve.offer.discovery import Discovery
 from tenure.sim.serve.offer.offered import Offers
+from tenure.sim.serve.reviews import ANSWERS
 
 HOST: Final = "127.0.0.1"
 #: Bodies as a real server's; a watch keeps a connection for as long as it wants. Times are real
@@ -49,12 +50,6 @@ _OLD_SCHEMAS: Final = "/openapi/v2"
 _NO_OLD_SCHEMAS: Final = Response(
     status=200,
     headers={"Content-Type": "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"},
-)
-#: Where ``kubectl auth can-i`` asks, and the answer: a client with the token may do everything.
-_MAY_I: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-_YOU_MAY: Final = (
-    b'{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1",'
-    b'"metadata":{},"spec":{},"status":{"allowed":true}}'
 )
 
 
@@ -105,8 +100,8 @@ class ApiHandler:
         path = request.path if request.path == "/" else request.path.rstrip("/")
         if request.method == "GET" and (fixed := self._fixed(path, request)) is not None:
             return _http(fixed)
-        if (request.method, path) == ("POST", _MAY_I):
-            return _http(Response(status=201, body=_YOU_MAY, headers={"Content-Type": JSON}))
+        if request.method == "POST" and (about_itself := ANSWERS.get(path)) is not None:
+            return _http(Response(status=201, body=about_itself, headers={"Content-Type": JSON}))
         asked = await self._read(request, path)
         target = self._api.routes.route(path)
         if target is None:

@@ -22,22 +22,35 @@ from tenure.sim.serve.proto import Unreadable, Value, as_bytes, as_number, as_te
 Json = dict[str, Any]
 #: The server writes it; what a client says of it is not looked at.
 _STATUS: Final = "status"
+#: Where two versions of a kind have different messages: the name of the one that is not called like the kind.
+_OTHER_VERSIONS: Final = {
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): "HorizontalPodAutoscalerV1"
+}
 _ROW: Final = re.compile(r"(?P<name>\w+): (?P<fields>.+)")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class UnreadPod(Unreadable):
+    """The message is a Pod."""
 
 
 class _Field(NamedTuple):
     name: str
     schema: Schema
     zero_counts: bool
+    #: The field of the message in this one that is meant; 0 for this one.
+    inside: int = 0
 
 
 def read(body: bytes) -> Json:
     """The object in the envelope. Raises ``Unreadable``."""
-    kind, message = opened(body)
-    if kind not in _numbers():
+    version, kind, message = opened(body)
+    name = _OTHER_VERSIONS.get((version, kind), kind)
+    if kind == "Pod":
+        raise UnreadPod("a message of kind 'Pod'")
+    if name not in _numbers():
         raise Unreadable(f"a message of kind {kind!r}")
-    return {"kind": kind, **_object(message, kind)}
+    return {"kind": kind, **_object(message, name)}
 
 
 @cache
@@ -54,18 +67,20 @@ def _row(message: str, words: list[str]) -> dict[int, _Field]:
     for word in words:
         number, name = word.split(":")
         schema = definitions()[message]["properties"][name]
-        row[int(number.removesuffix("*"))] = _Field(name, schema, number.endswith("*"))
+        outer, _, inner = number.removesuffix("*").partition(".")
+        row[int(outer)] = _Field(name, schema, number.endswith("*"), int(inner or 0))
     return row
 
 
 def _object(message: bytes, kind: str) -> Json:
     found: Json = {}
-    for number, value in fields(message):
+    for number, sent in fields(message):
         field = _numbers()[kind].get(number)
         if field is None:
             raise Unreadable(f"field {number} of {kind}")
         if field.name == _STATUS:
             continue
+        value = dict(fields(as_bytes(sent))).get(field.inside, b"") if field.inside else sent
         if "items" in field.schema:
             found.setdefault(field.name, []).append(_plain(value, field.schema["items"]))
         elif "additionalProperties" in field.schema:

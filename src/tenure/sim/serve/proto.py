@@ -15,13 +15,14 @@ class Unreadable(ValueError):
     """No message, or none that we know."""
 
 
-def opened(body: bytes) -> tuple[str, bytes]:
-    """The kind in the envelope, and the message of that kind. Raises ``Unreadable``."""
+def opened(body: bytes) -> tuple[str, str, bytes]:
+    """Version and kind in the envelope, and the message of that kind. Raises ``Unreadable``."""
     if not body.startswith(_MAGIC):
         raise Unreadable("not in the envelope of Kubernetes")
     envelope = dict(fields(body[len(_MAGIC) :]))
     type_ = dict(fields(as_bytes(envelope.get(1, b""))))
-    return as_text(type_.get(2, b"")), as_bytes(envelope.get(2, b""))
+    version, kind = (as_text(type_.get(number, b"")) for number in (1, 2))
+    return version, kind, as_bytes(envelope.get(2, b""))
 
 
 def as_bytes(value: Value) -> bytes:

@@ -27,6 +27,7 @@ from tenure.errors import AlreadyExists
 from tenure.model.api.names import ZONE
 from tenure.model.api.resource import CSI_NODES, LEASES, NODES
 from tenure.sim.actors.boundpods import BoundPods
+from tenure.sim.actors.kubelet.completion import Completion
 from tenure.sim.actors.kubelet.copies import Twice
 from tenure.sim.actors.kubelet.podstatus import PodPace, PodTimings
 from tenure.sim.actors.kubelet.podworker import PodWorkers
@@ -231,6 +232,10 @@ class Kubelets:
     def set_paces(self, *paces: PodPace) -> None:
         """From now on the pods of these apps take so long; those set before come last."""
         self._workers.paces = (*paces, *self._workers.paces)
+
+    def set_completion(self, completion: Completion) -> None:
+        """From now on it says how long pods run that do not say so."""
+        self._workers.runs_for = completion.runs_for
 
     def reboot(self, node: str, down_for: timedelta) -> None:
         """Silent for that long, then back with another bootID; no kubelet yet: nothing to do."""

@@ -145,12 +145,27 @@ def ready_status(pod: Obj, now: datetime) -> Obj:
 
 
 def finished_status(pod: Obj, now: datetime) -> Obj:
-    failed = (_annotation(pod, "exit-code") or "0") != "0"
+    code = _annotation(pod, "exit-code") or "0"
+    failed = code != "0"
     reason = "PodFailed" if failed else "PodCompleted"
+    ended = {
+        "exitCode": int(code) if code.isdecimal() else 1,
+        "reason": "Error" if failed else "Completed",
+        "finishedAt": format_time(now),
+    }
     return {
         "phase": "Failed" if failed else "Succeeded",
         "conditions": with_readiness(pod, "False", now, reason),
+        "containerStatuses": [
+            _ended(container, ended) for container in dig(pod, "status", "containerStatuses") or ()
+        ],
     }
+
+
+def _ended(container: Obj, how: Obj) -> Obj:
+    since = dig(container, "state", "running", "startedAt")
+    state = {"terminated": {**({"startedAt": since} if since else {}), **how}}
+    return {**container, "ready": False, "started": False, "state": state}
 
 
 def refused_status(pod: Obj, now: datetime) -> Obj:

@@ -73,6 +73,8 @@ class PodWorkers:
         self._timings = timings
         #: The first that covers a pod counts, from the next thing that the pod does.
         self.paces: tuple[PodPace, ...] = ()
+        #: How long a pod runs that does not say so; None: until it is told to go.
+        self.runs_for: Callable[[Obj], timedelta | None] = _until_told
         self.copies = Copies()
         self._works: dict[str, PodWork] = {}
         self._address_count = 0
@@ -170,6 +172,8 @@ class PodWorkers:
 
     def _await_end(self, work: PodWork, pod: Obj, *, since: datetime) -> None:
         ends_after = run_for(pod, self._pace(pod))
+        if ends_after is None:
+            ends_after = self.runs_for(pod)
         if ends_after is not None:
             rest = max(since + ends_after - self._environment.now(), _NOTHING)
             self._again(work, rest, self._finish)
@@ -247,6 +251,10 @@ class PodWorkers:
     def _write(self, work: PodWork, status: Obj) -> None:
         patch = {"metadata": {"uid": work.uid}, "status": status}
         self._store.patch(PODS, work.namespace, work.name, patch, subresource="status")
+
+
+def _until_told(_pod: Obj) -> timedelta | None:
+    return None
 
 
 def _address(count: int) -> str:

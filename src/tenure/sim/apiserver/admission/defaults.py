@@ -19,7 +19,7 @@ from tenure.sim.apiserver.admission.limitranges import completed
 from tenure.sim.apiserver.objects import storedkinds as stored
 from tenure.sim.apiserver.objects.definition import DEFINITIONS
 from tenure.sim.apiserver.objects.kinds import KINDS
-from tenure.sim.apiserver.objects.tree import Obj, put
+from tenure.sim.apiserver.objects.tree import Obj, dig, put
 
 #: name -> (class name, value, preemption policy); "" asks for the cluster's default.
 Priority = Callable[[str], tuple[str, int, str]]
@@ -67,6 +67,9 @@ _SPECS: Final[dict[Resource, Obj]] = {
         "failedJobsHistoryLimit": 1,
     },
     stored.POD_AUTOSCALERS: {"minReplicas": 1},
+    stored.AUTOSCALERS_V1: {"minReplicas": 1},
+    stored.REPLICATION_CONTROLLERS: {"replicas": 1},
+    stored.NETWORK_POLICIES: {"policyTypes": ["Ingress"]},
 }
 #: Of a storage class that does not say it.
 _STORAGE: Final[Obj] = {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}
@@ -103,6 +106,8 @@ _STATUSES: Final[dict[Resource, Obj]] = {
     },
     r.VOLUME_ATTACHMENTS: {"attached": False},
     stored.POD_AUTOSCALERS: {"desiredReplicas": 0},
+    stored.AUTOSCALERS_V1: {"currentReplicas": 0, "desiredReplicas": 0},
+    stored.REPLICATION_CONTROLLERS: {"replicas": 0},
 }
 
 
@@ -121,6 +126,8 @@ def create_defaults(resource: Resource, obj: Obj, priority: Priority) -> Obj:
         obj = {**obj, **{key: value for key, value in _STORAGE.items() if not obj.get(key)}}
     elif resource == r.LIMIT_RANGES:
         obj = completed(obj)
+    elif resource == r.SERVICES:
+        obj = _service(obj)
     elif resource == stored.SECRETS:
         obj = _secret(obj)
     elif resource == DEFINITIONS:
@@ -136,6 +143,8 @@ def update_defaults(resource: Resource, obj: Obj, old: Obj) -> Obj:
     """What a changed spec leaves out is filled in again, so that a manifest can be put twice."""
     if resource == stored.SECRETS:
         return _secret(obj)
+    if resource == r.SERVICES:
+        return _service(obj, old)
     if obj.get("spec") is old.get("spec"):
         return obj
     if resource == DEFINITIONS:
@@ -148,6 +157,32 @@ def update_defaults(resource: Resource, obj: Obj, old: Obj) -> Obj:
         spec["tolerations"] = _tolerations(spec.get("tolerations") or [])
         return {**obj, "spec": spec}
     return _workload(resource, obj)
+
+
+#: Of a service that has an address.
+_ADDRESSED: Final[Obj] = {
+    "internalTrafficPolicy": "Cluster",
+    "ipFamilies": ["IPv4"],
+    "ipFamilyPolicy": "SingleStack",
+}
+
+
+def _service(obj: Obj, old: Obj | None = None) -> Obj:
+    """An address that no other service is likely to have, kept for as long as the service lives."""
+    spec = obj.get("spec") or {}
+    if old is not None and spec is old.get("spec"):
+        return obj
+    spec = {"type": "ClusterIP", "sessionAffinity": "None", **spec}
+    if spec["type"] != "ExternalName":
+        given = spec.get("clusterIP") or dig(old, "spec", "clusterIP") or _cluster_ip(obj)
+        spec = {**_ADDRESSED, **spec, "clusterIP": given, "clusterIPs": [given]}
+    ports = [_port({"targetPort": one.get("port"), **one}) for one in spec.get("ports") or ()]
+    return {**obj, "spec": {**spec, "ports": ports} if ports else spec}
+
+
+def _cluster_ip(obj: Obj) -> str:
+    number = int(obj["metadata"]["uid"].replace("-", "")[-4:], 16)
+    return f"10.96.{number >> 8}.{number & 255}"
 
 
 def _secret(obj: Obj) -> Obj:

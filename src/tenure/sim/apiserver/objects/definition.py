@@ -1,11 +1,11 @@
-"""A kind that a client has defined by a CustomResourceDefinition.
+"""A kind that a client has defined by a CustomResourceDefinition: one ``Definition`` for each served version.
 
-Of several versions one is served: the one that is stored, if it is served at all.
+Objects are stored in the version that the definition says, if that is served; else in the first that is.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -20,6 +20,18 @@ DEFINITIONS: Final = Resource(
 )
 
 
+Path = tuple[str, ...]
+
+
+class Scaled(NamedTuple):
+    """Where an object has its number of replicas: what is wanted, what is there, and how its pods are found."""
+
+    wanted: Path
+    present: Path
+    #: A selector as text; nothing if the kind has none.
+    selector: Path = ()
+
+
 class Definition(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     resource: Resource
     schema: DefinedSchema
@@ -28,11 +40,18 @@ class Definition(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     status: bool = False
+    scale: Scaled | None = None
 
 
-def defined_kind(obj: Obj) -> Definition:
-    """The kind that the stored definition defines."""
-    spec, version = obj["spec"], served_version(obj)
+def defined_kinds(obj: Obj) -> list[Definition]:
+    """The kind in each version that the stored definition serves; first the one in which it is stored."""
+    stored = base_version(obj)
+    others = [one for one in obj["spec"]["versions"] if one.get("served") and one is not stored]
+    return [_defined(obj, version) for version in (stored, *others)]
+
+
+def _defined(obj: Obj, version: Obj) -> Definition:
+    spec = obj["spec"]
     names = spec["names"]
     resource = Resource(
         spec["group"],
@@ -50,22 +69,35 @@ def defined_kind(obj: Obj) -> Definition:
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         status="status" in (version.get("subresources") or {}),
+        scale=_scale(dig(version, "subresources", "scale")),
     )
 
 
-def served_version(obj: Obj) -> Obj:
+def _scale(raw: Any) -> Scaled | None:
+    if not isinstance(raw, dict):
+        return None
+    return Scaled(
+        wanted=_path(raw.get("specReplicasPath")),
+        present=_path(raw.get("statusReplicasPath")),
+        selector=_path(raw.get("labelSelectorPath")),
+    )
+
+
+def _path(text: Any) -> Path:
+    return tuple(filter(None, str(text or "").split(".")))
+
+
+def storage_version(obj: Obj) -> str:
+    """The version that the definition marks as the stored one."""
+    return next((str(one["name"]) for one in obj["spec"]["versions"] if one.get("storage")), "")
+
+
+def base_version(obj: Obj) -> Obj:
+    """The version in which the embedded cluster keeps its objects."""
     versions: list[Obj] = obj["spec"]["versions"]
     best = [one for one in versions if one.get("served") and one.get("storage")]
     served = [one for one in versions if one.get("served")]
     return (best or served or versions)[0]
-
-
-def unserved_versions(obj: Obj) -> list[str]:
-    """Served by a real API server, and not here."""
-    chosen = served_version(obj)
-    return [
-        one["name"] for one in obj["spec"]["versions"] if one.get("served") and one is not chosen
-    ]
 
 
 def _column(raw: dict[str, Any]) -> Column:

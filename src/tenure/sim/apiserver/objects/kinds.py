@@ -37,6 +37,12 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     fields: frozenset[str] = frozenset()
     #: Of a kind that a client has defined.
     definition: Definition | None = None
+    #: Of one more version of a kind: the version in which its objects are stored.
+    stored_as: Resource | None = None
+    #: The cluster writes it, clients only read it.
+    read_only: bool = False
+    #: Its shape, where another version of the kind has that name.
+    shape: str = ""
 
 
 _POD_FIELDS: Final = frozenset(
@@ -69,6 +75,16 @@ _EVENT_FIELDS: Final = frozenset(
         "reportingComponent",
         "source",
         "type",
+    }
+)
+_NEW_EVENT_FIELDS: Final = frozenset(
+    {
+        *(
+            f"regarding.{field.removeprefix('involvedObject.')}"
+            for field in _EVENT_FIELDS
+            if field.startswith("involvedObject.")
+        ),
+        *("reason", "reportingController", "type"),
     }
 )
 
@@ -113,6 +129,37 @@ ROWS: Final = (
     Kind(resource=stored.CLUSTER_ROLES, status=False, generation=False),
     Kind(resource=stored.CLUSTER_ROLE_BINDINGS, status=False, generation=False),
     Kind(resource=DEFINITIONS),
+    Kind(
+        resource=stored.AUTOSCALERS_V1,
+        generation=False,
+        stored_as=stored.POD_AUTOSCALERS,
+        shape="HorizontalPodAutoscalerV1",
+    ),
+    Kind(
+        resource=stored.EVENTS_V1,
+        status=False,
+        generation=False,
+        fields=_NEW_EVENT_FIELDS,
+        stored_as=r.EVENTS,
+        shape="EventV1",
+    ),
+    Kind(resource=stored.REPLICATION_CONTROLLERS, fields=frozenset({"status.replicas"})),
+    Kind(resource=stored.RESOURCE_QUOTAS, generation=False),
+    Kind(resource=stored.POD_TEMPLATES, status=False),
+    Kind(resource=stored.COMPONENT_STATUSES, status=False, generation=False, read_only=True),
+    Kind(resource=stored.CONTROLLER_REVISIONS, status=False, generation=False),
+    Kind(resource=stored.INGRESSES),
+    Kind(resource=stored.INGRESS_CLASSES, status=False),
+    Kind(resource=stored.NETWORK_POLICIES, status=False),
+    Kind(resource=stored.ENDPOINT_SLICES, status=False),
+    Kind(resource=stored.RUNTIME_CLASSES, status=False, generation=False, overwrite=False),
+    Kind(resource=stored.VALIDATING_WEBHOOKS, status=False, overwrite=False),
+    Kind(resource=stored.MUTATING_WEBHOOKS, status=False, overwrite=False),
+    Kind(resource=stored.ADMISSION_POLICIES, overwrite=False),
+    Kind(resource=stored.ADMISSION_POLICY_BINDINGS, status=False, overwrite=False),
+    Kind(resource=stored.API_SERVICES, generation=False, overwrite=False),
+    Kind(resource=stored.CSI_DRIVERS, status=False),
+    Kind(resource=stored.CSI_CAPACITIES, status=False, generation=False, overwrite=False),
     Kind(resource=r.NODE_POOLS, custom=True, overwrite=False),
     Kind(resource=r.NODE_CLAIMS, custom=True, overwrite=False),
     Kind(resource=r.MAINTENANCE_WINDOWS, custom=True, overwrite=False),

@@ -41,8 +41,8 @@ def definitions() -> dict[str, Schema]:
     merging = files(__package__).joinpath("merging.txt").read_text(encoding="utf-8")
     for row in filter(None, map(_MERGING.fullmatch, merging.splitlines())):
         _merge(found, **row.groupdict())
-    for kind in (r.kind for r in ALL if not KINDS[r].custom):
-        found[kind] = with_type_and_metadata(found[kind])
+    for name in (_shape_of(r) for r in ALL if not KINDS[r].custom):
+        found[name] = with_type_and_metadata(found[name])
     return found
 
 
@@ -53,7 +53,11 @@ def with_type_and_metadata(schema: Schema) -> Schema:
 
 
 def definition(resource: Resource) -> Schema:
-    return definitions()[resource.kind]
+    return definitions()[_shape_of(resource)]
+
+
+def _shape_of(resource: Resource) -> str:
+    return KINDS[resource].shape or resource.kind
 
 
 def referred(schema: Schema) -> Schema:

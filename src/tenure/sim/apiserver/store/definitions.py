@@ -7,24 +7,26 @@ when the last of them is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from tenure.model.api.resource import Resource
 from tenure.sim.apiserver.objects.definition import (
     DEFINITIONS,
     Definition,
-    defined_kind,
-    served_version,
-    unserved_versions,
+    base_version,
+    defined_kinds,
+    storage_version,
 )
 from tenure.sim.apiserver.objects.kinds import ALL, Kind
-from tenure.sim.apiserver.objects.tree import Obj, with_metadata
+from tenure.sim.apiserver.objects.tree import Obj, dig, with_metadata
 from tenure.sim.apiserver.store.deletion import finished
 from tenure.sim.apiserver.store.watch import DELETED
 
 if TYPE_CHECKING:
     from tenure.sim.apiserver.store.store import Store
 
+_NOT_CALLED: Final = "the conversion webhook is not called here: an object keeps the fields that the stored version knows"
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 _OWN: Final = {(resource.group, resource.plural) for resource in ALL}
 _OWN_KINDS: Final = {resource.group_kind: resource.plural for resource in ALL}
@@ -42,10 +44,20 @@ def notes_on(obj: Obj) -> list[str]:
         return [
             f"the embedded cluster serves {kind} itself; this definition is stored and not used"
         ]
-    notes = [
-        f"version {version} of {kind} is not served here" for version in unserved_versions(obj)
-    ]
-    return [*notes, *defined_kind(obj).schema.notes]
+    webhook = [_NOT_CALLED] if dig(obj, "spec", "conversion", "strategy") == "Webhook" else []
+    found = (note for version in defined_kinds(obj) for note in version.schema.notes)
+    return [*webhook, *dict.fromkeys(found)]
+
+
+def _kind(definition: Definition, *, stored_as: Resource | None = None) -> Kind:
+    return Kind(
+        resource=definition.resource,
+        custom=True,
+        overwrite=False,
+        status=definition.status,
+        definition=definition,
+        stored_as=stored_as,
+    )
 
 
 def closed(obj: Obj, now: str) -> Obj:
@@ -66,11 +78,15 @@ class Definitions:
         self._store = store
         #: Definition name → the kind that is served for it.
         self._served: dict[str, Resource] = {}
+        #: Definition name → its other versions.
+        self._views: dict[str, list[Resource]] = {}
         store.subscribe(DEFINITIONS, self._on_definition)
 
     def _on_definition(self, type_: str, obj: Obj, old: Obj | None) -> None:
         name = obj["metadata"]["name"]
         if type_ == DELETED:
+            for view in self._views.pop(name, ()):
+                self._store.withdraw(view)
             if (resource := self._served.pop(name, None)) is not None:
                 self._store.withdraw(resource)
         elif "deletionTimestamp" in obj["metadata"]:
@@ -84,23 +100,23 @@ class Definitions:
             return
         refused = self._taken(obj)
         if not refused and not is_own(obj):
-            self._serve(name, defined_kind(obj))
+            self._serve(name, defined_kinds(obj))
         self._store.rewrite(DEFINITIONS, {**obj, "status": self._status(obj, refused)})
 
-    def _serve(self, name: str, definition: Definition) -> None:
-        kind = Kind(
-            resource=definition.resource,
-            custom=True,
-            overwrite=False,
-            status=definition.status,
-            definition=definition,
-        )
+    def _serve(self, name: str, versions: Sequence[Definition]) -> None:
+        definition, *others = versions
+        kind = _kind(definition)
+        for resource in self._views.pop(name, ()):
+            self._store.withdraw(resource)
         before = self._served.get(name)
         if before is not None and before != definition.resource:
             self._store.withdraw(before, into=definition.resource)
         self._served[name] = definition.resource
         if self._store.serve(kind):
             self._store.subscribe(definition.resource, lambda *told: self._on_object(name, *told))
+        for other in others:
+            self._store.serve(_kind(other, stored_as=definition.resource))
+        self._views[name] = [other.resource for other in others]
 
     def _taken(self, obj: Obj) -> str:
         """Why the names cannot be had; nothing if they can."""
@@ -141,7 +157,7 @@ class Definitions:
             known = before.get(type_)
             conditions.append(known if known and known["status"] == one["status"] else one)
         stored = obj.get("status", {}).get("storedVersions") or []
-        version = served_version(obj)["name"]
+        version = storage_version(obj) or base_version(obj)["name"]
         return {
             "conditions": conditions,
             "acceptedNames": {} if refused else spec["names"],

@@ -91,8 +91,10 @@ class Feed:
     ) -> Watch:
         """Open a watch. ``since=None`` begins with everything there is, as ADDED events."""
 
+        base = shelf.base
+
         def forget(closed: Watch) -> None:
-            shelf.watches.pop(closed, None)
+            base.watches.pop(closed, None)
             self._bookmarked.pop(closed, None)
 
         watch = Watch(
@@ -100,16 +102,17 @@ class Feed:
             matches=matches,
             bookmarks=bookmarks,
             after=since or 0,
+            seen=None if base is shelf else shelf.outward,
             on_close=forget,
         )
         try:
-            self._catch_up(shelf, watch, since)
+            self._catch_up(base, watch, since)
         except Gone as error:
             watch.fail(error)
             return watch
         if initial_end:
             watch.bookmark(self._bookmark(shelf.kind.resource, initial_end=True))
-        shelf.watches[watch] = None
+        base.watches[watch] = None
         self._limit(shelf.kind.resource, watch, timeout)
         return watch
 

@@ -81,7 +81,7 @@ class Sweeper:
         content = [
             (kind.resource, obj)
             for kind in self._store.kinds
-            if kind.resource.namespaced
+            if kind.resource.namespaced and kind.stored_as is None
             for obj in self._store.list(kind.resource, name)
         ]
         for resource, obj in content:

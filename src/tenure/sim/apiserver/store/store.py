@@ -49,6 +49,11 @@ from tenure.sim.apiserver.objects.refusals import (
     not_found,
     unsupported_media_type,
 )
+from tenure.sim.apiserver.objects.storedkinds import (
+    COMPONENT_STATUSES,
+    CONTROLLER_REVISIONS,
+    SERVICE_ACCOUNTS,
+)
 from tenure.sim.apiserver.objects.strictness import Strictness
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.apiserver.ownership.managers import CONTROLLERS, Claims, Writer
@@ -66,7 +71,7 @@ from tenure.sim.apiserver.store import (
 from tenure.sim.apiserver.store.deletion import DeleteOptions, finished, plan_deletion
 from tenure.sim.apiserver.store.feed import Feed, Post, Schedule
 from tenure.sim.apiserver.store.gc import GarbageCollector
-from tenure.sim.apiserver.store.kindstore import Overlay, Shelf, Subscriber
+from tenure.sim.apiserver.store.kindstore import Overlay, Shelf, Subscriber, View
 from tenure.sim.apiserver.store.selection import selected
 from tenure.sim.apiserver.store.watch import ADDED, DELETED, MODIFIED, Event, Record
 
@@ -76,7 +81,13 @@ PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 _TYPED_ONLY: Final = STRATEGIC_MERGE_PATCH
 
 #: What the cluster makes for itself: its UIDs are drawn apart, so that they move no name in a story.
-_OWN: Final = (STORAGE_CLASSES, CSI_NODES)
+_OWN: Final = (
+    STORAGE_CLASSES,
+    CSI_NODES,
+    COMPONENT_STATUSES,
+    CONTROLLER_REVISIONS,
+    SERVICE_ACCOUNTS,
+)
 _UNTRACKED: Final[Obj] = {"metadata": {}}
 
 
@@ -106,7 +117,9 @@ class Store:
             default_class=lambda: storageclasses.default_class(self),
         )
         self._history = history
-        self._shelves = {r: Shelf(KINDS[r], history=history) for r in ALL}
+        self._shelves: dict[Resource, Shelf] = {}
+        for resource in ALL:
+            self._shelves[resource] = self._new_shelf(KINDS[resource])
         #: Told of every write, inside it.
         self._taps: tuple[Callable[[Resource, Obj | None, Obj | None], None], ...] = (
             GarbageCollector(self, collect_after).wrote,
@@ -143,21 +156,28 @@ class Store:
         if shelf is not None:
             shelf.kind = kind
             return False
-        self._shelves[kind.resource] = Shelf(kind, history=self._history)
+        self._shelves[kind.resource] = self._new_shelf(kind)
         return True
+
+    def _new_shelf(self, kind: Kind) -> Shelf:
+        if kind.stored_as is None:
+            return Shelf(kind, history=self._history)
+        return View(kind, self._shelves[kind.stored_as])
 
     def withdraw(self, resource: Resource, *, into: Resource | None = None) -> None:
         """Serve it no longer; ``into``: the version of the kind in which its objects live on."""
         self.served_version += 1
         shelf = self._shelves.pop(resource)
-        for watch in [*shelf.watches]:
+        for watch in shelf.open_watches():
             watch.end()
         if into is not None:
             moved = self._shelves[into] = Shelf(shelf.kind, history=self._history)
-            moved.records = {
-                key: Record({**record.obj, "apiVersion": into.api_version})
-                for key, record in shelf.records.items()
-            }
+            moved.adopt(
+                {
+                    key: Record({**record.obj, "apiVersion": into.api_version})
+                    for key, record in shelf.records.items()
+                }
+            )
             moved.subscribers = shelf.subscribers
             moved.history.forget(self.version)
             for (
@@ -467,6 +487,9 @@ class Store:
     def _commit(self, shelf: Shelf, type_: str, obj: Obj, old: Record | None) -> Obj:
         if self._dry:
             return obj
+        if isinstance(shelf, View):
+            old = None if old is None else shelf.base.found_as(old.obj)
+            return shelf.outward(self._commit(shelf.base, type_, shelf.inward(obj), old))
         self.feed.version = version = self.feed.version + 1
         obj = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(version)}}
         self.feed.publish(shelf, Event(type_, version, Record(obj), old))

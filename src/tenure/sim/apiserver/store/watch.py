@@ -103,12 +103,15 @@ class Watch:
         matches: Matches | None = None,
         bookmarks: bool = False,
         after: int = 0,
+        seen: Callable[[Obj], Obj] | None = None,
         on_close: Callable[[Watch], None],
     ) -> None:
+        """``seen``: the form in which this watch shows objects; nothing for the one that is stored."""
         self._namespace = namespace
         self._matches = matches
         self.bookmarks = bookmarks
         self._after = after
+        self.seen = seen
         self._on_close = on_close
         self._lines: deque[bytes] = deque()
         self._closed = False
@@ -120,6 +123,8 @@ class Watch:
             return
         if self._namespace and event.record.obj["metadata"]["namespace"] != self._namespace:
             return
+        if self.seen is not None:
+            event = _in_form(event, self.seen)
         if self._matches is None:
             self._push(_line(event.type, event.record.raw))
             return
@@ -185,6 +190,11 @@ class Watch:
             finally:
                 self._waiter = None
         return self._lines.popleft()
+
+
+def _in_form(event: Event, form: Callable[[Obj], Obj]) -> Event:
+    old = None if event.old is None else Record(form(event.old.obj))
+    return Event(event.type, event.version, Record(form(event.record.obj)), old)
 
 
 def _last_match(event: Event) -> bytes:

@@ -42,6 +42,8 @@ def created_beyond(body: Any, state: State) -> str:
     owners = dig(body, "metadata", "ownerReferences") or []
     if pool is None or pool["metadata"]["uid"] not in [one.get("uid") for one in owners]:
         return "a NodeClaim of no NodePool"
+    if "replicas" in pool["spec"]:
+        return "a NodeClaim of a NodePool with replicas, whose number Karpenter keeps"
     if dig(body, "spec", "nodeClassRef") != dig(pool, "spec", "template", "spec", "nodeClassRef"):
         return "a NodeClaim of another node class than its NodePool's"
     if dig(body, "metadata", "finalizers") or "status" in body:

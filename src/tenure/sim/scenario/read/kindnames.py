@@ -7,7 +7,7 @@ from typing import Final
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
-from tenure.sim.apiserver.objects.kinds import ALL
+from tenure.sim.apiserver.objects.kinds import ALL, KINDS
 
 _SHORT: Final = {
     r.NODES: ("no",),
@@ -32,6 +32,7 @@ _SHORT: Final = {
 _WORDS: Final = {
     word: resource
     for resource in ALL
+    if KINDS[resource].stored_as is None  # A kind has one name, whatever its versions.
     for word in (resource.kind.lower(), resource.plural, *_SHORT.get(resource, ()))
 }
 

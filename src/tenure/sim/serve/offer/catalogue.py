@@ -17,11 +17,12 @@ from tenure.sim.apiserver.objects import storedkinds as stored
 from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
 from tenure.sim.apiserver.objects.definition import DEFINITIONS, Definition
 from tenure.sim.apiserver.objects.kinds import ALL, KINDS
-from tenure.sim.apiserver.scaling import SCALED
+from tenure.sim.apiserver.scaling import scaled
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _CHANGE: Final = ("get", "patch", "update")
 _CALL: Final = ("create", "get")
+_READ: Final = ("get", "list")
 
 
 class Subresource(msgspec.Struct, frozen=True):
@@ -65,12 +66,26 @@ _SHORT: Final[dict[Resource, tuple[str, ...]]] = {
     stored.ENDPOINTS: ("ep",),
     stored.CRON_JOBS: ("cj",),
     stored.POD_AUTOSCALERS: ("hpa",),
+    stored.AUTOSCALERS_V1: ("hpa",),
+    stored.EVENTS_V1: ("ev",),
+    stored.REPLICATION_CONTROLLERS: ("rc",),
+    stored.RESOURCE_QUOTAS: ("quota",),
+    stored.COMPONENT_STATUSES: ("cs",),
+    stored.INGRESSES: ("ing",),
+    stored.NETWORK_POLICIES: ("netpol",),
     **{kind.resource: kind.short_names for kind in SERVED_KINDS},
 }
 _ALL: Final = frozenset(
     {
         *(r.PODS, r.SERVICES, r.DAEMON_SETS, r.DEPLOYMENTS, r.REPLICA_SETS, r.STATEFUL_SETS),
-        *(r.JOBS, stored.CRON_JOBS, stored.POD_AUTOSCALERS),
+        *(r.JOBS, stored.CRON_JOBS, stored.POD_AUTOSCALERS, stored.AUTOSCALERS_V1),
+        stored.REPLICATION_CONTROLLERS,
+    }
+)
+_EXTENSIONS: Final = frozenset(
+    {
+        *(DEFINITIONS, stored.API_SERVICES, stored.VALIDATING_WEBHOOKS, stored.MUTATING_WEBHOOKS),
+        *(stored.ADMISSION_POLICIES, stored.ADMISSION_POLICY_BINDINGS),
     }
 )
 _OF_PODS: Final = (
@@ -85,22 +100,28 @@ _OF_PODS: Final = (
 
 def _served(resource: Resource) -> Served:
     categories: tuple[str, ...] = ("all",) if resource in _ALL else ()
-    categories = ("api-extensions",) if resource == DEFINITIONS else categories
+    categories = ("api-extensions",) if resource in _EXTENSIONS else categories
     return Served(
         resource=resource,
         singular=resource.kind.lower(),
         short_names=_SHORT.get(resource, ()),
         categories=("karpenter",) if KINDS[resource].custom else categories,
-        # A namespace is never deleted along with others.
-        verbs=tuple(v for v in VERBS if (resource, v) != (r.NAMESPACES, "deletecollection")),
+        verbs=_verbs(resource),
         subresources=tuple(_subresources(resource)),
     )
+
+
+def _verbs(resource: Resource) -> tuple[str, ...]:
+    if KINDS[resource].read_only:
+        return _READ
+    # A namespace is never deleted along with others.
+    return tuple(v for v in VERBS if (resource, v) != (r.NAMESPACES, "deletecollection"))
 
 
 def _subresources(resource: Resource) -> Iterator[Subresource]:
     if resource == r.PODS:
         yield from _OF_PODS
-    if resource in SCALED:
+    if scaled(KINDS[resource]):
         yield _SCALE
     if KINDS[resource].status:
         yield Subresource("status", resource.kind, _CHANGE)
@@ -109,12 +130,16 @@ def _subresources(resource: Resource) -> Iterator[Subresource]:
 def defined(definition: Definition) -> Served:
     """A kind that a client has defined."""
     status = Subresource("status", definition.resource.kind, _CHANGE)
+    subresources = [
+        *([_SCALE] if definition.scale else ()),
+        *([status] if definition.status else ()),
+    ]
     return Served(
         resource=definition.resource,
         singular=definition.singular,
         short_names=definition.short_names,
         categories=definition.categories,
-        subresources=(status,) if definition.status else (),
+        subresources=tuple(subresources),
     )
 
 

@@ -18,7 +18,12 @@ from tenure.model.api.resource import Resource
 from tenure.schema.structure.crd import schema_of
 from tenure.schema.structure.structural import Schema
 from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
-from tenure.sim.apiserver.shapes.definitions import definitions, name_of, with_type_and_metadata
+from tenure.sim.apiserver.shapes.definitions import (
+    definition,
+    definitions,
+    name_of,
+    with_type_and_metadata,
+)
 from tenure.sim.serve.offer.catalogue import Served
 
 INDEX: Final = "/openapi/v3"
@@ -119,7 +124,7 @@ def _schemas(resources: list[Resource], custom: Mapping[Resource, Schema]) -> di
     """Those of the kinds, and everything that they refer to."""
     found = {}
     for resource in resources:
-        schema = custom.get(resource) or definitions()[resource.kind]
+        schema = custom.get(resource) or definition(resource)
         found[resource.kind] = {**schema, "x-kubernetes-group-version-kind": [_kind(resource)]}
     missing = set(_references(found)) - found.keys()
     while missing:

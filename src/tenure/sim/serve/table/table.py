@@ -134,12 +134,60 @@ _BUILT_IN: Final[dict[Resource, Columns]] = {
         s.autoscaler_cells,
         *("Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"),
     ),
+    stored.AUTOSCALERS_V1: _columns(
+        s.old_autoscaler_cells,
+        *("Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"),
+    ),
+    stored.EVENTS_V1: _columns(
+        s.new_event_cells,
+        *("Last Seen", "Type", "Reason", "Object", "(Subobject)", "(Source)", "Message"),
+        *("(First Seen)", "(Count)", "(Name)"),
+    ),
+    stored.REPLICATION_CONTROLLERS: _columns(
+        s.replication_controller_cells,
+        *("Name", "#Desired", "#Current", "#Ready", "Age", *_TEMPLATE),
+    ),
+    stored.RESOURCE_QUOTAS: _columns(s.quota_cells, "Name", "Request", "Limit", "Age"),
+    stored.POD_TEMPLATES: _columns(s.template_cells, "Name", "Containers", "Images", "Pod Labels"),
+    stored.COMPONENT_STATUSES: _columns(s.component_cells, "Name", "Status", "Message", "Error"),
+    stored.CONTROLLER_REVISIONS: _columns(
+        s.revision_cells, "Name", "Controller", "#Revision", "Age"
+    ),
+    stored.INGRESSES: _columns(
+        s.ingress_cells, "Name", "Class", "Hosts", "Address", "Ports", "Age"
+    ),
+    stored.INGRESS_CLASSES: _columns(
+        s.ingress_class_cells, "Name", "Controller", "Parameters", "Age"
+    ),
+    stored.NETWORK_POLICIES: _columns(s.network_policy_cells, "Name", "Pod-Selector", "Age"),
+    stored.ENDPOINT_SLICES: _columns(
+        s.slice_cells, "Name", "AddressType", "Ports", "Endpoints", "Age"
+    ),
+    stored.RUNTIME_CLASSES: _columns(s.runtime_class_cells, "Name", "Handler", "Age"),
+    stored.VALIDATING_WEBHOOKS: _columns(s.webhook_cells, "Name", "#Webhooks", "Age"),
+    stored.MUTATING_WEBHOOKS: _columns(s.webhook_cells, "Name", "#Webhooks", "Age"),
+    stored.ADMISSION_POLICIES: _columns(
+        s.admission_policy_cells, "Name", "#Validations", "ParamKind", "Age"
+    ),
+    stored.ADMISSION_POLICY_BINDINGS: _columns(
+        s.policy_binding_cells, "Name", "PolicyName", "ParamRef", "Age"
+    ),
+    stored.API_SERVICES: _columns(s.api_service_cells, "Name", "Service", "Available", "Age"),
+    stored.CSI_DRIVERS: _columns(
+        s.driver_cells,
+        *("Name", "?AttachRequired", "?PodInfoOnMount", "?StorageCapacity", "TokenRequests"),
+        *("?RequiresRepublish", "Modes", "Age"),
+    ),
+    stored.CSI_CAPACITIES: _columns(s.capacity_cells, "Name", "StorageClass", "Capacity", "Age"),
     DEFINITIONS: _columns(c.limit_range_cells, "Name", "Created At"),
     stored.ROLES: _columns(c.limit_range_cells, "Name", "Created At"),
     stored.CLUSTER_ROLES: _columns(c.limit_range_cells, "Name", "Created At"),
     stored.ROLE_BINDINGS: _columns(s.binding_cells, *_BINDING),
     stored.CLUSTER_ROLE_BINDINGS: _columns(s.binding_cells, *_BINDING),
 }
+
+#: Of a scale, which is a part of another object.
+SCALE_COLUMNS: Final = _columns(s.scale_cells, "Name", "#Desired", "#Available", "Age")
 
 
 def custom_columns(columns: tuple[Column, ...]) -> Columns:

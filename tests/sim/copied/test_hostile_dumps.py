@@ -1,0 +1,338 @@
+"""Dumps with one thing wrong: it is named, with where, what and what was expected, and the rest is the same cluster."""
+
+from __future__ import annotations
+
+import copy as copies
+import gzip
+import json
+import tracemalloc
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tenure.errors import SpecError
+from tenure.model.api import resource as r
+from tenure.parse.unpacked import unpacked
+from tenure.sim.copied.copy import ClusterCopy, copied, read_copy
+from tenure.sim.copied.leftout import LeftOut, Problem, told
+from tenure.sim.copied.load import load, options_for
+from tenure.sim.world import World
+from tests.sim.copied.clusters import KARPENTER, Obj, a_copy, a_node, a_pool
+
+HOUR = timedelta(hours=1)
+AMOUNT = 'an amount like "500m" or "2Gi"'
+
+
+def dump() -> list[Obj]:
+    """What Karpenter left behind, in pools whose nodes nothing consolidates."""
+    objects: list[Obj] = [json.loads(line) for line in KARPENTER.read_text().splitlines()]
+    for one in objects:
+        if one["kind"] == "NodePool":
+            one["spec"]["disruption"].update(a_pool()["spec"]["disruption"])
+    return objects
+
+
+def of(objects: list[Obj], kind: str, at: int = 0) -> Obj:
+    return [one for one in objects if one["kind"] == kind][at]
+
+
+def copy_of(objects: list[Obj]) -> ClusterCopy:
+    return copied((f"dump.jsonl:{number}", one) for number, one in enumerate(objects, 1))
+
+
+def played(copy: ClusterCopy, minutes: int = 1) -> tuple[World, tuple[str, ...]]:
+    world = World(options_for(copy))
+    notes = load(copy, world)
+    world.run(timedelta(minutes=minutes))
+    return world, notes
+
+
+def counts(world: World) -> tuple[int, int]:
+    return len(world.store.list(r.NODES)), len(world.store.list(r.PODS))
+
+
+WHOLE = (6, 43)
+
+
+def test_the_dump_itself_is_whole() -> None:
+    world, notes = played(copy_of(dump()))
+    with world:
+        assert counts(world) == WHOLE
+        assert notes == ()
+
+
+@pytest.mark.parametrize("part", ["capacity", "allocatable"])
+def test_a_node_with_one_amount_that_cannot_be_read_keeps_its_pods(part: str) -> None:
+    objects = dump()
+    node = of(objects, "Node")
+    node["status"][part]["cpu"] = "lots"
+    world, notes = played(copy_of(objects))
+    with world:
+        assert counts(world) == WHOLE
+        (note,) = notes
+        assert note.startswith(f"Node {node['metadata']['name']} is taken without a field")
+        assert f"status.{part}.cpu: got 'lots', expected a Kubernetes quantity" in note
+
+
+def test_a_workload_that_cannot_be_read_takes_no_pods_along() -> None:
+    objects = dump()
+    template = of(objects, "Deployment")["spec"]["template"]["spec"]
+    template["containers"][0]["resources"] = {"requests": {"cpu": "lots"}}
+    world, notes = played(copy_of(objects))
+    with world:
+        assert counts(world) == WHOLE
+        where = "spec.template.spec.containers[0].resources.requests.cpu"
+        told_ = f'Deployment default/web is left out: {where}: got "lots", expected {AMOUNT}'
+        assert notes == (told_,)
+
+
+def test_a_pool_that_the_api_server_would_refuse_is_taken_and_named() -> None:
+    objects = dump()
+    of(objects, "NodePool")["spec"]["limits"] = {"cpu": "lots"}
+    world, notes = played(copy_of(objects))
+    with world:
+        assert counts(world) == WHOLE
+        assert "spec.limits.cpu: got 'lots', expected a quantity" in notes[0]
+
+
+def test_of_many_objects_of_a_kind_the_first_is_named() -> None:
+    objects = dump()
+    for at in range(20):
+        of(objects, "Pod", at)["spec"]["tolerations"] = "yes"
+    world, notes = played(copy_of(objects))
+    with world:
+        (note,) = notes
+        assert note.startswith("20 Pods are left out, the first of them default/db-0: ")
+        assert note.endswith('spec.tolerations: got "yes", expected a list')
+
+
+@pytest.mark.parametrize(
+    "instant",
+    ["9999-12-31T23:59:59Z", "2040-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "yesterday", 5, None],
+)
+@pytest.mark.parametrize("kind", ["Pod", "Node"])
+def test_one_odd_instant_does_not_move_the_copy(kind: str, instant: Any) -> None:
+    objects = dump()
+    of(objects, kind)["metadata"]["creationTimestamp"] = instant
+    copy = copy_of(objects)
+    assert copy.at == read_copy(KARPENTER).at
+    world, _ = played(copy)
+    with world:
+        assert counts(world) == WHOLE
+
+
+def test_an_odd_heartbeat_does_not_move_the_copy_either() -> None:
+    objects = dump()
+    of(objects, "Node")["status"]["conditions"][0]["lastHeartbeatTime"] = "9999-12-31T23:59:59Z"
+    assert copy_of(objects).at == read_copy(KARPENTER).at
+
+
+def test_an_object_of_the_future_is_as_old_as_the_copy() -> None:
+    objects = dump()
+    pod = of(objects, "Pod")
+    pod["metadata"]["creationTimestamp"] = "2040-01-01T00:00:00Z"
+    copy = copy_of(objects)
+    (note,) = copy.notes
+    assert note.startswith("created after the copy was taken: 1 object, the first of them Pod db-0")
+    (taken,) = [one for one in copy.of(r.PODS) if one["metadata"]["name"] == "db-0"]
+    assert taken["metadata"]["creationTimestamp"] == "2026-11-15T08:25:06Z"
+
+
+def without_uids(objects: list[Obj]) -> None:
+    for one in objects:
+        del one["metadata"]["uid"]
+
+
+def cleaned(objects: list[Obj]) -> None:
+    for one in objects:
+        for key in ("uid", "creationTimestamp", "resourceVersion"):
+            one["metadata"].pop(key, None)
+        for owner in one["metadata"].get("ownerReferences", ()):
+            del owner["uid"]
+
+
+def all_alike(objects: list[Obj]) -> None:
+    for one in objects:
+        one["metadata"]["uid"] = "same"
+
+
+@pytest.mark.parametrize("change", [without_uids, cleaned, all_alike])
+def test_objects_without_uids_of_their_own_do_not_delete_each_other(
+    change: Callable[[list[Obj]], None],
+) -> None:
+    objects = dump()
+    change(objects)
+    copy = copy_of(objects)
+    world, notes = played(copy)
+    with world:
+        assert counts(world) == WHOLE
+        assert any(note.startswith("no UID of its own: ") for note in notes)
+        uids = [one["metadata"]["uid"] for one in world.store.list(r.PODS)]
+        assert len(set(uids)) == len(uids)
+        (deployment,) = world.store.list(r.DEPLOYMENTS)
+        (owner,) = {
+            one["metadata"]["ownerReferences"][0]["uid"] for one in world.store.list(r.REPLICA_SETS)
+        }
+        assert owner == deployment["metadata"]["uid"]
+
+
+def test_pods_on_nodes_that_are_not_there_are_named() -> None:
+    objects = dump()
+    name = of(objects, "Node")["metadata"]["name"]
+    objects = [one for one in objects if one is not of(objects, "Node")]
+    world, notes = played(copy_of(objects))
+    with world:
+        lost = sum(one["spec"].get("nodeName") == name for one in objects if one["kind"] == "Pod")
+        assert f"{lost} pods on Nodes that are not among the objects ({name}): lost with them" in (
+            notes
+        )
+
+
+def test_owners_in_a_circle_stay() -> None:
+    objects = dump()
+    one, two = of(objects, "Pod", 0), of(objects, "Pod", 1)
+    for pod, owner in ((one, two), (two, one)):
+        pod["metadata"]["ownerReferences"] = [
+            {"apiVersion": "v1", "kind": "Pod", "controller": True}
+            | {key: owner["metadata"][key] for key in ("name", "uid")}
+        ]
+    world, _ = played(copy_of(objects))
+    with world:
+        assert world.store.find(r.PODS, "default", one["metadata"]["name"]) is not None
+
+
+ODD: list[tuple[Obj, Problem]] = [
+    ({"apiVersion": "v1", "kind": "Pod"}, Problem("metadata.name", "nothing", "a name")),
+    (
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": 5}},
+        Problem("metadata.name", "a value of another form", "a text"),
+    ),
+    (
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "uid": []}},
+        Problem("metadata.uid", "a list", "a text"),
+    ),
+    (
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "labels": []}},
+        Problem("metadata.labels", "a list", "an object"),
+    ),
+    (
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": [1]},
+        Problem("status", "a list", "an object"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("odd", "problem"), ODD)
+def test_an_object_of_an_odd_form_says_where_and_what_was_expected(
+    odd: Obj, problem: Problem
+) -> None:
+    copy = a_copy(copies.deepcopy(odd), a_node("n1"))
+    assert [one.problem for one in copy.left_out] == [problem]
+    assert len(copy.of(r.NODES)) == 1
+
+
+def test_a_value_that_is_not_redacted_yet_is_not_shown() -> None:
+    container = {"name": "c", "image": "c", "env": [{"name": "PASSWORD", "value": 12345}]}
+    spec = {"containers": [container], "volumes": 5}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}
+    (line,) = told(a_copy(pod, a_node("n1")).left_out)
+    assert "12345" not in line
+
+
+def test_a_kind_that_is_no_text_is_left_out() -> None:
+    copy = a_copy({"apiVersion": "v1", "kind": ["Pod"]}, a_node("n1"))
+    assert len(copy.of(r.NODES)) == 1
+
+
+def test_lines_that_are_cut_short_are_counted() -> None:
+    cut = SpecError("dump.jsonl:7", "{", "JSON")
+    copy = copied([("dump.jsonl:7", cut), ("dump.jsonl:8", cut), ("here", a_node("n1"))])
+    assert list(told(copy.left_out)) == [
+        "2 lines are left out, the first of them dump.jsonl:7: got '{', expected JSON"
+    ]
+
+
+def test_one_line_for_each_kind_of_what_is_left_out() -> None:
+    problem = Problem("spec", "nothing", "fields")
+    kinds = ("StorageClass", "NodePoolPolicy", "StorageClass", "NodePoolPolicy", "Pod")
+    assert list(told(LeftOut(kind, "a", problem) for kind in kinds)) == [
+        "2 StorageClasses are left out, the first of them a: spec: got nothing, expected fields",
+        "2 NodePoolPolicies are left out, the first of them a: spec: got nothing, expected fields",
+        "Pod a is left out: spec: got nothing, expected fields",
+    ]
+
+
+def test_a_file_that_begins_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "dump.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + KARPENTER.read_bytes())
+    assert len(read_copy(file).of(r.NODES)) == 6
+
+
+def _as_list(data: bytes) -> bytes:
+    items = [json.loads(line) for line in data.splitlines()]
+    return json.dumps({"kind": "List", "apiVersion": "v1", "items": items}, indent=4).encode()
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "lines in gzip": gzip.compress,
+    "a list in gzip": lambda data: gzip.compress(_as_list(data)),
+    "lines in UTF-16": lambda data: data.decode().encode("utf-16"),
+    "a list in UTF-16 with the ends of lines of Windows": lambda data: (
+        _as_list(data).decode().replace("\n", "\r\n").encode("utf-16")
+    ),
+    "UTF-16 of the other order": lambda data: b"\xfe\xff" + data.decode().encode("utf-16-be"),
+    "UTF-16 in gzip": lambda data: gzip.compress(data.decode().encode("utf-16")),
+    "more than one part in gzip": lambda data: (
+        gzip.compress(data[:999]) + gzip.compress(data[999:])
+    ),
+}
+
+
+@pytest.mark.parametrize("pack", PACKED.values(), ids=PACKED.keys())
+def test_a_dump_that_is_compressed_or_in_utf_16_is_read(
+    tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    file = tmp_path / "dump"
+    file.write_bytes(pack(KARPENTER.read_bytes()))
+    plain, packed = read_copy(KARPENTER), read_copy(file)
+    assert packed.objects == plain.objects
+    assert packed.at == plain.at
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"\x1f\x8b\x08rest", "expected a whole file that gzip wrote"),
+        (gzip.compress(b'{"kind": "Node"}' * 99)[:-9], "expected a whole file that gzip wrote"),
+        (b"\xff\xfe{", "expected text in UTF-16"),
+    ],
+    # gzip writes the second into the header, so the bytes name another test in each worker.
+    ids=["no gzip after its header", "cut off", "half a character of UTF-16"],
+)
+def test_a_dump_that_cannot_be_unpacked_says_why(tmp_path: Path, data: bytes, words: str) -> None:
+    file = tmp_path / "dump.json.gz"
+    file.write_bytes(data)
+    with pytest.raises(SpecError, match=words):
+        read_copy(file)
+
+
+def test_a_dump_is_unpacked_up_to_a_bound(tmp_path: Path) -> None:
+    file = tmp_path / "bomb.gz"
+    file.write_bytes(gzip.compress(bytes(1 << 26)))
+    assert file.stat().st_size < 1 << 17
+    tracemalloc.start()
+    try:
+        with pytest.raises(SpecError, match="more than 4194304 bytes, unpacked"):
+            unpacked(file, longest=1 << 22)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 23
+
+
+def test_a_folder_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="expected one file, not a folder"):
+        read_copy(tmp_path)
