@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ from typing import Any, Final
 import pytest
 from aiohttp import web
 
+from tenure.kube.badrequests import ANSWER
 from tenure.kube.certs import issue, load_into, make_authority
 from tenure.kube.listener import Limits, Listener, read_body
 
@@ -107,6 +109,38 @@ def test_a_client_that_does_not_go_on_is_cut_off(piece: bytes) -> None:
             assert b"200 OK" not in await place.said(piece)
 
     told(story())
+
+
+BAD: Final[dict[str, bytes]] = {
+    "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
+    "a bad first line": b"G\xc3\x84T <script> HTTP/9.9\r\nHost: a\r\n\r\n",
+    "a long first line": b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
+    "a long header": b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 1_000_000 + b"\r\n\r\n",
+    "many headers": b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 5000 + b"\r\n",
+    "a header without a colon": b"GET / HTTP/1.1\r\nHost a\r\n\r\n",
+    "two lengths": b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+    "a wrong length": b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n",
+    "a wrong chunk": b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nx\r\n0\r\n\r\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sent", BAD.values(), ids=BAD.keys())
+def test_what_is_no_http_is_answered_with_400_and_is_one_line_in_the_log(
+    sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        async with site(Limits(connections=8, idle=5.0)) as place:
+            for _ in range(20):
+                said = await place.said(sent)
+                head, _, body = said.partition(b"\r\n\r\n")
+                # A client that still sends when the port closes may lose the answer.
+                assert not said or (head.split()[1], body) == (b"400", ANSWER.encode())
+            assert b"200 OK" in await place.said(GET)
+
+    told(story())
+    (line,) = [one for one in caplog.records if one.levelno >= logging.INFO]
+    assert line.exc_info is None
+    assert line.getMessage().startswith("a request from 127.0.0.1 cannot be read as HTTP")
 
 
 def test_headers_that_come_drop_by_drop_are_cut_off() -> None:

@@ -2,7 +2,7 @@
 
 Time: for a TLS handshake, for headers and between two requests, for a body, for a request, for
 its answer's last byte. Number: of connections and of requests under way. Size: of
-a body. A client over a bound gets an error or is cut off.
+a body, a line, a header. What is no HTTP gets 400, and is one line in the log. A client over a bound gets an error or is cut off.
 
 Connections that wait for a request do not keep others out: where all places are taken, the one
 that was opened first gives way. So a client that opens many and says nothing cannot keep the
@@ -20,6 +20,8 @@ from typing import Any, Final
 
 import msgspec
 from aiohttp import web
+
+from tenure.kube.badrequests import BadRequests, Reader
 
 _SECONDS_TO_LEAVE: Final = 1.0
 #: By so much aiohttp's own timer, which closes politely, comes before ours, which aborts.
@@ -48,11 +50,22 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Server(web.Server):
-    """aiohttp's, which says when a connection has ended."""
+    """aiohttp's, which says when a connection has ended, and reads requests by our rules."""
 
-    def __init__(self, handle: Handle, ended: Callable[[web.RequestHandler], None], **more: Any):
+    def __init__(
+        self,
+        handle: Handle,
+        ended: Callable[[web.RequestHandler], None],
+        bad_requests: BadRequests,
+        **more: Any,
+    ) -> None:
         super().__init__(handle, **more)
-        self._ended = ended
+        self._ended, self._bad_requests = ended, bad_requests
+
+    def __call__(self) -> web.RequestHandler:
+        reader = Reader(self, loop=asyncio.get_running_loop(), **self._kwargs)
+        reader.bad_requests = self._bad_requests
+        return reader
 
     def connection_lost(
         self, handler: web.RequestHandler, exc: BaseException | None = None
@@ -96,6 +109,7 @@ class Listener:
         self._server = _Server(
             self._answer,
             self._forget,
+            BadRequests(self._speed),
             request_factory=self._request,
             access_log=None,
             handler_cancellation=self._cancels,

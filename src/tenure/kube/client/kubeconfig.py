@@ -52,6 +52,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     """How to reach one API server; what is empty was not said."""
 
     server: str
+    #: Of a kubeconfig: by which users know the cluster.
+    context: str = ""
     #: PEM; empty means the system's trust store.
     ca: str = ""
     tls_server_name: str = ""
@@ -95,6 +97,7 @@ def load_access(path: Path, context: str = "") -> Access:
         raise SpecError(f"{path}: user.{missing}", "", "certificate and key together, or neither")
     return Access(
         server=server.rstrip("/"),
+        context=wanted,
         ca=reader.pem(cluster, "certificate-authority", "cluster"),
         tls_server_name=str(cluster.get("tls-server-name") or ""),
         insecure=cluster.get("insecure-skip-tls-verify") is True,
