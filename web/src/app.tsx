@@ -4,7 +4,7 @@ import { LiveContext, useLive, useStore } from "./live/context.ts";
 import { Store } from "./live/store.ts";
 import { Stream } from "./live/stream.ts";
 import { Header } from "./parts/header.tsx";
-import { Lost } from "./parts/lost.tsx";
+import { Lost, LostServer } from "./parts/lost.tsx";
 import { Problem, Waiting } from "./parts/small.tsx";
 import { TokenForm } from "./parts/token.tsx";
 import { VIEWS, useRoute, type View } from "./route.ts";
@@ -90,6 +90,7 @@ function Shell({ again }: { again: () => void }) {
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); main.current?.focus(); }}>Skip to the content</a>
       <Header view={route.view} titles={TITLES} />
       <Lost again={again} />
+      <LostServer />
       <main id="main" ref={main} tabIndex={-1} class={`view view-${route.view}`}>
         {route.unknown !== "" && <p class="problem" role="status">There is no view “{route.unknown}”. This is the fleet; the views are {VIEWS.map((one) => TITLES[one]).join(", ")}.</p>}
         <Shown view={route.view} subject={route.subject} />

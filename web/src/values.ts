@@ -17,6 +17,7 @@ export interface BlockerView {
   readonly subject: string;
   readonly message: string;
   readonly until: Instant | null;
+  readonly lasting: boolean;
 }
 
 /** A NodeClaim with its Node, or a Node without a NodeClaim. */
@@ -71,12 +72,19 @@ export interface Totals {
   readonly unpriced: number;
 }
 
+/** The API server does not answer: what is shown is as of then. */
+export interface Lost {
+  readonly since: Instant;
+  readonly why: string;
+}
+
 /** The whole cluster at an instant. */
 export interface Frame {
   readonly at: Instant;
   readonly cluster: string;
   readonly leader: string;
   readonly notes: readonly string[];
+  readonly lost: Lost | null;
   readonly totals: Totals;
   readonly pools: readonly PoolView[];
   readonly nodes: readonly NodeView[];
@@ -88,6 +96,7 @@ export interface Change {
   readonly at: Instant;
   readonly leader: string;
   readonly notes: readonly string[];
+  readonly lost: Lost | null;
   readonly totals: Totals;
   readonly pools: readonly PoolView[];
   readonly nodes: readonly NodeView[];
@@ -162,4 +171,4 @@ export const TONE: Readonly<Record<Tone, { readonly sign: string; readonly word:
 };
 
 /** The kinds that `tenure explain` and `/api/why` explain. */
-export const EXPLAINED: readonly string[] = ["Node", "NodeClaim", "Pod", "NodePool", "MaintenanceWindow", "NodePoolPolicy"];
+export const EXPLAINED: readonly string[] = ["Node", "NodeClaim", "Pod", "NodePool", "MaintenanceWindow", "NodePoolPolicy", "PodDisruptionBudget"];

@@ -118,7 +118,7 @@ def test_the_selected_row_says_what_blocks_it_and_until_when() -> None:
         await pilot.press("down", "down")
         said = screen_text(board)
         assert "EvictionRefused: 2 of 9 pods are left" in said
-        assert "blocked by PodDisruptionBudget/default/web: allows 0 more disruptions" in said
+        assert "blocked by PodDisruptionBudget/default/web, until 08:30:30, in 30s" in said
         assert "next eviction retried, 08:30:30, in 30s  deadline 08:45:00, in 15m00s" in said
 
     play(Shown(story()), steps)

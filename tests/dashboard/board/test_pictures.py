@@ -30,6 +30,14 @@ def test_the_tour_is_small_and_has_a_picture_for_those_who_want_no_motion() -> N
     assert "<title>tenure board: a released image rolls through a pool at night</title>" in text
 
 
+def test_in_each_picture_of_the_tour_the_row_is_marked_that_is_selected() -> None:
+    """The cursor moves down by two rows from the first picture to the second."""
+    _, first, second, *_ = re.split(r'<g class="frame ', TOUR.read_text())
+    rows = [re.findall(r'<rect [^>]* y="([0-9.]+)"', one) for one in (first, second)]
+    assert [len(set(found)) for found in rows] == [1, 1]
+    assert round(float(rows[1][0]) - float(rows[0][0])) == round(2 * 24.4)
+
+
 def test_the_board_is_drawn_from_the_scenario() -> None:
     """In the window of the night: two nodes go, the others wait for the budget."""
     drawn = picture().replace("&#160;", " ")

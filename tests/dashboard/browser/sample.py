@@ -31,7 +31,7 @@ _SAID: Final[dict[v.Tone, tuple[str, str, str]]] = {
     v.Tone.WAITING: (
         "drifted",
         "DisruptionBlocked",
-        "drifted (spec.template.spec.requirements); disruption is blocked by 1 gate",
+        "drifted (spec.template.spec.requirements); PDB default/web allows 0 more disruptions (maxUnavailable 1, 7 of 8 healthy)",
     ),
     v.Tone.LEAVING: ("draining", "Draining", "evicting 3 of 9 pods; 6 have left"),
     v.Tone.UNHEALTHY: (
@@ -42,6 +42,7 @@ _SAID: Final[dict[v.Tone, tuple[str, str, str]]] = {
     v.Tone.FOREIGN: ("foreign", "NotOurs", "Node has no NodeClaim of a NodePool"),
 }
 BUDGET: Final = "PodDisruptionBudget/default/web"
+ADVICE: Final = "Wait until another pod of PodDisruptionBudget default/web is healthy, or raise its maxUnavailable."
 PDB_SAYS: Final = "PDB default/web allows 0 more disruptions (maxUnavailable 1, 7 of 8 healthy)"
 
 
@@ -319,7 +320,7 @@ def _said(
     return {
         "subject": subject, "concern": "drift" if reason else None, "reason": reason or None, "message": message,
         "facts": [], "blockers": blockers, "action": None,
-        "advice": "Change the MaintenanceWindow, or wait." if blockers else "", "recheckAt": format_time(AT + timedelta(minutes=7)),
+        "advice": ADVICE if blockers else "", "recheckAt": format_time(AT + timedelta(minutes=7)),
         "at": format_time(AT), "leader": None, "held": None, "state": state, "drifted": None,
         "savesPerHour": 0, "also": [], "around": [], "text": "\n".join(lines) + "\n",
     }  # fmt: skip

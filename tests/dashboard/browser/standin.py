@@ -86,6 +86,14 @@ class StandIn:
         )
         self._send(event("change", change))
 
+    def lose(self, lost: v.Lost | None) -> None:
+        """The server hears nothing of the cluster, or hears of it again."""
+        self.frame = msgspec.structs.replace(self.frame, lost=lost)
+        said = v.Change(
+            at=self.frame.at, lost=lost, totals=self.frame.totals, pools=self.frame.pools
+        )
+        self._send(event("change", said))
+
     def entries(self, *entries: Any) -> None:
         self._send(event("entries", entries))
 

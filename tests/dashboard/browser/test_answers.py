@@ -36,12 +36,13 @@ def test_why_a_node_has_not_gone(page: Page, cluster: StandIn) -> None:
     answer = page.get_by_role("article", name=f"NodeClaim/{name}")
     expect(answer).to_contain_text("DisruptionBlocked")
     expect(answer).to_contain_text(sample.BUDGET)
-    expect(answer.get_by_role("link", name=sample.BUDGET)).to_have_count(0)
     expect(answer.get_by_role("region", name="What to change")).to_be_visible()
     printed = answer.locator("pre")
     expect(printed).to_be_hidden()
     answer.get_by_text("As tenure explain prints it").click()
     expect(printed).to_contain_text("DisruptionBlocked: drifted")
+    answer.get_by_role("link", name=sample.BUDGET).click()
+    expect(page.get_by_role("article", name=sample.BUDGET)).to_contain_text(sample.PDB_SAYS)
 
 
 def test_only_kinds_that_have_an_explanation_are_offered(page: Page) -> None:
@@ -49,7 +50,7 @@ def test_only_kinds_that_have_an_explanation_are_offered(page: Page) -> None:
     with serving(sample.framed(calm)) as server:
         page.goto(f"{server.url}#/why")
         expect(page.get_by_role("region", name="What asks for attention")).to_contain_text(
-            "Kinds that can be explained: Node, NodeClaim, Pod, NodePool, MaintenanceWindow, NodePoolPolicy."
+            "Kinds that can be explained: Node, NodeClaim, Pod, NodePool, MaintenanceWindow, NodePoolPolicy, PodDisruptionBudget."
         )
 
 

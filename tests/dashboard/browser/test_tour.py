@@ -43,7 +43,7 @@ def drawn_board(kubeconfig: Path, *keys: str, shows: str) -> str:
         board = Board(LiveCluster(chosen(kubeconfig)))
         async with board.run_test(size=(118, 32)) as pilot:
             deadline = time.monotonic() + PATIENCE / 1000
-            while "drifted" not in screen_text(board):
+            while "drifted" not in screen_text(board) or "price unknown" in screen_text(board):
                 assert time.monotonic() < deadline, screen_text(board)
                 await pilot.pause(0.05)
             await pilot.press(*keys)
@@ -89,6 +89,8 @@ def shots(page: Page, up: Up, address: str) -> list[tour.Shot]:
         else:
             lanes = page.get_by_role("img", name=re.compile("^general-.*: .*drifted from"))
             expect(lanes.first).to_be_visible(timeout=PATIENCE)
+            ahead = page.get_by_role("list", name="Windows and budgets")
+            expect(ahead).to_be_visible(timeout=PATIENCE)
         found.append(shot(page, says))
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Final
 
 import msgspec
@@ -40,6 +41,21 @@ def test_it_comes_back_by_itself(page: Page, cluster: StandIn) -> None:
     expect(page.get_by_role("alert")).to_be_visible()
     cluster.start()
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
+
+
+def test_a_server_that_has_lost_the_cluster_says_of_when_its_data_is(
+    page: Page, cluster: StandIn
+) -> None:
+    page.goto(cluster.url)
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    cluster.lose(v.Lost(since=sample.AT - timedelta(seconds=90), why="connection refused"))
+    banner = page.get_by_role("alert")
+    expect(banner).to_contain_text("Data of 2026-01-05T20:08:30Z")
+    expect(banner).to_contain_text("connection to the API server is lost for 1m")
+    expect(banner).to_contain_text("connection refused")
+    expect(page.locator("button.cell").first).to_be_visible()
+    cluster.lose(None)
+    expect(banner).to_have_count(0)
 
 
 def test_a_token_is_asked_for_and_kept_in_memory_alone(page: Page) -> None:

@@ -72,6 +72,7 @@ def test_a_node_is_told_from_its_launch_until_it_serves() -> None:
     assert last.totals.price == node.price
     (pool,) = last.pools
     assert (pool.name, pool.nodes, pool.price) == ("general", {Tone.SERVING: 1}, node.price)
+    assert (pool.reason, pool.because) == ("", ""), "that it has 1 node is shown anyway"
 
 
 def test_a_pod_that_waits_for_a_node_is_pending_and_says_why() -> None:
@@ -165,3 +166,13 @@ def test_a_kind_that_is_not_listed_is_a_note() -> None:
     found = frame_of(snapshot_with(unlisted={PODS: "forbidden", NODES: "x" * 9000}), None, NOW)
     assert found.notes[1] == "pods cannot be listed: forbidden"
     assert all(len(note) <= 1000 for note in found.notes)
+
+
+def test_a_node_that_is_being_replaced_says_what_it_waits_for() -> None:
+    said = {
+        view.next
+        for world in played("graceful-repair", [11 * MINUTE, *[15 * SECOND] * 8])
+        for view in frame(world).nodes
+        if view.reason == Reason.REPLACING
+    }
+    assert said == {"waits for its replacement to be initialized"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import msgspec
 import pytest
@@ -11,6 +12,8 @@ from tenure.dashboard.fleet.values import Change, Frame, History
 from tenure.dashboard.web import feed
 from tenure.dashboard.web.server import ENTRIES_MAX
 from tenure.dashboard.web.subscribers import QUEUE_MAX, Subscriber
+from tenure.dashboard.web.visible import visible
+from tenure.model.api.names import DO_NOT_DISRUPT
 from tenure.model.api.resource import NODE_CLAIMS, PODS
 from tenure.sim.scenario.dsl import Story
 from tests.builders import SECOND, Manifest, a_deployment, a_pod
@@ -64,9 +67,11 @@ def test_why_is_what_explain_says_with_its_text() -> None:
     ("subject", "status", "sentence"),
     [
         ("NodeClaim/none", 404, "there is no NodeClaim/none"),
-        ("PodDisruptionBudget/default/web", 404, "has no explanation"),
+        ("VolumeAttachment/csi-1", 404, "has no explanation"),
+        ("PodDisruptionBudget/default/web", 404, "there is no PodDisruptionBudget/default/web"),
         ("Pod/web", 404, "is named with its namespace"),
         ("<script>", 404, "has no explanation"),
+        ("Secret/default/a", 404, "MaintenanceWindow, NodePoolPolicy, PodDisruptionBudget"),
         ("", 400, "subject is missing"),
         ("x" * 700, 400, "subject is missing or too long"),
     ],
@@ -308,3 +313,24 @@ def test_no_value_of_a_pod_reaches_an_answer() -> None:
             assert CANARY not in str(frame)
 
     told(story, hostile(), a_pod("lonely", nodeSelector={"nowhere": "true"}))
+
+
+def test_nothing_that_a_user_writes_turns_the_writing_round() -> None:
+    turned = a_pod("lonely")
+    turned["metadata"]["annotations"] = {DO_NOT_DISRUPT: "\u202eeslaf\u2066\u200b\x1b[31m"}
+
+    async def story(world: Story) -> None:
+        async with opened(world) as site:
+            _, body, _ = await site.get("/api/why?subject=Pod/default/lonely")
+            assert "�eslaf���[31m" in body
+            assert not re.search("[\u200b-\u200f\u202a-\u202e\u2066-\u2069]", body)
+            assert "\\u001b" not in body
+            msgspec.json.decode(body)
+
+    told(story, turned)
+    assert feed.encoded(["\u202eeslaf\x1b"]) == '["�eslaf�"]'.encode(), "frames and entries, too"
+
+
+@pytest.mark.parametrize("text", [r"a\u001b", r"a\\u001b", 'quoted "\n"', "naïve 日本 …", "\\"])
+def test_what_can_be_seen_is_told_as_it_is(text: str) -> None:
+    assert msgspec.json.decode(visible(msgspec.json.encode([text]))) == [text]

@@ -1,4 +1,4 @@
-import type { Change, Cost, Entry, Frame, NodeView, PendingPod, PoolView, Totals } from "../values.ts";
+import type { Change, Cost, Entry, Frame, Lost, NodeView, PendingPod, PoolView, Totals } from "../values.ts";
 import { Clock } from "./clock.ts";
 
 /** Entries that are kept: what was before them is asked for by its subject. */
@@ -20,6 +20,7 @@ export class Store {
   pools: readonly PoolView[] = [];
   totals: Totals = NOTHING;
   notes: readonly string[] = [];
+  lost: Lost | null = null;
   entries: readonly Entry[] = [];
   cost: readonly Cost[] = [];
   cluster = "";
@@ -86,6 +87,7 @@ export class Store {
     this.clock.set(said.at);
     this.leader = said.leader;
     this.notes = said.notes;
+    this.lost = said.lost;
     this.pools = said.pools;
     this.totals = said.totals;
     const { price, unpriced } = said.totals;

@@ -2,6 +2,22 @@ import { useEffect, useState } from "preact/hooks";
 import { useNow, useStore } from "../live/context.ts";
 import { instant, relative, span } from "../words.ts";
 
+/** Tenure itself hears nothing: what it shows is old, and the server says so. */
+export function LostServer() {
+  const { lost } = useStore();
+  const now = useNow();
+  if (lost === null) return null;
+  return (
+    <div class="lost" role="alert">
+      <p>
+        <strong>Data of {instant(lost.since)}.</strong>{" "}
+        Tenure's connection to the API server is lost for{" "}
+        <span class="number" aria-live="off">{span(Math.max(0, now - Date.parse(lost.since)))}</span>: {lost.why}. It is tried again.
+      </p>
+    </div>
+  );
+}
+
 /** What is shown is old: since when, why, and when the next attempt is. */
 export function Lost({ again }: { again: () => void }) {
   const store = useStore();

@@ -20,7 +20,7 @@ export function When({ at }: { at: string | null }) {
   return <time class="number" dateTime={at} title={instant(at)}>{near(at, now)} <span class="quiet">({relative(at, now)})</span></time>;
 }
 
-/** `NodePool/web`, as a link to its own explanation; `PodDisruptionBudget/default/web` has none and is text. */
+/** `NodePool/web`, as a link to its own explanation; `VolumeAttachment/csi-1` has none and is text. */
 export function Subject({ of, children }: { of: string; children?: ComponentChildren }) {
   if (!EXPLAINED.includes(of.slice(0, Math.max(0, of.indexOf("/"))))) return <span class="subject">{children ?? of}</span>;
   return <a class="subject" href={link("why", of)}>{children ?? of}</a>;

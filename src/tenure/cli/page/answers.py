@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
-from tenure.cli.cluster.question import Question
+from tenure.cli.cluster.question import EXPLAINED, Question
 from tenure.cli.explain import asjson
 from tenure.cli.explain.explanation import explanation
 from tenure.cli.explain.text import as_text
@@ -29,7 +29,7 @@ def why(evaluated: EvaluatedCluster, subject: str) -> bytes:
         question = Question.parse([subject])
     except SpecError:
         raise NotThere(
-            f"{kind} has no explanation of its own: nodes, claims, pods, pools, windows and policies have"
+            f"{kind} has no explanation of its own; these have: {', '.join(one.kind for one in EXPLAINED)}"
         ) from None
     if question.resource.namespaced and not question.namespace:
         raise NotThere(f"a {question.resource.kind} is named with its namespace")

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, Protocol
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.page import answers
+from tenure.cli.page.givingway import giving_way
 from tenure.dashboard.fleet.frame import Inputs
 from tenure.dashboard.web.source import About, NotNow
 from tenure.runtime.telemetry.ring import Entry
 
 #: Seconds for which a copy of the tables serves all who ask.
-LOOK_KEPT: Final = 2.0
+LOOK_KEPT: Final = 5.0
 
 
 class Program(Protocol):
@@ -68,7 +70,7 @@ class PageSource:
     async def _beside(self, work: Callable[[EvaluatedCluster], bytes]) -> bytes:
         async with self._thread:  # Two threads would take twice as much from the loop.
             seen = self._seen()
-            task = asyncio.ensure_future(asyncio.to_thread(work, seen))
+            task = asyncio.ensure_future(asyncio.to_thread(giving_way, partial(work, seen)))
             return await asyncio.shield(task)
 
     def _seen(self) -> EvaluatedCluster:

@@ -35,7 +35,10 @@ from tenure.dashboard.board.source import Source
 from tenure.dashboard.fleet.values import Frame
 from tenure.errors import TenureError
 
-KEYS = "enter explain  t timeline  p pods  w waiting  / filter  s sort  space fold  ? help  q quit"
+KEYS = "enter explain  t timeline  p pods  w waiting  / filter  s sort"
+#: Where there is room for it; help names it, too.
+FOLD_KEY = "space fold"
+LAST_KEYS = "? help  q quit"
 
 
 class Board(App[int]):
@@ -165,7 +168,8 @@ class Board(App[int]):
             self._texts[where].update(text)
 
     def _keys(self, width: int) -> Text:
-        line = Text(KEYS, "dim")
+        whole = f"{KEYS}  {FOLD_KEY}  {LAST_KEYS}"
+        line = Text(whole if len(whole) <= width else f"{KEYS}  {LAST_KEYS}", "dim")
         if self.chosen.filter:
             line = Text.assemble((f"filter: {self.chosen.filter}  (Esc: all)  ", "bold"), line)
         line.truncate(width, overflow="ellipsis")

@@ -9,11 +9,12 @@ from typing import Final, NamedTuple
 from rich.style import Style
 from rich.text import Text
 
+from tenure.dashboard.board.bars import bar
 from tenure.dashboard.board.cells import fitted, middle
 from tenure.dashboard.board.rows import NO_POOL, NodeRow, PoolRow, Row
 from tenure.dashboard.board.tones import LOOKS, signs, style
-from tenure.dashboard.board.words import away, bar, clock, count, hourly, money, span
 from tenure.dashboard.fleet.values import NodeView
+from tenure.dashboard.fleet.words import away, count, hourly, money, narrow_clock, span
 from tenure.model.values.printable import clean
 
 _GAP: Final = 1
@@ -163,4 +164,4 @@ def _next(node: NodeView, width: int, now: datetime) -> str:
 
 def when(instant: datetime, now: datetime) -> str:
     """``08:12:30, in 3m05s``."""
-    return f"{clock(instant, now)}, {away(instant, now)}"
+    return f"{narrow_clock(instant, now)}, {away(instant, now)}"

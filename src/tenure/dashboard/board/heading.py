@@ -11,13 +11,15 @@ from rich.text import Text
 from tenure.dashboard.board.columns import when
 from tenure.dashboard.board.rows import NO_POOL, NodeRow, PoolRow, Row
 from tenure.dashboard.board.tones import LOOKS, signs, style
-from tenure.dashboard.board.words import count, hourly, money, span
-from tenure.dashboard.fleet.values import Frame, NodeView, Share, Tone
+from tenure.dashboard.fleet.values import BlockerView, Frame, NodeView, Share, Tone
+from tenure.dashboard.fleet.words import count, hourly, money, span
 from tenure.model.values.printable import clean
 
 #: The lines on the selected row.
 DETAILS: Final = 5
 _GIB: Final = 1 << 30
+#: Named on the line of blockers; what lasts longest comes first.
+_BLOCKERS: Final = 3
 
 
 def title(frame: Frame | None, name: str, width: int) -> Text:
@@ -135,14 +137,21 @@ def _next_line(node: NodeView, frame: Frame) -> Text:
 def _blocked_line(node: NodeView, frame: Frame) -> Text:
     if not node.blockers:
         return Text()
-    first = node.blockers[0]
-    until = f", until {when(first.until, frame.at)}" if first.until is not None else ""
-    more = f" and {len(node.blockers) - 1} more" if len(node.blockers) > 1 else ""
-    return Text.assemble(
-        (f"blocked by {clean(first.subject)}", "bold"),
-        f": {clean(first.message)}{until}" if first.message else until,
-        (more, "dim"),
-    )
+    first, *others = node.blockers
+    told = not first.message or first.message in node.because
+    line = Text.assemble((f"blocked by {clean(first.subject)}", "bold"))
+    line.append(_ends(first, frame) if told else f": {clean(first.message)}{_ends(first, frame)}")
+    for one in others[: _BLOCKERS - 1]:
+        line.append(f" · {clean(one.subject)}{_ends(one, frame)}")
+    more = len(others) - _BLOCKERS + 1 + node.more_blockers
+    return line.append(f" · {more} more", "dim") if more > 0 else line
+
+
+def _ends(blocker: BlockerView, frame: Frame) -> str:
+    """Behind its name: until when."""
+    if blocker.until is not None:
+        return f", until {when(blocker.until, frame.at)}"
+    return ", until it is changed" if blocker.lasting else ""
 
 
 def _cpu(share: Share | None) -> str:

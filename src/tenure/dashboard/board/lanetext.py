@@ -8,8 +8,8 @@ from datetime import datetime
 from rich.text import Text
 
 from tenure.dashboard.board.tones import LOOKS, style
-from tenure.dashboard.board.words import away, clock, span
 from tenure.dashboard.fleet.values import Lane, Mark, Segment
+from tenure.dashboard.fleet.words import away, narrow_clock, span
 from tenure.model.values.printable import clean
 
 #: A replica remembers no more of a node.
@@ -24,7 +24,7 @@ def lane_text(lane: Lane, now: datetime) -> Text:
     told.sort(key=lambda one: one[:2])
     past = [line for at, _, line in told if at <= now][-LINES_MAX:]
     coming = [line for at, _, line in told if at > now][:LINES_MAX]
-    here = Text(f"{clock(now, now):<11} ── now ──", "bold")
+    here = Text(f"{narrow_clock(now, now):<11} ── now ──", "bold")
     return Text("\n").join([*past, here, *(coming or _nothing_coming())])
 
 
@@ -36,7 +36,7 @@ def _segment(one: Segment, now: datetime) -> Text:
     look = LOOKS[one.tone]
     lasted = f"for {span((one.end or now) - one.begin)}{'' if one.end else ' so far'}"
     return Text.assemble(
-        (f"{clock(one.begin, now):<11} ", "dim"),
+        (f"{narrow_clock(one.begin, now):<11} ", "dim"),
         (f"{look.sign} {clean(one.phase)} ", style(one.tone)),
         (f"{lasted}  ", "dim"),
         (f"{clean(one.reason)}: ", "bold"),
@@ -47,7 +47,7 @@ def _segment(one: Segment, now: datetime) -> Text:
 def _mark(mark: Mark, now: datetime) -> Text:
     foreseen = f" ({away(mark.at, now)}, foreseen)" if mark.foreseen else ""
     return Text.assemble(
-        (f"{clock(mark.at, now):<11} ", "dim"),
+        (f"{narrow_clock(mark.at, now):<11} ", "dim"),
         ("┆ ", "dim"),
         (clean(mark.what), "bold"),
         (foreseen, "dim"),

@@ -15,8 +15,8 @@ from textual.widgets import Static
 from tenure.dashboard.board.cells import fitted
 from tenure.dashboard.board.source import PodLine
 from tenure.dashboard.board.tones import LOOKS, style
-from tenure.dashboard.board.words import count, span
 from tenure.dashboard.fleet.values import Frame
+from tenure.dashboard.fleet.words import count, span
 from tenure.model.values.printable import clean, clean_lines
 
 HELP: Final = (

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tenure.dashboard.board.bars import percent
 from tenure.dashboard.board.columns import when
 from tenure.dashboard.board.rows import NO_POOL, Arrangement, NodeRow, PoolRow, rows_of
 from tenure.dashboard.board.tones import LOOKS, signs
-from tenure.dashboard.board.words import count, hourly, money, percent
 from tenure.dashboard.fleet.values import Frame, NodeView, Share
+from tenure.dashboard.fleet.words import count, hourly, money
 from tenure.model.values.printable import clean
 
 _HEADS = (

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
+from tenure.dashboard.board.bars import percent
 from tenure.dashboard.board.tones import LOOKS, SEVERITY
-from tenure.dashboard.board.words import percent
 from tenure.dashboard.fleet.values import Frame, NodeView, PoolView, Share
 
 #: Longer filters match nothing anyway.

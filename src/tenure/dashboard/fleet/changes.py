@@ -20,6 +20,7 @@ def change_between(before: Frame, after: Frame) -> Change:
         at=after.at,
         leader=after.leader,
         notes=after.notes,
+        lost=after.lost,
         totals=after.totals,
         pools=after.pools,
         nodes=nodes,
@@ -45,7 +46,7 @@ def is_news(change: Change, before: Frame) -> bool:
         change.nodes
         or change.gone
         or change.pending
-        or (change.leader, change.notes) != (before.leader, before.notes)
+        or (change.leader, change.notes, change.lost) != (before.leader, before.notes, before.lost)
         or (change.totals, change.pools) != (before.totals, before.pools)
     )
 
@@ -57,6 +58,7 @@ def applied(change: Change, before: Frame) -> Frame:
         at=change.at,
         leader=change.leader,
         notes=change.notes,
+        lost=change.lost,
         totals=change.totals,
         pools=change.pools,
         nodes=tuple(sorted(_with(before.nodes, change.nodes, change.gone), key=_place)),

@@ -18,7 +18,7 @@ from tenure.dashboard.fleet.notes import notes_of
 from tenure.dashboard.fleet.pending import pending_pods
 from tenure.dashboard.fleet.prices import Prices
 from tenure.dashboard.fleet.totals import pool_views, totals_of
-from tenure.dashboard.fleet.values import Frame, NodeView
+from tenure.dashboard.fleet.values import Frame, Lost, NodeView
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
@@ -41,6 +41,7 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     leader: str = ""
     #: Put before those that the frame has of its own.
     notes: tuple[str, ...] = ()
+    lost: Lost | None = None
 
 
 def frame_of(
@@ -109,6 +110,7 @@ class FrameMaker:
             cluster=inputs.cluster,
             leader=inputs.leader,
             notes=(*inputs.notes, *notes_of(snapshot)),
+            lost=inputs.lost,
             totals=totals_of(self._shown.values(), waiting),
             pools=pools,
             nodes=nodes,

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final, Protocol
 
-from tenure.core.decision import Verdict
+from tenure.core.decision import Blocker, Verdict
 from tenure.core.reasons import Reason
+from tenure.core.repair.urgency import OF_HEALTH, is_choice_not_begun, urgent_first
 from tenure.dashboard.fleet.phases import AT_RECHECK, AWAITED
 from tenure.dashboard.fleet.tones import tells_phase
 from tenure.model.api.node import Node
@@ -33,10 +34,12 @@ class Verdicts(Protocol):
 
 def governing(claim: NodeClaim | None, node: Node | None, verdicts: Verdicts) -> Verdict | None:
     """The verdict that says most about a node: a terminating Node's own, else its claim's."""
-    about_claim = [] if claim is None else verdicts.about(NODE_CLAIMS.kind, claim.name)
+    about_claim = (
+        [] if claim is None else urgent_first(verdicts.about(NODE_CLAIMS.kind, claim.name))
+    )
     if node is not None and (node.deleting or not about_claim):
         # Beside Karpenter all verdicts are on the Node: the one that tells its phase comes before those on levers.
-        about_node = verdicts.about(NODES.kind, node.name)
+        about_node = urgent_first(verdicts.about(NODES.kind, node.name))
         if about_node and (node.deleting or claim is None):
             return about_node[0]
         if about_node:
@@ -44,13 +47,24 @@ def governing(claim: NodeClaim | None, node: Node | None, verdicts: Verdicts) ->
     return about_claim[0] if about_claim else None
 
 
+def beside(governing: Verdict, claim: NodeClaim | None, verdicts: Verdicts) -> Verdict | None:
+    """What else is to be said of a node that is unhealthy: it is to go by choice as well, and something blocks that."""
+    if governing.reason not in OF_HEALTH or claim is None:
+        return None
+    about = verdicts.about(NODE_CLAIMS.kind, claim.name)
+    return next((one for one in about if is_choice_not_begun(one)), None)
+
+
 def next_step(
     verdict: Verdict, pods: Iterable[Pod], verdicts: Verdicts
 ) -> tuple[datetime | None, str, str]:
     """The earliest instant that a verdict names, the pod it is about, and what happens then.
 
-    Without an instant: what the node waits for; or nothing.
+    Without an instant: what the node waits for; or nothing. Of a node that gates block: when the last of them ends.
     """
+    if verdict.gate and verdict.blockers:
+        last = verdict.blockers[0]
+        return last.until, "", _ends(last)
     dated = [(verdict, "")]
     if verdict.reason in EVICTS:
         dated = list(_about_pods(pods, verdicts))
@@ -63,6 +77,12 @@ def next_step(
         return min(named)
     awaited = AWAITED.get(verdict.reason)
     return None, "", f"waits for {awaited}" if awaited else ""
+
+
+def _ends(last: Blocker) -> str:
+    if last.lasting:
+        return f"blocked until {last.subject} is changed"
+    return f"{last.subject} no longer blocks" if last.until is not None else "waits for others"
 
 
 def _about_pods(pods: Iterable[Pod], verdicts: Verdicts) -> Iterator[tuple[Verdict, str]]:

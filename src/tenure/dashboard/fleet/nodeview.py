@@ -11,7 +11,7 @@ import msgspec
 from tenure.core.decision import Blocker, Verdict
 from tenure.core.marks.deadline import deadline_of
 from tenure.core.reasons import Reason
-from tenure.dashboard.fleet.governing import Verdicts, governing, next_step
+from tenure.dashboard.fleet.governing import Verdicts, beside, governing, next_step
 from tenure.dashboard.fleet.phases import PHASES
 from tenure.dashboard.fleet.prices import Prices
 from tenure.dashboard.fleet.texts import NAME_MAX, cut
@@ -184,21 +184,27 @@ def _by_verdict(
     else:
         word = phase_by_verdict(verdict) or phase_without_verdict(claim, node)
     at, pod, what = next_step(verdict, pods, verdicts)
+    also = beside(verdict, claim, verdicts)
+    because = verdict.message if also is None else f"{verdict.message}; also: {also.message}"
+    blockers = (*verdict.blockers, *(also.blockers if also is not None else ()))
     return _Said(
         phase=word,
         tone=tone_of(word, reason),
         reason=str(reason),
-        because=cut(verdict.message),
+        because=cut(because),
         next=f"{pod}: {what}" if pod else what,
         next_at=at,
-        blockers=tuple(blocker_view(one) for one in verdict.blockers[:BLOCKERS_MAX]),
-        more_blockers=max(0, len(verdict.blockers) - BLOCKERS_MAX),
+        blockers=tuple(blocker_view(one) for one in blockers[:BLOCKERS_MAX]),
+        more_blockers=max(0, len(blockers) - BLOCKERS_MAX),
     )
 
 
 def blocker_view(blocker: Blocker) -> BlockerView:
     return BlockerView(
-        subject=str(blocker.subject), message=cut(blocker.message), until=known(blocker.until)
+        subject=str(blocker.subject),
+        message=cut(blocker.message),
+        until=known(blocker.until),
+        lasting=blocker.lasting,
     )
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from datetime import datetime
 from typing import Final
 
 from tenure.dashboard.fleet.governing import Verdicts
 from tenure.dashboard.fleet.texts import cut
 from tenure.dashboard.fleet.values import PendingPod
-from tenure.model.api.meta import find_condition
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import PODS
 from tenure.model.snapshot.snapshot import Snapshot
@@ -22,14 +20,10 @@ def pending_pods(
 ) -> tuple[tuple[PendingPod, ...], int]:
     """Those that have waited longest, and how many there are."""
     waiting = snapshot.unschedulable_pods()
-    oldest = heapq.nsmallest(LISTED_MAX, waiting.values(), key=lambda pod: (_since(pod), pod.key))
+    oldest = heapq.nsmallest(
+        LISTED_MAX, waiting.values(), key=lambda pod: (pod.unscheduled_since, pod.key)
+    )
     return tuple(_pending(pod, verdicts) for pod in oldest), len(waiting)
-
-
-def _since(pod: Pod) -> datetime:
-    condition = find_condition(pod.status.conditions, "PodScheduled")
-    since = condition.last_transition_time if condition is not None else None
-    return since or pod.created_at
 
 
 def _pending(pod: Pod, verdicts: Verdicts | None) -> PendingPod:
@@ -40,5 +34,5 @@ def _pending(pod: Pod, verdicts: Verdicts | None) -> PendingPod:
         namespace=pod.namespace,
         reason=str(about[0].reason) if about else "",
         because=cut(about[0].message) if about else "",
-        since=_since(pod),
+        since=pod.unscheduled_since,
     )

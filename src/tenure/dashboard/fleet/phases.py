@@ -118,6 +118,7 @@ AWAITED: Final[dict[Reason, str]] = {
     Reason.NODE_NOT_READY: "its kubelet to be Ready",
     Reason.STARTUP_TAINTS_EXIST: "startup taints to be removed",
     Reason.EPHEMERAL_TAINTS_EXIST: "ephemeral taints to be removed",
+    Reason.REPLACING: "its replacement to be initialized",
     Reason.DRAINING: "its pods to be evicted",
     Reason.EVICTION_WAITS: "its pods to be evicted",
     Reason.EVICTION_REFUSED: "its pods to be evicted",
@@ -137,8 +138,10 @@ AT_RECHECK: Final[dict[Reason, str]] = {
     Reason.PROTECTED: "protection ends",
     Reason.POD_TERMINATING: "its grace period is over",
     Reason.BATCHING: "is provisioned for",
+    Reason.ROOM_SOON: "has room, or gets a node",
     Reason.DISRUPTION_BLOCKED: "",
     Reason.DISRUPTION_WAITS: "",
+    Reason.UNHEALTHY: "",
 }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from tenure.core.decision import Verdict
+from tenure.core.pool.facts import PoolSize
 from tenure.dashboard.fleet.governing import Verdicts
 from tenure.dashboard.fleet.nodeview import Shown
 from tenure.dashboard.fleet.texts import cut
@@ -47,6 +49,7 @@ def pool_views(
 def _pool_view(name: str, shown: list[Shown], verdicts: Verdicts | None) -> PoolView:
     totals = totals_of(shown, 0)
     about = [] if verdicts is None else verdicts.about(NODE_POOLS.kind, name)
+    about = [one for one in about if not _says_count_alone(one)]
     return PoolView(
         name=name,
         nodes=totals.nodes,
@@ -55,3 +58,8 @@ def _pool_view(name: str, shown: list[Shown], verdicts: Verdicts | None) -> Pool
         reason=str(about[0].reason) if about else "",
         because=cut(about[0].message) if about else "",
     )
+
+
+def _says_count_alone(verdict: Verdict) -> bool:
+    """How many nodes there are, which is shown anyway, and no limit."""
+    return all(isinstance(fact, PoolSize) and not fact.limits for fact in verdict.facts)

@@ -39,6 +39,8 @@ class BlockerView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     subject: str
     message: str
     until: datetime | None = None
+    #: Only a user ends it.
+    lasting: bool = False
 
 
 class NodeView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -81,7 +83,7 @@ class PoolView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     price: int = 0
     #: Nodes whose price is unknown; ``price`` is without them.
     unpriced: int = 0
-    #: Its governing verdict.
+    #: Its governing verdict, if that says more than how many nodes there are.
     reason: str = ""
     because: str = ""
 
@@ -106,6 +108,13 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     unpriced: int = 0
 
 
+class Lost(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The API server does not answer: what is shown is as of then."""
+
+    since: datetime
+    why: str
+
+
 class Frame(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The whole cluster at an instant."""
 
@@ -115,6 +124,8 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     leader: str = ""
     #: What the reader has to know: kinds that cannot be listed, a clock that is wrong.
     notes: tuple[str, ...] = ()
+    #: None: the API server answers.
+    lost: Lost | None = None
     totals: Totals
     pools: tuple[PoolView, ...] = ()
     nodes: tuple[NodeView, ...] = ()
@@ -128,6 +139,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     at: datetime
     leader: str = ""
     notes: tuple[str, ...] = ()
+    lost: Lost | None = None
     totals: Totals
     pools: tuple[PoolView, ...] = ()
     nodes: tuple[NodeView, ...] = ()

@@ -17,6 +17,7 @@ from tenure.dashboard.fleet.history import Recorder
 from tenure.dashboard.fleet.values import Frame
 from tenure.dashboard.web.source import NotNow, Source
 from tenure.dashboard.web.subscribers import Subscriber, Subscribers
+from tenure.dashboard.web.visible import visible
 
 #: Seconds between two frames, and between two of the history while nobody looks.
 EVERY: Final = 1.0
@@ -35,7 +36,7 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 
 def encoded(value: Any) -> bytes:
-    return _ENCODER.encode(value)
+    return visible(_ENCODER.encode(value))
 
 
 class Feed:

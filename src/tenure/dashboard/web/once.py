@@ -1,4 +1,4 @@
-"""Answers that cost something: made once for all who ask, kept for a moment, and not waited for too long."""
+"""Answers that cost something, as JSON: made once for all who ask, kept for a moment, and not waited for too long."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from tenure.dashboard.web.source import NotNow
+from tenure.dashboard.web.visible import visible
 
 #: Bytes of one answer.
 SIZE_MAX: Final = 8 * 2**20
@@ -58,7 +59,7 @@ class Once:
     async def _made(self, key: str) -> bytes:
         try:
             async with self._one_by_one:
-                answer = await self._make(key)
+                answer = visible(await self._make(key))
             if len(answer) > SIZE_MAX:
                 raise NotNow(f"the answer is larger than {SIZE_MAX // 2**20} MiB")
             until = asyncio.get_running_loop().time() + self._fresh

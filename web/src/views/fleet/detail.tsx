@@ -66,7 +66,7 @@ function Known({ node }: { node: NodeView }) {
   );
 }
 
-export function Blockers({ blockers }: { blockers: readonly { subject: string; message: string; until: string | null }[] | readonly BlockerView[] }) {
+export function Blockers({ blockers }: { blockers: readonly BlockerView[] }) {
   return (
     <section aria-label="Blockers">
       <h3>What blocks it</h3>
@@ -74,12 +74,18 @@ export function Blockers({ blockers }: { blockers: readonly { subject: string; m
         {blockers.map((one) => (
           <li key={`${one.subject} ${one.message}`}>
             <span class="because">{one.message}</span>
-            <span class="blocker-foot"><Subject of={one.subject} /> {one.until !== null && <span>until <When at={one.until} /></span>}</span>
+            <span class="blocker-foot"><Subject of={one.subject} /> <Ends blocker={one} /></span>
           </li>
         ))}
       </ul>
     </section>
   );
+}
+
+/** Until when it blocks: what only a user ends has no instant, and what ends with others no known one. */
+function Ends({ blocker }: { blocker: BlockerView }) {
+  if (blocker.until !== null) return <span>until <When at={blocker.until} /></span>;
+  return <span class="quiet">{blocker.lasting ? "until it is changed" : "until others are done"}</span>;
 }
 
 function Past({ subject }: { subject: string }) {

@@ -1,6 +1,7 @@
 import { Blockers } from "../fleet/detail.tsx";
 import { Subject, When } from "../../parts/small.tsx";
 import { link } from "../../route.ts";
+import type { BlockerView } from "../../values.ts";
 import { instant } from "../../words.ts";
 
 interface Verdict {
@@ -8,7 +9,7 @@ interface Verdict {
   readonly concern: string | null;
   readonly reason: string | null;
   readonly message: string;
-  readonly blockers: readonly { readonly subject: string; readonly message: string; readonly until: string | null }[];
+  readonly blockers: readonly BlockerView[];
   readonly action: string | null;
   readonly advice: string;
   readonly recheckAt: string | null;

@@ -1,14 +1,12 @@
-"""Short forms of values: lengths of time, money, shares, counts."""
+"""Values in a few characters: lengths of time, clocks, money, counts. Board, demo and lists say them the same way."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from tenure.dashboard.fleet.values import Share
 from tenure.model.cloud.offering import MICRO_DOLLARS
 
-_EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 _SECOND: Final = timedelta(seconds=1)
 
 
@@ -32,8 +30,15 @@ def away(instant: datetime, now: datetime) -> str:
     return f"in {span(length)}" if length > timedelta() else f"{span(-length)} ago"
 
 
-def clock(instant: datetime, now: datetime) -> str:
-    """In UTC, with the date where it is another day."""
+def clock(instant: datetime, now: datetime | None = None) -> str:
+    """In UTC, with the date where it is another one than ``now`` has."""
+    there = instant.astimezone(UTC)
+    same = now is None or there.date() == now.astimezone(UTC).date()
+    return f"{there:%H:%M:%S}" if same else f"{there:%Y-%m-%d %H:%M:%S}"
+
+
+def narrow_clock(instant: datetime, now: datetime) -> str:
+    """The same in at most 11 characters."""
     there, here = instant.astimezone(UTC), now.astimezone(UTC)
     return f"{there:%H:%M:%S}" if there.date() == here.date() else f"{there:%m-%d %H:%M}"
 
@@ -49,24 +54,6 @@ def hourly(price: int, unpriced: int) -> str:
     if not unpriced:
         return f"{money(price)}/h"
     return f"at least {money(price)}/h" if price else "price unknown"
-
-
-def percent(share: Share) -> int:
-    """Of what the node has; 0 where it has nothing."""
-    return round(100 * share.requested / share.allocatable) if share.allocatable > 0 else 0
-
-
-def bar(share: Share | None, width: int) -> str:
-    """``██▌  63%``, so many cells wide."""
-    if share is None:
-        return "–".rjust(width)
-    part = percent(share)
-    cells = max(width - 5, 1)
-    eighths = min(max(part, 0), 100) * cells * 8 // 100
-    full, rest = divmod(eighths, 8)
-    drawn = "█" * full + (_EIGHTHS[rest] if rest else "")
-    number = f"{part}%" if part < 1000 else "999%"
-    return f"{drawn:·<{cells}}{number:>5}"[:width]
 
 
 def count(number: int, noun: str) -> str:
