@@ -56,7 +56,7 @@ WRONG = {
     "a command with a typing error": (["explane"], "Did you mean explain? See tenure --help."),
     "a kind with a typing error": (
         ["explain", "nod/a", "--in", "a.yaml", "--at", "1m"],
-        "or policy. Did you mean node? For example",
+        "or pdb. Did you mean node? For example",
     ),
     "a kubeconfig that is not there": (
         ["plan", "--kubeconfig", "nowhere"],
@@ -108,7 +108,7 @@ WRONG = {
     ),
     "a kind that is not explained": (
         ["explain", "foo/bar", "--in", "a.yaml", "--at", "1m"],
-        "KIND: got 'foo', expected node, claim, pod, pool, window or policy. For example",
+        "KIND: got 'foo', expected node, claim, pod, pool, window, policy or pdb. For example",
     ),
     "no name": (
         ["explain", "node", "--in", "a.yaml", "--at", "1m"],
@@ -126,12 +126,12 @@ WRONG = {
         "--at: got '999d', expected at most 366d after the start. For example 1h30m or 2d.",
     ),
     "a kind of Kubernetes that is not explained": (
-        ["explain", "pdb/web", "--in", "a.yaml", "--at", "1m"],
-        "KIND: got 'pdb', expected node, claim, pod, pool, window or policy. For example claim/",
+        ["explain", "pvc/web", "--in", "a.yaml", "--at", "1m"],
+        "KIND: got 'pvc', expected node, claim, pod, pool, window, policy or pdb. For example claim/",
     ),
     "a name without its kind": (
         ["explain", "general-x7k2p", "--in", "a.yaml", "--at", "1m"],
-        "or policy. For example node/general-x7k2p, claim/general-x7k2p or pod/general-x7k2p.",
+        "or pdb. For example node/general-x7k2p, claim/general-x7k2p or pod/general-x7k2p.",
     ),
     "an instant before the start": (
         [

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NoReturn
 
 import click
 
+from tenure.cli.kubectlflags import Typed, typed
 from tenure.cli.main import COMMANDS, LazyCommands, end_with, run
 
 PROGRAM: Final = "kubectl tenure"
@@ -25,14 +26,14 @@ NAMES: Final = {
     "explain": "explain",
     "lint": "lint",
 }
-#: Flags of kubectl that every command has, and those that only a question about one object has.
-_EVERYWHERE: Final = ("--kubeconfig", "--context")
-_NAMESPACE: Final = ("-n", "--namespace")
 #: What kubectl's completion expects behind the words: no files, and no space behind ``node/``.
 _NO_FILES, _NO_SPACE = 4, 2
 
 
 class _Commands(LazyCommands):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args if ctx.resilient_parsing else given(args))
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(NAMES)
 
@@ -69,36 +70,38 @@ def plugin(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-def in_order(words: Sequence[str]) -> list[str]:
-    """Flags of kubectl that stand before the command, put behind it."""
-    first, rest = [], list(words)
-    while rest and rest[0].partition("=")[0] in (*_EVERYWHERE, *_NAMESPACE):
-        taken = 1 if "=" in rest[0] else 2
-        first += rest[:taken]
-        rest = rest[taken:]
-    if not rest or not first:
-        return [*first, *rest]
-    return [rest[0], *_known_to(rest[0], first), *rest[1:]]
+def in_order(words: Sequence[str]) -> Typed:
+    """The command first, and flags of kubectl as the command knows them. Raises ``SpecError``."""
+    return typed(words, _options_of)
 
 
-def _known_to(command: str, flags: Sequence[str]) -> Iterator[str]:
-    """Without a namespace for a command that looks at all of them."""
-    words = iter(flags)
-    for word in words:
-        value = () if "=" in word else (next(words, ""),)
-        if NAMES.get(command) == "explain" or word.partition("=")[0] not in _NAMESPACE:
-            yield word
-            yield from value
+def _options_of(name: str) -> Collection[str]:
+    """None for a command that there is not: the group says so."""
+    if name not in NAMES:
+        return ()
+    command = LazyCommands().get_command(click.Context(plugin), NAMES[name])
+    params = command.params if command is not None else []
+    return {option for one in params for option in (*one.opts, *one.secondary_opts)}
+
+
+def given(words: Sequence[str]) -> list[str]:
+    """As the group takes it, with a note on each flag that is left out."""
+    found = in_order(words)
+    for note in found.notes:
+        click.echo(f"note: {note}", err=True)
+    return [*([found.command] if found.command else []), *found.words]
 
 
 def completions(words: Sequence[str]) -> list[str]:
     """As ``kubectl`` reads them: a line for each, and one that says what to do with them."""
     from click.shell_completion import ShellComplete
 
-    *before, incomplete = in_order(words) or [""]
+    *before, incomplete = list(words) or [""]
     shell = ShellComplete(plugin, {}, PROGRAM, "")
     try:
-        found = [one.value for one in shell.get_completions(before, incomplete)]
+        known = in_order(before)
+        placed = [*([known.command] if known.command else []), *known.words]
+        found = [one.value for one in shell.get_completions(placed, incomplete)]
     except Exception:  # noqa: BLE001  # a shell that completes has no place for what is wrong
         found = []
     goes_on = any(one.endswith("/") for one in found)
@@ -106,7 +109,7 @@ def completions(words: Sequence[str]) -> list[str]:
 
 
 def main() -> NoReturn:
-    end_with(run(in_order(sys.argv[1:]), plugin, PROGRAM))
+    end_with(run(sys.argv[1:], plugin, PROGRAM))
 
 
 def complete() -> NoReturn:

@@ -41,8 +41,9 @@ from tenure.schema.findings import Code
 from tenure.sim.world import World
 from tests.builders import a_pool
 from tests.cli.readclusters import a_transport
+from tests.scenarios.karpenterinstalled import KARPENTER, install_karpenter
 from tests.scenarios.karpenterplayed import Accompanied
-from tests.scenarios.test_beside_karpenter import KARPENTER, MINUTE, freeze
+from tests.scenarios.test_beside_karpenter import MINUTE, freeze
 from tests.scenarios.test_beside_repair import FORCEFUL, karpenter, put_node
 from tests.scenarios.test_beside_replacement import a_cluster
 from tests.scenarios.test_beside_scale import put_nodes
@@ -76,7 +77,7 @@ def look(world: World, settings: Settings) -> ClusterReading:
 def test_plan_and_explain_show_the_lever_that_would_be_set_and_ask_no_cloud() -> None:
     with World() as world:
         put_nodes(world, 2)
-        world.apply(KARPENTER)
+        install_karpenter(world)
         world.apply(freeze(0 * MINUTE, 60 * MINUTE))
         reading = seen(world)
         verdicts = reading.evaluated.evaluator.about("Node", "node-0001")
@@ -89,7 +90,7 @@ def test_plan_and_explain_show_the_lever_that_would_be_set_and_ask_no_cloud() ->
 def test_explain_without_a_replica_says_that_none_acts_and_what_would_be_set() -> None:
     with World() as world:
         put_nodes(world, 1)
-        world.apply(KARPENTER)
+        install_karpenter(world)
         world.apply(freeze(0 * MINUTE, 60 * MINUTE))
         told = explained(world, NODES, "node-0000")
         assert "\n  acts      none: no replica holds the Lease\n" in told
@@ -120,7 +121,7 @@ def test_explain_of_a_node_says_that_its_claim_has_drifted() -> None:
 def test_a_lever_is_said_once_and_an_end_that_is_not_known_in_one_way() -> None:
     with World() as world:
         put_nodes(world, 1)
-        world.apply(KARPENTER)
+        install_karpenter(world)
         world.apply(freeze(0 * MINUTE, 60 * MINUTE))
         told = explained(world, NODES, "node-0000").partition("\nalso")[0]
         assert told.count("MaintenanceWindow freeze") == 1
@@ -158,7 +159,7 @@ def test_windows_that_end_at_different_times_are_each_said() -> None:
 def test_the_drain_table_says_that_karpenter_drains_and_concerns_are_words() -> None:
     with World() as world:
         put_nodes(world, 1)
-        world.apply(KARPENTER)
+        install_karpenter(world)
         told = explained(world, NODES, "node-0000")
         drains = "Karpenter, not Tenure: the times below are an estimate by Tenure's rules"
         assert f"\n  drains    {drains}\n" in told.partition("\nDrain of ")[2]
@@ -214,7 +215,7 @@ def test_plan_and_explain_show_time_outs_and_repair_and_what_is_karpenters_of_it
     with World() as world:
         world.apply(a_pool())
         world.apply(a_policy(readinessTTL="5m", repair=FORCEFUL))
-        world.apply(KARPENTER)
+        install_karpenter(world)
         put_node(world)
         world.crash(stay_down=True)
         world.run(6 * MINUTE)
@@ -224,12 +225,12 @@ def test_plan_and_explain_show_time_outs_and_repair_and_what_is_karpenters_of_it
         row, remarks = outlook(reading)
         assert row == ("Ready", "replaced forcefully", None)
         assert remarks["new"].startswith("until its first Ready, readinessTTL 5m overrides")
-        world.apply(karpenter("NodeRepair=true"))
+        install_karpenter(world, karpenter("NodeRepair=true"))
         row, remarks = outlook(seen(world))
         assert row == ("Ready", "replaced forcefully", "switched off")
         assert remarks["off"].startswith("Karpenter 1.15 repairs nodes")
         world.store.delete(NODE_POOL_POLICIES, "", "usual")
-        world.apply(karpenter())
+        install_karpenter(world, karpenter())
         _, remarks = outlook(seen(world))
         assert remarks["new"].startswith("no readinessTTL is written for it")
         assert remarks["off"].startswith("NodePool general has no repair block")
@@ -240,16 +241,16 @@ def test_the_repair_table_says_which_program_repairs_and_that_none_reboots() -> 
     with World() as world:
         world.apply(a_pool())
         world.apply(a_policy(repair={"policies": [{**entry, "action": "Reboot"}]}))
-        world.apply(KARPENTER)
+        install_karpenter(world)
         put_node(world)
         row = row_of(explained(world, NODES, "node-stuck"), "DiskBroken")
         assert "5m nothing: Tenure reboots no Node beside Karpenter" in row
         assert "otherwise" not in row
-        world.apply(karpenter("NodeRepair=true"))
+        install_karpenter(world, karpenter("NodeRepair=true"))
         row = row_of(explained(world, NODES, "node-stuck"), "DiskBroken")
         assert "5m left to Karpenter, which repairs Nodes" in row
         world.store.delete(NODE_POOL_POLICIES, "", "usual")
-        world.apply(karpenter())
+        install_karpenter(world, karpenter())
         row = row_of(explained(world, NODES, "node-stuck"), "Ready")
         assert "blocked: no repair block that can be used applies to it; otherwise" in row
         world.store.delete(DEPLOYMENTS, "kube-system", "karpenter")
@@ -321,7 +322,7 @@ def renewed_by_tenure(world: World, name: str, holder: str) -> None:
 def test_a_tenure_in_charge_is_said_and_so_is_a_second_one() -> None:
     with World() as world:
         put_nodes(world, 1)
-        world.apply(KARPENTER)
+        install_karpenter(world)
         beside = Settings(beside_karpenter=True, lease_name=BESIDE_LEASE)
         assert look(world, beside).notes == ()
         renewed_by_tenure(world, IN_CHARGE_LEASE, "full")

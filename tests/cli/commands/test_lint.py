@@ -785,3 +785,28 @@ def test_a_field_of_v1beta1_says_where_it_went(pool: Obj, hint: str, lint: Any) 
     _, findings = lint(pool)
     (found,) = (one for one in findings if one["code"] == "UnknownField")
     assert hint in found["message"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ("", "spec"),
+        ("spec: {limits: {cpu: 10}}", "spec.template"),
+        ("spec: {template: {}}", "spec.template.spec"),
+        ("spec: {template: null}", "spec.template"),
+    ],
+)
+def test_a_pool_without_a_template_is_shown_one(
+    spec: str, field: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One finding: which provider the pool is of cannot be said of a class that is not there."""
+    file = tmp_path / "pool.yaml"
+    file.write_text(
+        f"apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {{name: general}}\n{spec}\n"
+    )
+    assert run(["lint", str(file), "--json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (found["code"], found["field"]) == ("Invalid", field)
+    assert found["message"].startswith("got nothing, expected a value. ")
+    assert " For example " in found["message"]
+    assert "nodeClassRef: {group: karpenter.kwok.sh" in found["message"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -137,3 +138,32 @@ def test_what_is_ignored_does_not_fail() -> None:
     remark = a_remark()
     report = Report(remarks=(), objects=1, ignored=[Ignored(remark=remark, because="so")])
     assert not report.fails(remark.finding.severity)
+
+
+BROKEN = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec: {}\n"
+
+
+def test_github_is_told_no_file_of_what_came_in_on_the_standard_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file of the pull request is called stdin."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(BROKEN))
+    assert run(["lint", "-", "--format", "github"]) == 1
+    said = capsys.readouterr().out.splitlines()[0]
+    assert said.startswith("::error title=Invalid::NodePool/a: spec.template: got nothing")
+
+
+def test_github_is_told_no_file_of_what_is_in_a_cluster() -> None:
+    said, _ = workflow_commands(Report(remarks=[a_remark()], objects=1))
+    assert said.startswith("::error title=UnknownField::NodePool/general: ")
+
+
+def test_sarif_of_the_standard_input_names_the_object(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(BROKEN))
+    assert run(["lint", "-", "--format", "sarif"]) == 1
+    log = json.loads(capsys.readouterr().out)
+    assert list(problems(log, SCHEMA, SCHEMA)) == []
+    (location,) = log["runs"][0]["results"][0]["locations"]
+    assert list(location) == ["logicalLocations"]

@@ -141,3 +141,9 @@ def test_the_first_line_counts_what_is_ignored(
     run(["lint", str(tmp_path / "all.yaml")])
     first = capsys.readouterr().out.splitlines()[0]
     assert first == "1 object: 0 errors, 0 warnings, 1 info; 1 ignored by comments"
+
+
+def test_a_comment_at_the_end_of_the_file_says_that_nothing_is_below_it(lint: Any) -> None:
+    told = lint(a_pool() + f"# tenure: ignore RepairByForce {BECAUSE}\n")
+    (unused,) = [one for one in told["findings"] if one["code"] == "UnusedIgnore"]
+    assert unused["message"] == ("nothing stands below the comment, so it ignores no RepairByForce")

@@ -278,6 +278,22 @@ def test_beside_karpenter_a_policy_that_reboots_does_nothing(
     assert "NoReboot" not in said_beside(tmp_path, capsys, policy, flag="--json")
 
 
+def test_beside_karpenter_a_policy_launches_nothing_first_in_a_pool_with_replicas(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = {"conditionType": "DiskBroken", "status": "True", "toleration": "5m"}
+    repair = {"terminationMode": "Graceful", "policies": [entry]}
+    policy = a_policy(expireAfter="720h", repair=repair)
+    fixed = a_pool(template={"expireAfter": "Never"}, replicas=3)
+    found = linted(tmp_path, capsys, policy, fixed, flags=["--beside-karpenter"])
+    for at in ("spec.expireAfter", "spec.repair"):
+        assert ("ReplicasAreKept", USUAL, at) in found
+    for pool, flag in ((fixed, "--json"), (a_pool(template={"expireAfter": "Never"}), "")):
+        assert "ReplicasAreKept" not in said_beside(tmp_path, capsys, policy, pool, flag=flag)
+    forceful = a_policy(expireAfter="Never", repair={**repair, "terminationMode": "Forceful"})
+    assert "ReplicasAreKept" not in said_beside(tmp_path, capsys, forceful, fixed)
+
+
 def test_beside_karpenter_only_pools_count_that_the_window_can_select(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

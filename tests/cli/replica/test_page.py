@@ -9,7 +9,9 @@ import pytest
 
 from tenure.cli.page.source import PageSource
 from tenure.cli.replica.page import ReplicaProgram, needs_token
+from tenure.dashboard.fleet.changes import applied, change_between, is_news
 from tenure.dashboard.fleet.frame import FrameMaker
+from tenure.dashboard.fleet.values import Frame
 from tenure.dashboard.web.source import NotNow
 from tenure.model.settings import Settings
 from tenure.sim.scenario.dsl import Story
@@ -50,6 +52,38 @@ def test_one_leads_and_the_other_shows_what_it_knows() -> None:
         assert (other.cluster, other.leader) == ("shop", StandsBy.role)
         with pytest.raises(NotNow, match="only the leader makes"):
             asyncio.run(PageSource(program).why(leader.nodes[0].key))
+
+
+@pytest.mark.parametrize("kind", [Leader, StandsBy])
+def test_the_page_of_a_replica_says_since_when_the_api_server_is_lost_and_recovers(
+    kind: type[Leader],
+) -> None:
+    with Story(*a_cluster(a_deployment(replicas=1))) as story:
+        story.start()
+        story.run(5 * MINUTE)
+        replica = kind(story)
+        program, maker = ReplicaProgram(replica, Desk().journal, Settings()), FrameMaker()
+
+        def frame() -> Frame:
+            inputs = program.inputs()
+            assert inputs is not None
+            return maker.frame(inputs)
+
+        before = frame()
+        assert before.lost is None
+        informers = list(replica.informers)
+        for one in informers:
+            one.problem = "connection refused"
+        first, second = frame(), frame()
+        assert first.lost is not None
+        assert first.lost.why == "connection refused"
+        assert first.lost.since <= first.at
+        assert second.lost == first.lost, "else each frame would be news"
+        change = change_between(before, first)
+        assert is_news(change, before)
+        assert applied(change, before) == first
+        informers[0].problem = ""
+        assert frame().lost is None, "one kind that is heard of is enough"
 
 
 @pytest.mark.parametrize(

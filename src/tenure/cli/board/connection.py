@@ -13,7 +13,8 @@ from typing import Final
 
 from tenure.cli.cluster.greeting import server_time
 from tenure.cli.cluster.serverclock import clock_of
-from tenure.cli.view.instants import at_clock
+from tenure.cli.view.instants import at_clock, span
+from tenure.dashboard.fleet.values import Lost
 from tenure.errors import TenureError
 from tenure.model.settings import Settings
 from tenure.ports.clock import Clock
@@ -68,6 +69,8 @@ class Connection:
         self._embedded, self._server = embedded, server
         self._moved, self._lost = moved, lost
         self._problem_since: datetime | None = None
+        #: For the page; None: it answers.
+        self.problem: Lost | None = None
 
     async def watch(self) -> None:
         """Until cancelled."""
@@ -84,7 +87,7 @@ class Connection:
             self._says(getattr(error, "message", "") or str(error))
         else:
             if self._problem_since is not None:
-                self._problem_since = None
+                self._problem_since = self.problem = None
                 self._lost("")
             by = self._clock.follow(server, self._settings, embedded=self._embedded)
             if abs(by) >= _MOVED:
@@ -93,7 +96,8 @@ class Connection:
     def _says(self, problem: str) -> None:
         now = self._clock.now()
         since = self._problem_since = self._problem_since or now
+        self.problem = Lost(since=since, why=problem)
         self._lost(
-            f"no connection to {self._server} since {at_clock(since, now)}: {problem}. "
-            "What you see is as of then; it is tried again"
+            f"data of {at_clock(since, now)}, connection to {self._server} lost for "
+            f"{span(now - since)}: {problem}; it is tried again"
         )

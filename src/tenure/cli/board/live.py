@@ -143,6 +143,7 @@ async def _begun(transport: Transport, chosen: ChosenCluster, listener: Listener
             provider=provider,
             clock=clock,
             server=chosen.reached.access.server,
+            name=chosen.name,
             listener=listener,
             notes=tuple(notes),
             served_by_up=served_by_up,
@@ -160,11 +161,13 @@ class Look:
         provider: Provider,
         clock: FollowedClock,
         server: str,
+        name: str,
         listener: Listener,
         notes: tuple[str, ...],
         served_by_up: bool,
     ) -> None:
         self._settings, self._clock, self._notes = settings, clock, notes
+        self._name = name or settings.cluster_name
         beside = settings.beside_karpenter
         embedded = served_by_up and not beside
         self._client = Client(transport)
@@ -262,7 +265,7 @@ class Look:
             at=self._clock.now(),
             snapshot=self.turns.snapshot(),
             verdicts=self.turns.evaluator,
-            cluster=self._settings.cluster_name,
+            cluster=self._name,
             leader=self._leaders.leader,
             notes=(
                 *self._notes,
@@ -271,6 +274,7 @@ class Look:
                 *self._cloud.notes,
                 *self._faults.values(),
             ),
+            lost=self._connection.problem,
         )
 
     def _reported(self, resource: Resource, error: TenureError) -> None:

@@ -165,6 +165,11 @@ class ChosenCluster(NamedTuple):
     provider: Provider
     notes: tuple[str, ...]
 
+    @property
+    def name(self) -> str:
+        """By which users know it; empty: neither a setting nor a kubeconfig names it."""
+        return self.settings.cluster_name or self.reached.access.context
+
 
 def chosen_cluster(given: Given) -> ChosenCluster:
     """Nothing is asked yet. Raises ``SpecError``."""

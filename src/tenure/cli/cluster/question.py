@@ -22,15 +22,21 @@ EXPLAINED: Final = (
     r.NODE_POOLS,
     r.MAINTENANCE_WINDOWS,
     r.NODE_POOL_POLICIES,
+    r.POD_DISRUPTION_BUDGETS,
 )
-_WORDS: Final = "node, claim, pod, pool, window or policy"
+_WORDS: Final = "node, claim, pod, pool, window, policy or pdb"
 #: Workloads: what there is to say is said of their pods.
 _OWNERS: Final = frozenset(
     f"{word}{plural}"
     for word in ("deployment", "replicaset", "statefulset", "daemonset", "job", "cronjob")
     for plural in ("", "s")
 ) | {"deploy", "rs", "sts", "ds", "cj"}
-_EXAMPLES: Final = {r.NODES: "general-4nv74", r.NODE_CLAIMS: "general-4nv74", r.PODS: "web-1"}
+_EXAMPLES: Final = {
+    r.NODES: "general-4nv74",
+    r.NODE_CLAIMS: "general-4nv74",
+    r.PODS: "web-1",
+    r.POD_DISRUPTION_BUDGETS: "team-a/web",
+}
 _HINT: Final = "For example claim/general-x7k2p or pod team-a/web-1."
 
 

@@ -179,7 +179,7 @@ def _one_frame(scenario: Path | None, seed: int | None, given: Given) -> Frame:
         evaluated.snapshot,
         verdicts,
         evaluated.at,
-        cluster=evaluated.settings.cluster_name,
+        cluster=chosen_cluster(given).name or evaluated.settings.cluster_name,
         leader=reading.leader,
         notes=reading.notes,
     )

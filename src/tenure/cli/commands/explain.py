@@ -31,7 +31,8 @@ Examples:
   tenure explain node node-general-4nv74 --in SCENARIO --at 2026-01-05T08:05:00Z --json
 
 \b
-Kinds: node (no), claim (nodeclaim), pod (po), pool (nodepool, np), window (mw), policy (npp).
+Kinds: node (no), claim (nodeclaim), pod (po), pool (nodepool, np), window (mw), policy (npp),
+pdb (poddisruptionbudget).
 A cluster is only read: with list and get, no Lease, and nothing is written. What only the
 replica that acts can know (a launch that the cloud refused, an offering that was sold out)
 is in its log and in its events.
@@ -50,7 +51,7 @@ Exit codes: 0 answered, 1 no such object, or the cluster cannot be read, 2 bad i
 @cluster_options
 @scenario_options
 @click.option(
-    "--namespace", "-n", default="", help="Of a pod. [default: the context's, else default]"
+    "--namespace", "-n", default="", help="Of a pod or PDB. [default: the context's, else default]"
 )
 @click.option(
     "--verbose", "-v", is_flag=True, help="Every verdict on its own, with every line of it."
@@ -68,7 +69,7 @@ def explain(
     as_json: bool,
     **cluster: Any,
 ) -> int:
-    """Say why a node, claim, pod, pool, window or policy is in its state.
+    """Say why a node, claim, pod, pool, window, policy or pdb is in its state.
 
     The cluster is looked at, or a scenario is played up to TIME; then the verdicts on the
     object are shown, the governing one first: the reason, what blocks it, what is being

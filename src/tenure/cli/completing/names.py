@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem
 ANSWER_MAX: Final = timedelta(seconds=1.2)
 #: A shell shows no more.
 NAMES_MAX: Final = 500
-KINDS: Final = ("node", "claim", "pod", "pool", "window", "policy")
+KINDS: Final = ("node", "claim", "pod", "pool", "window", "policy", "pdb")
 
 
 def complete_subject(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from typing import Any, Final
 
 from tenure.core.facts import counted
@@ -17,7 +18,8 @@ _SHOWN: Final = 8
 def difference_lines(found: Difference) -> Iterator[str]:
     before, after = found.before, found.after
     yield ""
-    yield f"What became of the cluster in {span(after.at - before.at)}"
+    took = timedelta(seconds=round((after.at - before.at).total_seconds()))
+    yield f"What became of the cluster in {span(took)}"
     yield f"  nodes        {_change(len(before.nodes), len(after.nodes))}"
     yield from _nodes("gone", found.gone)
     yield from _nodes("new", found.came)

@@ -30,6 +30,7 @@ from tenure.runtime.clock.system import SystemClock
 from tenure.runtime.readonly import LookOnlyTransport
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.copied.copy import NODE_CLASSES, SNAPSHOT, taken
+from tenure.sim.copied.leftout import LeftOut, name_of, problem_of, told
 from tenure.sim.copied.redaction import TAKEN
 
 #: First those that say which node classes there are.
@@ -96,13 +97,13 @@ async def _now(transport: Transport) -> datetime:
 
 
 async def _listed(client: Client, resource: Resource, missing: list[str]) -> AsyncIterator[Obj]:
-    unread = 0
+    unread: list[LeftOut] = []
     try:
         async for page in client.pages(resource):
             for raw in page.items or ():
                 obj = _read(resource, raw)
-                if obj is None:
-                    unread += 1
+                if isinstance(obj, LeftOut):
+                    unread.append(obj)
                 else:
                     yield obj
     except TenureError as error:
@@ -111,15 +112,18 @@ async def _listed(client: Client, resource: Resource, missing: list[str]) -> Asy
         if resource == NODES:
             raise CannotRead(f"{said}; {what}" if what else said) from None
         missing.append(f"{said}; the copy goes without them")
-    if unread:
-        missing.append(f"{unread} of the {resource} cannot be read; the copy goes without them")
+    missing += told(unread)
 
 
-def _read(resource: Resource, raw: bytes | msgspec.Raw) -> Obj | None:
+def _read(resource: Resource, raw: bytes | msgspec.Raw) -> Obj | LeftOut:
+    found: Obj = {}
     try:
-        return taken(resource, jsontext.body(bytes(raw)))
-    except (SpecError, AttributeError, LookupError, RecursionError, TypeError):
-        return None
+        read = jsontext.body(bytes(raw))
+        found = read if isinstance(read, dict) else {}
+        return taken(resource, found)
+    except (SpecError, AttributeError, LookupError, RecursionError, TypeError) as error:
+        problem = problem_of(resource, found, error, hidden=True)
+        return LeftOut(resource.kind, name_of(found), problem)
 
 
 def _class_of(obj: Obj) -> tuple[str, str]:

@@ -75,6 +75,7 @@ def _blocker_json(blocker: Blocker) -> dict[str, Any]:
         "message": blocker.message,
         "fact": msgspec.to_builtins(blocker.fact),
         "until": blocker.until,
+        "lasting": blocker.lasting,
     }
 
 
@@ -86,6 +87,6 @@ def _nothing(answer: Explanation) -> dict[str, Any]:
         "message": nothing_to_decide(answer),
         "blockers": [],
         "action": None,
-        "advice": "",
+        "advice": answer.advice,
         "recheckAt": None,
     }

@@ -18,22 +18,22 @@ from tenure.cli.cluster.question import Question
 from tenure.cli.consolidation.outlook import Move, moves_of
 from tenure.cli.explain.alike import claims_by_node
 from tenure.cli.explain.budgettext import BudgetOutlook, budget_outlook
+from tenure.cli.explain.keeps import kept_by, pdb_advice, pdb_state
 from tenure.cli.explain.podtext import pod_state, why_no_verdict
 from tenure.cli.explain.policytext import PolicyOutlook, policy_outlook
 from tenure.cli.explain.repairtext import RepairOutlook, repair_outlook
 from tenure.cli.explain.scheduletext import DrainOutlook, drain_outlook
 from tenure.core.beside.facts.karpenter import DriftedByKarpenter
 from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.facts import Fact, told
+from tenure.core.facts import Fact
 from tenure.core.gates.explained import info_of
 from tenure.core.marks.command import is_replaced, replaced_uids
 from tenure.core.marks.deadline import requested_at
 from tenure.core.marks.ownership import is_our_node
-from tenure.core.provision.advice import advice_for
+from tenure.core.provision.advice import advice_for, launches_nothing
 from tenure.core.provision.facts import CapacityTaken, Fits, SchedulerDisagrees
-from tenure.core.provision.pools import launches_nothing
 from tenure.core.reasons import NO_ADVICE, REASONS, Reason
-from tenure.core.windows.facts import blocking_windows
+from tenure.core.repair.urgency import urgent_first
 from tenure.model.api import resource as r
 from tenure.model.api.meta import ApiObject, Condition, format_time
 from tenure.model.api.names import DRIFTED_CONDITION
@@ -41,8 +41,10 @@ from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.pod import Pod
+from tenure.model.api.policy import NodePoolPolicy
 from tenure.model.api.resource import Resource
 from tenure.model.api.window import MaintenanceWindow
+from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.snapshot.kinds import Unreadable
 from tenure.model.snapshot.snapshot import Snapshot
 
@@ -72,7 +74,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     #: On the object itself, the governing one first.
     verdicts: tuple[Verdict, ...]
     #: On what it stands on: a pod's node, or the one that it waits for, a node's claim, a claim's node.
-    #: Of a window: on the NodeClaims that wait for it.
+    #: Of a window, a PDB or a policy: on what it keeps.
     around: tuple[Verdict, ...]
     #: The claim of each Node, by name.
     claims: Mapping[str, str] = {}
@@ -86,6 +88,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     budgets: BudgetOutlook | None = None
     #: Of a pool, Node or claim: the moves of consolidation that take nodes away.
     moves: tuple[Move, ...] = ()
+    #: What to change about it, where no verdict is on the object itself; empty: nothing.
+    advice: str = ""
     #: Of a pod that fits nowhere: changes that would place it, the smallest first.
     changes: tuple[Fact, ...] = ()
 
@@ -104,7 +108,8 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
         held=str(evaluated.clock_blocker or ""),
         state=_state(item, evaluated),
         drifted=_drifted(item, evaluated),
-        silence=why_no_verdict(item) if isinstance(item, Pod) else "",
+        silence=_silence(item),
+        advice=pdb_advice(item) if isinstance(item, PodDisruptionBudget) else "",
         launches_nothing=(
             launches_nothing(item, evaluated.snapshot) if isinstance(item, NodePool) else None
         ),
@@ -132,6 +137,16 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
     )
 
 
+def _silence(item: ApiObject) -> str:
+    match item:
+        case Pod():
+            return why_no_verdict(item)
+        case PodDisruptionBudget():
+            return "it allows or refuses evictions; what it keeps is below, if it keeps anything"
+        case _:
+            return ""
+
+
 def _changes(item: ApiObject, evaluated: EvaluatedCluster) -> tuple[Fact, ...]:
     """Computed only for a pod that is said to fit nowhere: it takes many packings."""
     if not isinstance(item, Pod):
@@ -147,18 +162,14 @@ def _verdicts_around(evaluated: EvaluatedCluster, item: ApiObject) -> Iterator[V
         case NodePool():
             yield from _of_pool(evaluated, item)
         case MaintenanceWindow():
-            yield from _of_window(evaluated, item)
+            yield from kept_by(r.MAINTENANCE_WINDOWS, item, evaluated)
+        case NodePoolPolicy():
+            yield from kept_by(r.NODE_POOL_POLICIES, item, evaluated)
+        case PodDisruptionBudget():
+            yield from kept_by(r.POD_DISRUPTION_BUDGETS, item, evaluated)
         case _:
             for resource, other in _around(evaluated, item):
                 yield from _about(evaluated, resource, other)
-
-
-def _of_window(evaluated: EvaluatedCluster, window: MaintenanceWindow) -> Iterator[Verdict]:
-    """What the window blocks now, of each NodeClaim."""
-    for _, claim in sorted(evaluated.snapshot.claims.items()):
-        for verdict in _about(evaluated, r.NODE_CLAIMS, claim):
-            if any(window.name in blocking_windows(fact) for fact in told(verdict.facts)):
-                yield verdict
 
 
 def _about(evaluated: EvaluatedCluster, resource: Resource, item: ApiObject) -> list[Verdict]:
@@ -174,6 +185,8 @@ def _governing_first(item: ApiObject, verdicts: list[Verdict]) -> list[Verdict]:
             return sorted(verdicts, key=_urgency)
         case Node() | NodeClaim() if any(map(_is_under_way, verdicts)):
             return sorted(verdicts, key=lambda verdict: verdict.concern is Concern.PROTECTION)
+        case Node() | NodeClaim():
+            return urgent_first(verdicts)
         case _:
             return verdicts
 
@@ -279,6 +292,8 @@ def _state(item: ApiObject, evaluated: EvaluatedCluster) -> str:
         words.append(f"it cannot be read, and is left alone: {item.problem}")
     elif isinstance(item, Pod):
         words.append(pod_state(item, evaluated.at))
+    elif isinstance(item, PodDisruptionBudget):
+        words.append(pdb_state(item))
     else:
         conditions = _conditions(item)
         shown = ", ".join(f"{one.type}={one.status}" for one in conditions)

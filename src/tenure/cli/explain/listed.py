@@ -28,6 +28,7 @@ WORDS: Final = {
     r.NODE_CLAIMS: "claim",
     r.NODES: "node",
     r.PODS: "pod",
+    r.POD_DISRUPTION_BUDGETS: "pdb",
 }
 assert set(WORDS) == set(EXPLAINED)
 

@@ -10,7 +10,11 @@ import msgspec
 
 from tenure.cli.view.columns import table
 from tenure.cli.view.instants import at_clock
-from tenure.core.beside.facts.karpenter import KarpenterRepairs
+from tenure.core.beside.facts.karpenter import (
+    KarpenterNotReady,
+    KarpenterRepairs,
+    KarpenterRollsOut,
+)
 from tenure.core.beside.karpenter import repair_left
 from tenure.core.disrupt.methods import GRACEFUL_REPAIR
 from tenure.core.disrupt.replacements import pauses_of
@@ -303,6 +307,10 @@ def _left_to_karpenter(blocked: Blocked) -> str:
             return "left to Karpenter, which repairs Nodes"
         case (KarpenterRepairs(),):
             return "left to Karpenter, which may repair Nodes"
+        case (KarpenterNotReady(),):
+            return "nothing while no replica of Karpenter is ready"
+        case (KarpenterRollsOut(),):
+            return "nothing while Karpenter is rolled out"
         case _:
             return "nothing: Tenure only looks while the Karpenter in charge is not known"
 

@@ -33,7 +33,7 @@ from tenure.core.decision import (
     Terminate,
     Verdict,
 )
-from tenure.core.facts import Fact, instants_of, some, told
+from tenure.core.facts import Fact, instants_of, parts, some, told
 from tenure.core.gates.explained import info_of
 from tenure.core.reasons import NO_ADVICE, Reason
 from tenure.model.api.meta import format_time
@@ -67,6 +67,8 @@ def _lines(answer: Explanation, width: int | None, verbose: bool) -> Iterator[st
     own = list(answer.verdicts if verbose else _own(answer.verdicts))
     if not own:
         yield f"  verdict   {nothing_to_decide(answer)}"
+        if answer.advice:
+            yield f"  advice    {answer.advice}"
     for verdict in own[:1]:
         yield from told.first(verdict)
         yield from _change_lines(answer.changes)
@@ -248,9 +250,15 @@ def _names(verdict: Verdict, at: datetime) -> bool:
 
 
 def untold(verdict: Verdict) -> list[Blocker]:
-    """The blockers that the facts of the verdict do not tell of already."""
+    """The blockers that the facts of the verdict do not tell of already, with until when."""
     known = set(told(verdict.facts))
-    return [one for one in verdict.blockers if one.until is not None or one.fact not in known]
+    instants = set(map(format_time, instants_of(verdict.facts)))
+    return [
+        one
+        for one in verdict.blockers
+        if not known.issuperset(parts(one.fact))
+        or (one.until is not None and format_time(one.until) not in instants)
+    ]
 
 
 def action_words(action: Action | None) -> str:

@@ -56,6 +56,11 @@ class _Files:
             for comment in comments_in(self._sources[begins[0][1]].document.text):
                 yield file, comment
 
+    def length(self, file: str) -> int:
+        """How many lines it has."""
+        document = self._sources[self._begins[file][0][1]].document
+        return len(document.text.splitlines())
+
     def beginning_at(self, file: str, line: int) -> tuple[int, ...]:
         begins = self._begins[file]
         first, last = bisect_left(begins, (line, -1)), bisect_left(begins, (line + 1, -1))
@@ -133,6 +138,8 @@ def _problems(comment: Comment, codes: Sequence[str]) -> Iterator[str]:
 
 
 def _unused(ignore: Ignore, files: _Files) -> tuple[int, Remark]:
-    what = "the object that begins there" if ignore.objects else "that line"
-    message = f"line {ignore.comment.about}: there is no {ignore.code} on {what}"
+    message = f"line {ignore.comment.about}: there is no {ignore.code} on "
+    message += "the object that begins there" if ignore.objects else "that line"
+    if ignore.comment.about > files.length(ignore.file):
+        message = f"nothing stands below the comment, so it ignores no {ignore.code}"
     return files.remark(ignore.file, ignore.comment, Finding(Code.UNUSED_IGNORE, "", message))

@@ -12,6 +12,7 @@ from tenure.model.api.nodepool import DEFAULT_BUDGETS, Disruption, NodePool
 from tenure.model.api.policy import NodePoolPolicy
 from tenure.model.cloud.repairs import RepairAction
 from tenure.model.snapshot.governed import DEFAULT_READINESS_TTL, as_written
+from tenure.model.values.duration import NEVER
 from tenure.schema.findings import Code, Finding
 
 _OF_LAUNCHES: Final = frozenset({Code.FOREIGN_NODE_CLASS, Code.DOES_NOTHING_YET})
@@ -41,6 +42,8 @@ def policy_findings(
                 yield policy, Finding(Code.POLICIES_TIED, "spec.nodePools", message)
             else:
                 yield from ((policy, one) for one in _overruled(pool, policy, beside=beside))
+                if beside and pool.static:
+                    yield from ((policy, one) for one in _of_replicas(pool, policy))
 
 
 def did_you_mean(written: Iterable[str], known: Iterable[str]) -> str:
@@ -105,6 +108,18 @@ def _reboots(policy: NodePoolPolicy) -> Iterator[Finding]:
                 f"{entry.condition_type}"
             )
             yield Finding(Code.NO_REBOOT, f"spec.repair.policies[{number}].action", message)
+
+
+def _of_replicas(pool: NodePool, policy: NodePoolPolicy) -> Iterator[Finding]:
+    has = f"NodePool {pool.name} has spec.replicas, whose number Karpenter keeps"
+    if policy.spec.expire_after not in (None, NEVER):
+        message = f"{has}: none of its nodes expires by a policy"
+        yield Finding(Code.REPLICAS_ARE_KEPT, "spec.expireAfter", message)
+    repair = policy.spec.repair
+    modes = [one.termination_mode for one in repair.policies] if repair is not None else []
+    if repair is not None and "Graceful" in (repair.termination_mode, *modes):
+        message = f"{has}: its next node is launched once the unhealthy one is deleted, not before"
+        yield Finding(Code.REPLICAS_ARE_KEPT, "spec.repair", message)
 
 
 def _overruled(pool: NodePool, policy: NodePoolPolicy, *, beside: bool) -> Iterator[Finding]:

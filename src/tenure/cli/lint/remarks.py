@@ -9,6 +9,8 @@ import msgspec
 
 from tenure.schema.findings import Finding, Severity
 
+#: What the standard input is called: its lines are in no file.
+STDIN: Final = "stdin"
 #: From the worst on.
 SEVERITIES: Final = tuple(Severity)
 
@@ -23,6 +25,10 @@ class Remark(msgspec.Struct, frozen=True, kw_only=True):
     file: str = ""
     line: int = 0
     column: int = 0
+
+    @property
+    def in_a_file(self) -> bool:
+        return self.file not in ("", STDIN)
 
     @property
     def message(self) -> str:

@@ -60,6 +60,7 @@ from tenure.schema.advice import (
 )
 from tenure.schema.fields import used_fields
 from tenure.schema.findings import Code, Finding
+from tenure.schema.structure import fielderror
 from tenure.schema.structure.validate import schema_for
 from tenure.sim.apiserver.objects.tree import dig, without_nulls
 from tenure.sim.scenario.manifests import check_shape
@@ -200,7 +201,9 @@ def _wrong(source: Source, of: Known) -> Iterator[Finding]:
         field = problem.at.removeprefix(f"{source.document.file}:").partition(": ")[2]
         field = field.removeprefix(source.at).lstrip(".") if source.at else field
         name = field.rpartition(".")[2] if unknown else ""
-        said = SpecError(name, problem.got, problem.expected, problem.hint)
+        example = of.example(kind, field) if problem.got is fielderror.NOTHING else ""
+        hint = f"{problem.hint} For example {example}." if example else problem.hint
+        said = SpecError(name, problem.got, problem.expected, hint)
         yield Finding(code, field, str(said).removeprefix(": "))
 
 

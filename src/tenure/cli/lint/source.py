@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tenure.cli.lint.remarks import STDIN as STDIN_NAME
 from tenure.errors import SpecError
 from tenure.parse.limits import FILE
 from tenure.parse.yamltext import Document, Position, documents_in, read_documents
@@ -70,7 +71,7 @@ def read_sources(paths: Sequence[str]) -> Sources:
 
 def _documents(path: str, sources: Sources) -> Iterator[Document]:
     if path == STDIN:
-        yield from documents_in(sys.stdin.read(FILE.size + 1), "stdin")
+        yield from documents_in(sys.stdin.read(FILE.size + 1), STDIN_NAME)
     elif not Path(path).is_dir():
         yield from _file(Path(path))
     else:

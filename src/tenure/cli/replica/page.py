@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.metadata import version
 from ipaddress import ip_address
 from typing import Protocol
@@ -14,12 +14,14 @@ from tenure.cli.cluster.evaluated import ClockBlocker, EvaluatedCluster
 from tenure.cli.page.source import PageSource
 from tenure.core.decision import Subject
 from tenure.dashboard.fleet.frame import Inputs
+from tenure.dashboard.fleet.values import Lost
 from tenure.dashboard.web.files import Files, PageMissing, built_page
 from tenure.dashboard.web.guards import BEARER, NONE, BearerGuard, Guard, LoopbackGuard
 from tenure.dashboard.web.review import Reviewer
 from tenure.dashboard.web.server import PageServer
 from tenure.dashboard.web.source import About
 from tenure.errors import SpecError
+from tenure.model.api.meta import earlier
 from tenure.model.api.resource import LEASES
 from tenure.model.settings import Settings
 from tenure.ports.transport import Transport
@@ -44,6 +46,7 @@ class ReplicaProgram:
     def __init__(self, replica: PagedReplica, journal: LoggedJournal, settings: Settings) -> None:
         self._replica, self._journal, self._settings = replica, journal, settings
         self._since: datetime = replica.now()
+        self._lost: Lost | None = None
         #: Found out once the API server has answered.
         self.cluster = settings.cluster_name
 
@@ -68,7 +71,20 @@ class ReplicaProgram:
             cluster=self.cluster,
             leader=self._replica.role,
             notes=tuple(filter(None, (silence, off and f"nothing is taken away while {off}"))),
+            lost=self._lost_now(),
         )
+
+    def _lost_now(self) -> Lost | None:
+        """The same for as long as it lasts. One kind that is heard of is enough: the API server answers."""
+        informers, monotonic = list(self._replica.informers), self._replica.monotonic()
+        if not informers or any(one.is_fresh(monotonic) and not one.problem for one in informers):
+            self._lost = None
+        elif self._lost is None:
+            heard = max((one.last_heard_at or 0.0 for one in informers), default=0.0)
+            since = earlier(self._replica.now(), timedelta(seconds=max(monotonic - heard, 0.0)))
+            why = next((one.problem for one in informers if one.problem), "nothing is heard of it")
+            self._lost = Lost(since=since.replace(microsecond=0), why=why)
+        return self._lost
 
     def entries(self, since: int) -> tuple[Iterable[Entry], int]:
         return self._journal.since(since)

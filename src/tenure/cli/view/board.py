@@ -1,24 +1,23 @@
 """What there is to see at this instant: one row per node, and the totals.
 
-Everything is read from where it is decided: verdicts in force, claims, nodes and pods as
-Tenure sees them, and the cloud's bill.
+A row is the node as ``tenure board`` and the page show it; what the screen says beside its phase is cut to a line.
+The totals are the cloud's bill.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import msgspec
 
 from tenure.cli.view import labels as words
-from tenure.core.decision import Verdict
 from tenure.core.reasons import Reason
-from tenure.dashboard.fleet.governing import governing, next_step
-from tenure.dashboard.fleet.phases import BLOCKED, phase, unsaid
-from tenure.model.api.node import Node
+from tenure.dashboard.fleet.governing import governing
+from tenure.dashboard.fleet.nodeview import shown_node
+from tenure.dashboard.fleet.phases import BLOCKED, unsaid
+from tenure.dashboard.fleet.prices import Prices
+from tenure.dashboard.fleet.values import NodeView
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.pod import Pod
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.sim.cloud.billing import Owed
@@ -26,26 +25,20 @@ from tenure.sim.world import World
 
 
 class NodeRow(msgspec.Struct, frozen=True, kw_only=True):
-    name: str
-    instance_type: str
-    zone: str
-    capacity_type: str
+    node: NodeView
     age: timedelta
-    pods: int
-    reason: Reason
-    phase: str
     why: str
     next_: str
 
     @property
     def settled(self) -> bool:
         """Nothing is going on with it."""
-        return self.reason is Reason.IN_SERVICE
+        return self.node.reason == Reason.IN_SERVICE
 
     @property
     def only_waits(self) -> bool:
         """It is a candidate, and a gate blocks it."""
-        return self.reason in BLOCKED
+        return self.node.reason in BLOCKED
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,34 +83,15 @@ def _totals(world: World, snapshot: Snapshot) -> Totals:
 def _row(
     claim: NodeClaim, snapshot: Snapshot, evaluator: Evaluator, now: datetime
 ) -> NodeRow | None:
-    nodes = snapshot.nodes_with_provider(claim.provider_id)
-    node = next(iter(nodes.values()), None)
+    node = next(iter(snapshot.nodes_with_provider(claim.provider_id).values()), None)
     verdict = governing(claim, node, evaluator)
     if verdict is None:
         return None  # Created this very instant; evaluated at the next turn.
-    pods = [pod for pod in _pods(node, snapshot) if not pod.finished]
+    view = shown_node(claim, node, snapshot, evaluator, Prices()).view
+    at = "" if view.next_at is None else f"{words.clock(view.next_at, now)} "
     return NodeRow(
-        name=claim.name,
-        instance_type=claim.instance_type,
-        zone=claim.zone,
-        capacity_type=claim.capacity_type,
-        age=now - claim.created_at,
-        pods=len(pods),
-        reason=verdict.reason,
-        phase=phase(verdict.reason, verdict.facts),
+        node=view,
+        age=now - view.created_at,
         why=words.short(unsaid(verdict.facts, verdict.reason), now),
-        next_=_next(verdict, pods, evaluator, now),
+        next_=f"{at}{view.next}",
     )
-
-
-def _pods(node: Node | None, snapshot: Snapshot) -> Iterator[Pod]:
-    if node is not None:
-        yield from snapshot.pods_on(node.name).values()
-
-
-def _next(verdict: Verdict, pods: list[Pod], evaluator: Evaluator, now: datetime) -> str:
-    """What happens next, and when: the earliest instant that a verdict names."""
-    at, pod, what = next_step(verdict, pods, evaluator)
-    if at is None:
-        return what
-    return f"{words.clock(at, now)} {f'{pod}: ' if pod else ''}{what}"

@@ -30,7 +30,7 @@ QUIET: Final = frozenset(
         *(Reason.REGISTERING, Reason.REGISTERED, Reason.NODE_NOT_READY),
         *(Reason.EPHEMERAL_TAINTS_EXIST, Reason.INITIALIZING, Reason.INSTANCE_KNOWN),
         *(Reason.TAINTING, Reason.SETTLING, Reason.RELEASING),
-        *(Reason.BATCHING, Reason.LEFT_ALONE, Reason.POD_TERMINATING),
+        *(Reason.BATCHING, Reason.ROOM_SOON, Reason.LEFT_ALONE, Reason.POD_TERMINATING),
     }
 )
 #: More than so many alike in one second are one line; pods are cattle.

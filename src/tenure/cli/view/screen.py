@@ -125,13 +125,14 @@ def _most_important(rows: Sequence[NodeRow], *, wide: bool, lines_max: int) -> l
         left -= 1 if wide or row.settled else 2
         if left < 0:
             break
-        kept.add(row.name)
-    return [row for row in rows if row.name in kept]
+        kept.add(row.node.key)
+    return [row for row in rows if row.node.key in kept]
 
 
 def _cells(row: NodeRow) -> list[str]:
-    described = (row.instance_type or "–", row.zone or "–", row.capacity_type or "–")
-    return [row.name, *described, words.span(row.age), str(row.pods), row.phase]
+    node = row.node
+    described = (node.instance_type or "–", node.zone or "–", node.capacity_type or "–")
+    return [node.name, *described, words.span(row.age), str(node.pods), node.phase]
 
 
 def _aligned(texts: Sequence[str], widths: Sequence[int]) -> list[str]:
@@ -142,7 +143,7 @@ def _aligned(texts: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def _lines(row: NodeRow, texts: Sequence[str], *, width: int) -> list[Text]:
-    style = _PHASE_STYLES.get(row.phase, _COMING_STYLE)
+    style = _PHASE_STYLES.get(row.node.phase, _COMING_STYLE)
     *plain, phase = texts
     line = Text.assemble(_GAP.join(plain), _GAP, (phase, style))
     if row.settled:

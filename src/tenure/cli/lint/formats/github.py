@@ -29,12 +29,8 @@ def workflow_commands(report: Report) -> Iterator[str]:
 
 def _annotation(remark: Remark) -> str:
     code = remark.finding.code
-    given = {
-        "file": remark.file,
-        "line": remark.line,
-        "col": remark.column,
-        "title": code,
-    }
+    place = {"file": remark.file, "line": remark.line, "col": remark.column}
+    given = {**(place if remark.in_a_file else {}), "title": code}
     properties = ",".join(
         f"{name}={str(value).translate(_PROPERTY)}" for name, value in given.items() if value
     )

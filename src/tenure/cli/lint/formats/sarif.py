@@ -1,7 +1,7 @@
 """A report in SARIF 2.1.0 (OASIS), which code scanning reads: rules, levels, places.
 
-What a comment ignores is a result with a suppression, so that a reviewer sees it with its reason. A finding in a cluster has
-no file: its object is its logical location.
+What a comment ignores is a result with a suppression, so that a reviewer sees it with its reason. A finding in a cluster or of
+the standard input has no file: its object is its logical location.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _location(remark: Remark) -> dict[str, Any]:
     location: dict[str, Any] = {
         "logicalLocations": [{"fullyQualifiedName": name, "kind": "object"}]
     }
-    if remark.file:
+    if remark.in_a_file:
         region = {"startLine": remark.line, "startColumn": remark.column}
         location["physicalLocation"] = {
             "artifactLocation": {"uri": _uri(remark.file)},
