@@ -11,7 +11,17 @@ from typing import Final
 
 import msgspec
 
-from docs.monitoring.queries import highest, increase, like, lowest, quantile, rate, total, unlike
+from docs.monitoring.queries import (
+    REPLICAS,
+    highest,
+    increase,
+    like,
+    lowest,
+    quantile,
+    rate,
+    total,
+    unlike,
+)
 from tenure.runtime.telemetry import metricnames as m
 
 
@@ -47,6 +57,10 @@ def _at(metric: m.Named, labels: str = "") -> str:
     return f"{metric.name}{{{', '.join(filter(None, (_AT, labels)))}}}"
 
 
+_REPLICAS: Final = ", ".join(REPLICAS)
+#: Those that were scraped within the last hours: where several clusters are scraped, ``absent`` sees none of them go.
+_KNOWN: Final = f"max by ({_REPLICAS}) (last_over_time({m.BUILD.name}[6h]))"
+
 _C, _W = Severity.CRITICAL, Severity.WARNING
 
 # -- Tenure itself -----------------------------------------------------------------------
@@ -55,7 +69,7 @@ _ITSELF: Final = (
     Alert(
         name="TenureDown",
         severity=_C,
-        expression=f"absent({m.BUILD.name})",
+        expression=f"absent({m.BUILD.name}) or ({_KNOWN} unless {highest(m.BUILD)})",
         lasts="10m",
         summary="No replica of Tenure is scraped",
         meaning="No replica answers on /metrics. Nodes and pods stay as they are: no node is launched, repaired or removed.",
@@ -255,7 +269,7 @@ _AROUND: Final = (
     Alert(
         name="TenureClockWrong",
         severity=_C,
-        expression=f"max by (namespace, job) (abs({m.CLOCK_SKEW.name})) > 10",
+        expression=f"max by ({_REPLICAS}) (abs({m.CLOCK_SKEW.name})) > 10",
         lasts="5m",
         summary="The clock of a replica is {{ $value | humanizeDuration }} off",
         meaning="Beyond `--clock-skew-max` nothing is taken away: no drain ends by force, no repair, no expiration.",
@@ -331,16 +345,17 @@ _FLEET: Final = (
     Alert(
         name="TenurePodsWait",
         severity=_W,
-        expression=f"max by (namespace, job) (min_over_time({m.QUEUE_DEPTH.name}[20m])) > 0",
-        lasts="10m",
-        summary="Pods have waited for nodes for half an hour",
+        expression=f"{highest(m.OLDEST_WAIT)} > 1800",
+        lasts="2m",
+        summary="A pod has waited for a node for half an hour",
         meaning="New nodes would help, and do not come or do not take the pods.",
         steps=(
             "`kubectl get nodeclaims`: are there claims that are not Ready? `tenure explain claim/NAME` says what they wait for.",
             "Look for TenureLaunchesBackOff, TenureLaunchBreakerOpen, TenurePoolFull and TenureCloudErrors.",
         ),
-        fires=((_at(m.QUEUE_DEPTH, 'controller="provisioner"'), "3x120"),),
-        quiet=((_at(m.QUEUE_DEPTH, 'controller="provisioner"'), "3x5 0x115"),),
+        fires=((_at(m.OLDEST_WAIT), "0+60x120"),),
+        # Pods keep coming, and each waits for a minute or two.
+        quiet=((_at(m.OLDEST_WAIT), "60 90 120 60 90 120 60x120"),),
     ),
     Alert(
         name="TenureRepairBlocked",

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from docs.monitoring.queries import highest, increase, lowest, quantile, rate
+from docs.monitoring.queries import highest, increase, lowest, over_replicas, quantile, rate
 from tenure.runtime.telemetry import metricnames as m
 
 
@@ -76,8 +76,9 @@ _OVERVIEW: Final = Row(
         _number("Acts", highest(m.LEADER)),
         _number("Nodes and claims", highest(m.NODE_COUNT)),
         _number("Pods that wait for nodes", highest(m.QUEUE_DEPTH)),
+        _number("The longest wait of a pod", highest(m.OLDEST_WAIT), Unit.SECONDS),
         _number("Pods that fit nowhere", highest(m.UNSCHEDULABLE)),
-        _number("Objects that cannot be read", f"sum by (namespace, job) ({m.UNREADABLE.name})"),
+        _number("Objects that cannot be read", over_replicas(m.UNREADABLE, "resource")),
         _number("Saved by the last plan, an hour", highest(m.PLAN_SAVINGS), Unit.DOLLARS),
         _line(
             "Utilization",

@@ -1,6 +1,7 @@
 """PromQL from entries of the table of metrics: a label that a metric does not have is an error here.
 
-Every query keeps ``namespace`` and ``job``: one Prometheus may see several clusters, and each has its own Tenure.
+Every query keeps ``cluster``, ``namespace`` and ``job``: one Prometheus may see several clusters, and each has its own
+Tenure. A label that series do not have is empty, and tells nothing apart.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import msgspec
 from tenure.runtime.telemetry.metricnames import Kind, Named
 
 #: What a scrape adds. Series of different clusters differ in one of them.
-REPLICAS: Final = ("namespace", "job")
+REPLICAS: Final = ("cluster", "namespace", "job")
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -68,6 +69,11 @@ def total(metric: Named, *labels: str, where: Where | None = None) -> str:
     """A gauge over its other labels. Only for those that one replica has at a time."""
     _only(metric, Kind.GAUGE)
     return f"sum {_by(metric, labels)} ({_selected(metric, where)})"
+
+
+def over_replicas(metric: Named, *labels: str) -> str:
+    """The sum over those labels of a gauge that every replica has: each is counted once."""
+    return f"sum {_by(metric, ())} ({highest(metric, *labels)})"
 
 
 def rate(metric: Named, *labels: str, where: Where | None = None, over: str = "5m") -> str:

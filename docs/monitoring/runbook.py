@@ -31,7 +31,7 @@ Without the operator: `charts/tenure/files/rules.yaml` goes into `rule_files` of
 neither names a metric or a label that does not exist, and tests ask a real Prometheus, which scrapes a real Tenure, every query of both.
 
 *critical*: nodes are not managed, or pods may suffer: wake an operator. *warning*: something does not go on by itself: within working hours.
-Alerts keep the labels `namespace` and `job`, so one Prometheus may see several clusters.
+Alerts keep the labels `cluster`, `namespace` and `job`, so one Prometheus may see several clusters, with several replicas each.
 """
 
 

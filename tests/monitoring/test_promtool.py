@@ -60,6 +60,69 @@ def test_an_alert_that_never_fires_is_noticed(tmp_path: Path) -> None:
         promtool("test", "rules", str(tests))
 
 
+_A, _B = ('cluster="a",namespace="t",job="t"', 'cluster="b",namespace="t",job="t"')
+_BUILD = 'tenure_build_info{@,version="1",python="3.12"}'
+#: Series of several clusters and replicas, and of which clusters an alert fires.
+_SEVERAL: dict[str, tuple[str, dict[str, str], set[str]]] = {
+    "of two clusters one is gone": (
+        "TenureDown",
+        {_BUILD.replace("@", _A): "1x120", _BUILD.replace("@", _B): "1x20 stale"},
+        {"b"},
+    ),
+    "each of two clusters has a leader": (
+        "TenureTwoLeaders",
+        {f"tenure_leader{{{_A}}}": "1x120", f"tenure_leader{{{_B}}}": "1x120"},
+        set(),
+    ),
+    "two replicas of one cluster lead": (
+        "TenureTwoLeaders",
+        {f'tenure_leader{{{_A},pod="{one}"}}': "1x120" for one in "xy"},
+        {"a"},
+    ),
+    "of two clusters one has no leader": (
+        "TenureNoLeader",
+        {
+            **{f'tenure_leader{{{_A},pod="{one}"}}': "0x120" for one in "xy"},
+            f'tenure_leader{{{_B},pod="x"}}': "1x120",
+            f'tenure_leader{{{_B},pod="y"}}': "0x120",
+        },
+        {"a"},
+    ),
+    "pods keep coming, and none waits for long": (
+        "TenurePodsWait",
+        {
+            f'karpenter_scheduler_queue_depth{{{_A},controller="provisioner"}}': "3x120",
+            f"tenure_pods_waiting_oldest_seconds{{{_A}}}": "90x120",
+        },
+        set(),
+    ),
+    "one pod has waited all the time, as both replicas see": (
+        "TenurePodsWait",
+        {
+            f'tenure_pods_waiting_oldest_seconds{{{_A},pod="{one}"}}': "0+60x120" for one in "xy"
+        },
+        {"a"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("alert", "series", "clusters"), _SEVERAL.values(), ids=_SEVERAL.keys())
+def test_alerts_tell_clusters_and_replicas_apart(
+    alert: str, series: dict[str, str], clusters: set[str], tmp_path: Path
+) -> None:
+    firing = f'count by (cluster) (ALERTS{{alertname="{alert}",alertstate="firing"}})'
+    samples = [{"labels": f'{{cluster="{one}"}}', "value": 1} for one in sorted(clusters)]
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "promql_expr_test": [{"expr": firing, "eval_time": "75m", "exp_samples": samples}],
+    }
+    tests = tmp_path / "tests.yaml"
+    told = {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": [test]}
+    tests.write_text(yaml.safe_dump(told, sort_keys=False))
+    assert "SUCCESS" in promtool("test", "rules", str(tests))
+
+
 #: Alerts on what has happened within an hour. A series of a counter with labels begins at its first event, with 1.
 _FIRST_EVENTS = {
     "TenureRebootsFail": ('karpenter_nodes_reboots_total{@,result="failed"}', "_x20 1x60"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tenure.core.provision import decider as provision
+from tenure.core.provision import vacating as provision
 from tenure.core.reasons import Reason
 from tenure.errors import Forbidden
 from tenure.model.api.resource import EVENTS

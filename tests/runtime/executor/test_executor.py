@@ -10,8 +10,10 @@ import msgspec
 import pytest
 
 from tenure.core.decision import Create, Patch, Terminate
+from tenure.core.nominated import named
 from tenure.errors import Unavailable
 from tenure.model.api.names import TERMINATION_TIMESTAMP
+from tenure.model.api.pod import Pod
 from tenure.model.api.resource import DEPLOYMENTS, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from tenure.model.settings import Settings
 from tenure.ports.outcome import Ended
@@ -121,6 +123,31 @@ def test_what_another_program_undoes_is_written_five_times_a_minute() -> None:
         assert 20 <= len(times) <= 30
         (held,) = [one for one in outcomes(bench) if "undoes it" in one]
         assert "it was written 5 times within a minute, and another program undoes it" in held
+
+
+def test_a_name_that_the_scheduler_removes_is_written_once_a_second_after_ten_times() -> None:
+    """It tries the pod whenever a node or a pod changes, which is many times a second in a scale-out."""
+    with Bench() as bench:
+        waiting = a_pod("web", nodeSelector={"example.com/none": "x"})
+        waiting["metadata"]["namespace"] = "default"
+        bench.store.create(PODS, waiting)
+        bench.store.create(NODES, {"metadata": {"name": "new"}, "spec": {}})
+        pod = bench.all(PODS)[0]["metadata"]
+        for _ in range(20 * 5):
+            now = bench.store.find(PODS, pod["namespace"], pod["name"])
+            assert now is not None
+            if now["status"].get("nominatedNodeName"):
+                removed = {"status": {"nominatedNodeName": None}}
+                bench.store.patch(
+                    PODS, pod["namespace"], pod["name"], removed, subresource="status"
+                )
+            else:
+                bench.wish(named(msgspec.convert(now, Pod), "new"))
+            bench.run(SECOND / 10)
+        times = bench.api_tap.times("PATCH", pod["name"])
+        assert len([at for at in times if at < times[0] + 3]) == 10 + 1
+        assert {round(gap) for gap in gaps(times[9:])} == {1}
+        assert not [one for one in outcomes(bench) if "undoes it" in one]
 
 
 def test_a_conflict_is_evaluated_again_on_the_newer_version_at_once() -> None:

@@ -18,7 +18,6 @@ from tenure.model.api.meta import format_time
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, Resource
 from tenure.runtime.telemetry.events import (
     CROWD_BURST,
-    QUEUE_MAX,
     REPEAT_AFTER,
     REWRITE_AFTER,
     EventRecorder,
@@ -269,12 +268,18 @@ def test_the_longest_name_still_makes_an_event() -> None:
         assert room.published() == [(Reason.PROTECTED, 1)]
 
 
-def test_a_flood_keeps_to_the_rate_and_the_queue_has_an_end() -> None:
+def test_a_flood_keeps_to_the_rate_and_each_object_is_told_of_once() -> None:
     with Bench() as bench, Newsroom(bench) as room:
         flood = [an_opinion(Reason.PROTECTED, uid=f"u{n}", name=f"p{n}") for n in range(3000)]
         room.say(*flood, then=10 * SECOND)
         assert len(bench.api_tap.of("POST")) in range(295, 305), "50 at once and 25 a second"
-        assert room.recorder.dropped == 3000 - QUEUE_MAX
+        room.say(then=MINUTE)
+        told = bench.api_tap.of("POST")
+        assert room.recorder.dropped == 0
+        assert len(told) in range(1795, 1810)
+        room.recorder.ended(flood[-1])
+        room.say(then=MINUTE)
+        assert len(bench.api_tap.of("POST")) == 3000 - 1, "each once, and none that holds no more"
 
 
 def test_a_fleet_that_is_blocked_is_told_of_slowly_and_keeps_no_other_event_waiting() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from tenure.core.decision import Blocker, Concern, Create, Evict, Subject, Verdict
 from tenure.core.disrupt.facts.planning import CandidatesWait
-from tenure.core.facts import Fact, Quoted
+from tenure.core.facts import Fact, Quoted, joined
 from tenure.core.gates.facts import BudgetUse
 from tenure.core.reasons import Reason
 from tenure.errors import Unavailable
@@ -185,6 +185,18 @@ def test_a_verdict_that_says_the_same_on_another_version_is_not_told_again() -> 
         desk.journal.decided(at, a_verdict(recheck_at=at))
     desk.journal.decided(NOON, a_verdict("waits no more"))
     assert [line["because"] for line in desk.lines()] == ["waits", "waits no more"]
+
+
+def test_a_node_that_a_window_keeps_is_not_told_of_again_for_each_use_of_a_budget_behind_it() -> (
+    None
+):
+    """A budget that blocks it as well is one of its blockers, and counts others that come and go."""
+    desk = Desk()
+    for left in range(50):
+        used = BudgetUse(pool="general", nodes="10%", limit=1, total=100, leaving=(f"node-{left}",))
+        behind = Blocker(subject=Subject("NodePool", "general"), fact=joined((used, Quoted("x"))))
+        desk.journal.decided(NOON, a_verdict(blockers=(behind,)))
+    assert len(desk.lines()) == 1
 
 
 def test_a_crowd_of_candidates_that_goes_one_by_one_is_told_now_and_then() -> None:

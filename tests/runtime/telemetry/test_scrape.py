@@ -329,6 +329,10 @@ def test_pods_that_nothing_can_take_are_counted_while_they_wait() -> None:
         assert value(samples, "karpenter_scheduler_unschedulable_pods_count") == 2
         assert value(samples, "karpenter_scheduler_queue_depth") == 2
         assert value(samples, "karpenter_scheduler_ignored_pods_count") == 0
+        waited = value(samples, "tenure_pods_waiting_oldest_seconds")
+        assert 50 <= waited <= 60
+        story.run(MINUTE)
+        assert value(scraped(story), "tenure_pods_waiting_oldest_seconds") == waited + 60
         held = value(samples, "tenure_verdicts_in_force", reason="FailedScheduling")
         assert held == 2
 

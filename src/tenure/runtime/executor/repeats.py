@@ -1,8 +1,10 @@
 """The same write again and again: another program undoes it, and neither would ever end.
 
 A write of an object of the cluster that was accepted so many times within a minute waits until the first of these is a
-minute old. A few are let pass at once: someone may have undone it by hand, or restored an old manifest. The names in the status of pods are not
-counted: kube-scheduler removes them, and they matter for a second.
+minute old. A few are let pass at once: someone may have undone it by hand, or restored an old manifest.
+
+The names in the status of pods matter for a second, and kube-scheduler removes one each time that it tries the pod in vain: ten of them within
+ten seconds are let pass at once, then one a second.
 """
 
 from __future__ import annotations
@@ -19,6 +21,11 @@ from tenure.model.api.resource import PODS
 FREE: Final = 5
 WINDOW: Final = 60.0
 
+#: Of one write of a pod, the same; and from then on, the seconds between two of them.
+PODS_FREE: Final = 10
+PODS_WINDOW: Final = 10.0
+PODS_GAP: Final = 1.0
+
 _encoder: Final = msgspec.json.Encoder(order="deterministic")
 
 
@@ -31,18 +38,25 @@ class Repeats:
 
     def accepted(self, action: Action, now: float) -> None:
         if (key := _key(action)) is not None:
-            self._accepted.setdefault(key, deque(maxlen=FREE)).append(now)
+            free = PODS_FREE if _is_of_pod(action) else FREE
+            self._accepted.setdefault(key, deque(maxlen=free)).append(now)
 
     def wait_until(self, action: Action, now: float) -> float | None:
         """When the write may be sent again; None when it may now."""
         key = _key(action)
         times = self._accepted.get(key) if key is not None else None
-        if times is None or len(times) < FREE or now >= times[0] + WINDOW:
+        if times is None or len(times) < (times.maxlen or 0):
             return None
-        return times[0] + WINDOW
+        if _is_of_pod(action):
+            within, until = times[0] + PODS_WINDOW, times[-1] + PODS_GAP
+        else:
+            within = until = times[0] + WINDOW
+        return until if now < min(within, until) else None
 
     def is_news(self, action: Action) -> bool:
-        """Whether it waits for the first time since it was last sent freely."""
+        """Whether it waits for the first time since it was last sent freely. Of a pod it never is: kube-scheduler is no stranger."""
+        if _is_of_pod(action):
+            return False
         key = _key(action)
         assert key is not None
         new = key not in self._told
@@ -58,9 +72,13 @@ class Repeats:
         return len(self._accepted)
 
 
+def _is_of_pod(action: Action) -> bool:
+    return isinstance(action, Patch) and action.resource == PODS
+
+
 def _key(action: Action) -> bytes | None:
     """The same for writes that say the same, whatever version they are for."""
-    if not isinstance(action, Patch) or action.resource == PODS:
+    if not isinstance(action, Patch):
         return None
     body: dict[str, Any] = dict(action.body)
     metadata = {k: v for k, v in body.pop("metadata", {}).items() if k != "resourceVersion"}

@@ -47,7 +47,8 @@ from tenure.runtime.telemetry.linelimit import LineRate
 #: Cluster-scoped objects have their events here, as ``kubectl describe`` expects.
 DEFAULT_NAMESPACE: Final = "default"
 COMPONENT: Final = "tenure"
-#: Events waiting for their turn; above this the newest are dropped: news, not state.
+#: Events waiting for their turn. Above this what is said of an object for the first time waits as long as it holds, and
+#: all others are dropped: news, not state.
 QUEUE_MAX: Final = 1000
 #: An eviction that is refused every ten seconds for a day is one piece of news, now and then.
 REPEAT_AFTER: Final = timedelta(minutes=5)
@@ -161,7 +162,9 @@ class EventRecorder:
     def _write_first(self, verdict: Verdict, event: _EventState) -> None:
         now = self._clock.monotonic()
         crowd = self._crowd_of(verdict)
-        if crowd is None:
+        if crowd is None and len(self._queue) >= QUEUE_MAX:
+            self._write_later(verdict, event, now)
+        elif crowd is None:
             self._write_now(verdict, event)
         elif not event.waits and crowd.is_open(now, 1 / CROWD_RATE, CROWD_BURST):
             crowd.spend(now, 1 / CROWD_RATE)

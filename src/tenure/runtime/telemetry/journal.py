@@ -161,7 +161,8 @@ def _is_same(old: Verdict, new: Verdict) -> bool:
 def _gist(verdict: Verdict, entry: Entry) -> object:
     """Without what says nothing new."""
     facts = tuple(fact.gist() for fact in verdict.facts)
-    return entry.reason, facts, entry.blockers, entry.action
+    blockers = tuple((one.subject, one.fact.gist(), one.until) for one in verdict.blockers)
+    return entry.reason, facts, blockers, entry.action
 
 
 def _fields(entry: Entry) -> dict[str, Any]:

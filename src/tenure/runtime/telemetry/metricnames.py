@@ -527,6 +527,12 @@ QUEUE_DEPTH: Final = Named(
     ("controller",),
     "Pods that the scheduler found no node for and that a new node may help.",
 )
+OLDEST_WAIT: Final = Named(
+    "tenure_pods_waiting_oldest_seconds",
+    _G,
+    (),
+    "For how long the pod has waited that waits longest, of those that a new node may help. 0: none waits.",
+)
 IGNORED: Final = Named(
     "karpenter_scheduler_ignored_pods_count",
     _G,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.metadata import version
 from platform import python_version
 from typing import Final, Protocol
@@ -139,7 +139,7 @@ class ClusterCollector(Collector):
         if self._settings.beside_karpenter:
             return  # The rest is Karpenter's to tell, by the same names.
         self._rows |= {
-            **dict(_waiting(snapshot)),
+            **dict(_waiting(snapshot, replica.now())),
             **dict(_pools(snapshot)),
             **dict(_drifts(snapshot)),
             **dict(_budgets(snapshot, replica.now())),
@@ -230,10 +230,13 @@ def _protected(evaluator: Evaluator, snapshot: Snapshot) -> Counter[tuple[str, s
     return found
 
 
-def _waiting(snapshot: Snapshot) -> Iterator[tuple[Named, list[Row]]]:
-    waiting = [is_provisionable(pod, snapshot) for pod in snapshot.unschedulable_pods().values()]
-    yield names.QUEUE_DEPTH, [((PROVISIONER,), sum(waiting))]
-    yield names.IGNORED, [((), len(waiting) - sum(waiting))]
+def _waiting(snapshot: Snapshot, now: datetime) -> Iterator[tuple[Named, list[Row]]]:
+    pods = snapshot.unschedulable_pods()
+    waiting = [pod for pod in pods.values() if is_provisionable(pod, snapshot)]
+    oldest = max((now - pod.unscheduled_since for pod in waiting), default=timedelta())
+    yield names.QUEUE_DEPTH, [((PROVISIONER,), len(waiting))]
+    yield names.OLDEST_WAIT, [((), max(oldest.total_seconds(), 0.0))]
+    yield names.IGNORED, [((), len(pods) - len(waiting))]
     homeless = sum(not claim.node_name for claim in snapshot.claims.values())
     yield names.NODE_COUNT, [((), len(snapshot.nodes) + homeless)]
 
