@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -38,6 +39,13 @@ TOLD: Final = (
 )
 
 
+#: What is drawn behind text: a selected row, for example.
+_BACKGROUND: Final = re.compile(
+    r'<rect fill="(?P<fill>#[0-9a-f]+)" [^>]*shape-rendering="crispEdges"/>'
+)
+_GROUND: Final = '<rect fill="{}" width="100%" height="100%"/>'
+
+
 class Film(NamedTuple):
     """What a film is called, and how long its pictures stay, in seconds."""
 
@@ -60,7 +68,7 @@ class Picture(NamedTuple):
 
 def chosen_moment(board: Board) -> bool:
     """The first drifted node is drained, its replacement is in service, the others wait for the budget."""
-    phases = [row.phase for row in board.rows]
+    phases = [row.node.phase for row in board.rows]
     return "draining" in phases and "drifted" in phases
 
 
@@ -95,11 +103,13 @@ def _drawn(demo_run: DemoRun) -> str:
 def film(shown: Sequence[Picture], about: Film = DEMO) -> str:
     """One picture after the other, in the frame of the first."""
     rules: dict[str, str] = {}
-    parts = [_part(index, one, rules, about.name) for index, one in enumerate(shown)]
+    ground = _ground_of(shown)
+    parts = [_part(index, one, rules, about.name, ground) for index, one in enumerate(shown)]
     head, _, rest = shown[0].svg.partition("<style>")
     _, _, rest = rest.partition("</style>")
     around, _, _ = rest.partition(f'<g class="{about.name}-matrix">')
     around = re.sub(r"<clipPath id=\"\S+-line-\d+\">.*?</clipPath>\s*", "", around, flags=re.S)
+    around = _BACKGROUND.sub("", around).rstrip() + (_GROUND.format(ground) if ground else "")
     head = head.replace("<svg ", '<svg xml:space="preserve" role="img" ', 1).rstrip()
     told = f"<title>{about.title}</title>\n<desc>{about.told}</desc>"
     body = "\n".join(parts)
@@ -107,9 +117,13 @@ def film(shown: Sequence[Picture], about: Film = DEMO) -> str:
     return "".join(f"{line.rstrip(' ')}\n" for line in svg.split("\n") if line.strip(" "))
 
 
-def _part(index: int, picture: Picture, rules: dict[str, str], name: str) -> str:
-    """The text of one screen; ``rules`` is given the classes that it needs, by what they say."""
+def _part(index: int, picture: Picture, rules: dict[str, str], name: str, ground: str) -> str:
+    """The text of one screen, and what is behind it; ``rules`` is given the classes that it needs, by what they say.
+
+    What is of the colour ``ground`` is behind all screens already.
+    """
     own = dict(re.findall(rf"\.({name}-r\d+) {{ (.*?) }}", picture.svg))
+    behind = (one[0] for one in _BACKGROUND.finditer(picture.svg) if one["fill"] != ground)
     for rule in own.values():
         rules.setdefault(rule, f"c{len(rules)}")
     _, _, text = picture.svg.partition(f'<g class="{name}-matrix">')
@@ -118,7 +132,14 @@ def _part(index: int, picture: Picture, rules: dict[str, str], name: str) -> str
     text = re.sub(r'<text class="[^"]*" x="1268.8" [^>]*>\s*</text>', "", text)  # Ends of lines.
     text = re.sub(rf'"({name}-r\d+)"', lambda found: f'"{rules[own[found[1]]]}"', text)
     still = " still" if picture.chosen else ""
-    return f'<g class="frame f{index}{still}">{text.strip().replace("&#160;", chr(160))}</g>'
+    drawn = "".join(behind) + text.strip().replace("&#160;", chr(160))
+    return f'<g class="frame f{index}{still}">{drawn}</g>'
+
+
+def _ground_of(shown: Sequence[Picture]) -> str:
+    """The colour behind most of the text; empty: nothing is drawn behind it."""
+    fills = Counter(one["fill"] for one in _BACKGROUND.finditer(shown[0].svg))
+    return fills.most_common(1)[0][0] if fills else ""
 
 
 def _style(shown: Sequence[Picture], rules: dict[str, str], about: Film) -> str:

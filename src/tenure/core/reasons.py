@@ -140,6 +140,7 @@ class Reason(StrEnum):
 
     # Pending pods.
     BATCHING = "Batching"
+    ROOM_SOON = "RoomSoon"
     AWAITING_TYPES = "AwaitingInstanceTypes"
     NOMINATED = "Nominated"
     NODE_RESERVED = "NodeReserved"
@@ -178,6 +179,9 @@ class Reason(StrEnum):
     # Beside Karpenter.
     BESIDE_KARPENTER = "BesideKarpenter"
     ONLY_LOOKS = "OnlyLooks"
+    POLICIES_UNLISTED = "PoliciesUnlisted"
+    KARPENTER_NOT_READY = "KarpenterNotReady"
+    KARPENTER_ROLLS_OUT = "KarpenterRollsOut"
     LEVER_OFF = "LeverOff"
     LEVER_SET = "LeverSet"
     LEVER_ON = "LeverOn"
@@ -681,6 +685,9 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _WARNING,
     ),
     Reason.BATCHING: ReasonInfo("Pods are still arriving; they are provisioned for in one batch."),
+    Reason.ROOM_SOON: ReasonInfo(
+        "The pod fits a node once pods that terminate there are gone, within 40s; if it does not, it gets a new node then."
+    ),
     Reason.AWAITING_TYPES: ReasonInfo(
         "The instance types are being read from the cloud; until they are known, nothing is launched."
     ),
@@ -842,6 +849,23 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "Do what the message advises; --karpenter-version names a Karpenter that runs elsewhere.",
         _WARNING,
     ),
+    Reason.KARPENTER_NOT_READY: ReasonInfo(
+        "Tenure runs beside Karpenter, and no replica of Karpenter is ready: a NodeClaim that is deleted now stays, and "
+        "one that is created is not launched. Nothing is replaced, repaired or timed out; levers go on.",
+        "Scale Karpenter up, or find out why its pods are not ready.",
+        _WARNING,
+    ),
+    Reason.KARPENTER_ROLLS_OUT: ReasonInfo(
+        "Tenure runs beside Karpenter, which is being rolled out: it is not known which release and feature gates act. "
+        "Nothing is replaced, repaired or timed out until the rollout is complete; levers go on.",
+        event=_NORMAL,
+    ),
+    Reason.POLICIES_UNLISTED: ReasonInfo(
+        "Tenure runs beside Karpenter and may not list NodePoolPolicies. One may have budgets, so levers that are set stay, "
+        "and nothing is replaced, repaired or timed out by a policy; windows and protections go on.",
+        "Apply the ClusterRole of this release.",
+        _WARNING,
+    ),
     Reason.LEVER_OFF: ReasonInfo(
         "No window and no protection covers the Node now: Karpenter may disrupt it, or repair it."
     ),
@@ -859,8 +883,9 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     ),
     Reason.LEVER_WAITS: ReasonInfo(
         "It is not known which Karpenter is in charge: no lever is set on the Node, one that is set "
-        "stays, and nothing is repaired or terminated.",
-        "See OnlyLooks on the NodePool.",
+        "stays, and nothing is repaired or terminated. Or it is known and does not act: levers go on, and nothing is "
+        "repaired or terminated.",
+        "See OnlyLooks, KarpenterNotReady or KarpenterRollsOut on the NodePool.",
     ),
     Reason.LEVER_NOT_OURS: ReasonInfo(
         "A user or another tool has set karpenter.sh/do-not-disrupt or karpenter.sh/do-not-repair on the "

@@ -99,6 +99,8 @@ def _for_repair(block: Repair | None, watched: Collection[str]) -> Iterator[Find
 def foreign_class(pool: NodePool, ours: Collection[tuple[str, str]]) -> Iterator[Finding]:
     """A pool of another controller, or a typo: only its author knows. ``ours``: groups and kinds."""
     ref = pool.node_class_ref
+    if not ref.group or not ref.kind:
+        return  # That it is missing is told where it is required.
     if (ref.group, ref.kind) not in ours:
         served = " or ".join(sorted(f"{kind} of {group}" for group, kind in ours))
         message = (

@@ -52,6 +52,7 @@ class Code(StrEnum):
     NO_LEVER = "NoLever"
     DROPPED_FIELD = "DroppedField"
     NO_REBOOT = "NoReboot"
+    REPLICAS_ARE_KEPT = "ReplicasAreKept"
     UNKNOWN_LABEL_VALUE = "UnknownLabelValue"
     OLD_ANNOTATION = "OldAnnotation"
     REPAIR_BY_FORCE = "RepairByForce"
@@ -229,6 +230,13 @@ CODES: Final[dict[Code, CodeInfo]] = {
         "reads no NodePoolPolicy: nothing is done about the condition.",
         "Write action: Replace, or remove the policy and turn on Karpenter's feature gate NodeRepair, which "
         "repairs by the rules of the provider.",
+    ),
+    Code.REPLICAS_ARE_KEPT: CodeInfo(
+        _WARNING,
+        "Beside Karpenter, a NodePoolPolicy replaces nodes of a NodePool with spec.replicas. Karpenter keeps their number, "
+        "so Tenure launches nothing first there: graceful repair deletes the NodeClaim, and no node expires.",
+        "Name other NodePools in the policy, or accept one node less until Karpenter has launched the next; its feature "
+        "gate StaticCapacity has to be on.",
     ),
     Code.UNKNOWN_LABEL_VALUE: CodeInfo(
         _WARNING,
