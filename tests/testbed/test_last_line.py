@@ -1,4 +1,4 @@
-"""The last line of a test run: what became of the real-cluster suite."""
+"""The last lines of a test run: what became of the real-cluster suite."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_nothing_is_said_where_the_suite_was_not_requested() -> None:
     assert bed.last_line({"passed": [a_report("passed", real=False)]}, ()) == ""
 
 
-def test_without_the_binaries_the_very_last_line_names_the_suite_and_the_verb(
+def test_without_the_binaries_one_of_the_last_lines_names_the_suite_and_the_verb(
     tmp_path: Path,
 ) -> None:
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
@@ -52,6 +52,8 @@ def test_without_the_binaries_the_very_last_line_names_the_suite_and_the_verb(
     )
     assert run.returncode == 0, run.stdout
     assert "contract suite: store " in run.stdout
-    last = run.stdout.splitlines()[-1]
-    assert last.startswith("real-cluster suite: LEFT OUT, it lacks etcd, kube-apiserver")
-    assert last.endswith("`make bed` gets it")
+    # One line for each suite that is left out; this machine may lack what others need, too.
+    named = [line for line in run.stdout.splitlines()[-5:] if line.startswith(bed.TITLE)]
+    assert len(named) == 1, run.stdout
+    assert named[0].startswith("real-cluster suite: LEFT OUT, it lacks etcd, kube-apiserver")
+    assert named[0].endswith("`make bed` gets it")
