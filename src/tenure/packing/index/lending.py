@@ -17,6 +17,7 @@ from tenure.packing.demand.terms import Group
 from tenure.packing.demand.volumes import is_attachable
 from tenure.packing.index.domains import Values
 from tenure.packing.index.kept import KeptIndex
+from tenure.packing.index.levels import some_of
 from tenure.packing.index.nodes import Nodes
 from tenure.packing.index.reading import keys_of
 from tenure.packing.index.shapes import free_of
@@ -30,13 +31,15 @@ def lent(index: KeptIndex, pods: Sorted, groups: Groups) -> Nodes:
     asked: list[set[int]] = [set() for _ in units.names]
     ports: set[tuple[int, str]] = set()
     for one in pods.classes:
-        ports.update((port.port, port.protocol) for port in one.demand.ports)
+        if one.demand.ports:
+            ports.update((port.port, port.protocol) for port in one.demand.ports)
         for number, amount in one.wants:
             asked[number].add(amount)
     columns = [index.column(name) for name in units.names]
     for column, size, amounts in zip(columns, units.sizes, asked, strict=True):
         if column is not None:
-            for amount in amounts:
+            # Of the others the copy has no bitset either.
+            for amount in some_of(amounts):
                 index.nodes.bins.learn(column, amount * size)
     bins = index.nodes.bins.lent(list(zip(columns, units.sizes, strict=True)), asked, about, ports)
     for number, (name, size) in enumerate(zip(units.names, units.sizes, strict=True)):

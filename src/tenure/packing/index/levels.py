@@ -21,7 +21,7 @@ class Levels:
 
     def __init__(self, amounts: Iterable[int], free: Sequence[int]) -> None:
         """``amounts``: that are asked for; ``free``: of each bin."""
-        self.amounts = _some_of(amounts)
+        self.amounts = some_of(amounts)
         self.masks = [0] * len(self.amounts)
         by_level: list[list[int]] = [[] for _ in self.amounts]
         for number, there in enumerate(free):
@@ -35,7 +35,7 @@ class Levels:
 
     def lent(self, amounts: Iterable[int], unit: int, free: Sequence[int]) -> Levels:
         """The same of these amounts alone, in such units. ``free``: of each bin, in these units, too."""
-        asked = _some_of(amounts)
+        asked = some_of(amounts)
         known = dict(zip(self.amounts, self.masks, strict=True))
         masks = [known.get(amount * unit) for amount in asked]
         found = Levels((), ())
@@ -67,7 +67,7 @@ class Levels:
                 masks[level] |= bit
 
 
-def _some_of(amounts: Iterable[int]) -> list[int]:
+def some_of(amounts: Iterable[int]) -> list[int]:
     """In order, so many of them as may have a bitset."""
     distinct = sorted({amount for amount in amounts if amount > 0})
     step = -(-len(distinct) // LEVELS_MAX) or 1
