@@ -82,18 +82,18 @@ def _snapshot(nodes: int, drifted: int, name: str) -> Snapshot:
     pool["spec"]["template"]["spec"]["expireAfter"] = "720h"
     tables.put(NODE_POOLS, msgspec.convert(pool, NodePool))
     for number in range(nodes):
-        tables.put(NODE_CLAIMS, msgspec.convert(_claim(number, nodes, drifted), NodeClaim))
+        tables.put(NODE_CLAIMS, msgspec.convert(aging_claim(number, nodes, drifted), NodeClaim))
         node = fleet.node(number, f"uid-{number}")
         node["metadata"]["labels"]["topology.kubernetes.io/zone"] = f"zone-{number % 3}"
         tables.put(NODES, msgspec.convert(node, Node))
     for number in range(nodes * PODS_EACH):
         tables.put(PODS, msgspec.convert(fleet.bound_pod(number, nodes), Pod))
     for number in range(WINDOWS):
-        tables.put(MAINTENANCE_WINDOWS, _window(number, f"{name}-{number}"))
+        tables.put(MAINTENANCE_WINDOWS, night_window(number, f"{name}-{number}"))
     return Snapshot(tables, ours=frozenset({KWOK_NODE_CLASSES.group_kind}))
 
 
-def _claim(number: int, nodes: int, drifted: int) -> dict[str, Any]:
+def aging_claim(number: int, nodes: int, drifted: int) -> dict[str, Any]:
     """It expires within the fortnight; its node took 40 seconds to come up."""
     created = _NOW - timedelta(days=29) + timedelta(days=13) * number / nodes
     up = created + timedelta(seconds=40)
@@ -112,7 +112,7 @@ def _written(at: datetime) -> str:
     return at.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _window(number: int, name: str) -> MaintenanceWindow:
+def night_window(number: int, name: str) -> MaintenanceWindow:
     """Each blocks one hour or the other of the night in one of three zones."""
     schedules = [
         {"cron": f"{minute} {number % 6} * * *", "duration": "30m", "timeZone": "Europe/Berlin"}

@@ -17,6 +17,7 @@ from tenure.model.api.resource import NODES, Resource
 from tenure.model.snapshot.derived import Derived
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Snapshot, Tables
+from tenure.model.snapshot.twin import Twin
 from tenure.providers.kwok.repairs import kwok_statements
 from tests.core.build import a_claim, a_node, a_pool, ago, condition
 from tests.properties.clusters import Cluster, clusters
@@ -130,6 +131,21 @@ def test_nodes_that_are_kept_over_turns_are_those_that_would_be_read_anew(story:
         take_in(cluster, cache, version)
         kept = places(cache.tables, cluster.observations)
         assert kept == places(without_memory(cache.tables), cluster.observations)
+
+
+@tried(50)
+@given(story=stories())
+def test_a_twin_that_catches_up_gives_the_verdicts_of_the_tables(story: Story) -> None:
+    cache, twin = Cache(govern=govern), Twin()
+    before, after = story
+    for version, cluster in enumerate((before, after, after, before), start=100):
+        take_in(cluster, cache, version)
+        known = cluster.observations
+        found = twin.look(Snapshot(cache.tables, known, ours=SERVED))()
+        assert verdicts(found.tables, known) == verdicts(cache.tables, known)
+        assert {kind: table for kind, table in found.tables.objects.items() if table} == {
+            kind: table for kind, table in cache.tables.objects.items() if table
+        }
 
 
 def test_what_is_kept_too_long_is_noticed() -> None:

@@ -21,8 +21,7 @@ def test_an_annotation_moves_no_cursor() -> None:
     with Story(*a_cluster(workload)) as story:
         story.start()
         story.run(5 * MINUTE)
-        seen = WorldProgram(story, 1.0).aside()
-        assert seen is not None
+        seen = WorldProgram(story, 1.0).evaluated()
         pod = next(iter(seen.snapshot.pods.values()))
         said = msgspec.json.decode(answers.why(seen, f"Pod/{pod.key}"))
     assert "InvalidDoNotDisruptAnnotation" in said["text"]

@@ -45,7 +45,6 @@ from tenure.ports.provider import Provider
 from tenure.ports.transport import Transport
 from tenure.runtime.clock.system import SystemClock
 from tenure.runtime.clock.wakeup import Waker
-from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.observe.crds import read_crds, watch_crds
 from tenure.runtime.observe.view import DISPENSABLE, View
 from tenure.runtime.readonly import LookOnlyTransport
@@ -247,10 +246,6 @@ class Look:
             settings=self._settings,
             leader=self._leaders.leader,
         )
-
-    @property
-    def verdicts(self) -> Evaluator:
-        return self.turns.evaluator
 
     @property
     def journal(self) -> RingJournal:

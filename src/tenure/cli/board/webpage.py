@@ -8,8 +8,6 @@ from datetime import datetime
 from importlib.metadata import version
 from typing import Protocol
 
-import msgspec
-
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.page.source import PageSource
 from tenure.dashboard.fleet.frame import Inputs
@@ -17,16 +15,12 @@ from tenure.dashboard.web.files import Files
 from tenure.dashboard.web.guards import NONE, LoopbackGuard
 from tenure.dashboard.web.server import PageServer
 from tenure.dashboard.web.source import About
-from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.telemetry.ring import Entry, RingJournal
 from tenure.runtime.telemetry.serving import LOOPBACK
 
 
 class Looking(Protocol):
     """What is looked at."""
-
-    @property
-    def verdicts(self) -> Evaluator: ...
 
     @property
     def journal(self) -> RingJournal: ...
@@ -61,13 +55,8 @@ class LookProgram:
     def entries(self, since: int) -> tuple[Iterable[Entry], int]:
         return self._look.journal.since(since)
 
-    def aside(self) -> EvaluatedCluster | None:
-        if self._look.evaluated_at is None:
-            return None
-        seen = self._look.evaluated()
-        return msgspec.structs.replace(
-            seen, snapshot=seen.snapshot.aside(), evaluator=self._look.verdicts.verdicts.aside()
-        )
+    def evaluated(self) -> EvaluatedCluster | None:
+        return self._look.evaluated() if self._look.evaluated_at is not None else None
 
     def silence(self) -> str:
         return ""

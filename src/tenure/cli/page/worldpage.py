@@ -53,12 +53,12 @@ class WorldProgram:
     def entries(self, since: int) -> tuple[Iterable[Entry], int]:
         return self._journal.since(since)
 
-    def aside(self) -> EvaluatedCluster | None:
+    def evaluated(self) -> EvaluatedCluster:
         controller = self._world.controller
         return EvaluatedCluster(
             at=self._world.now,
-            snapshot=controller.snapshot().aside(),
-            evaluator=controller.evaluator.verdicts.aside(),
+            snapshot=controller.snapshot(),
+            evaluator=controller.evaluator,
             settings=self._world.options.settings,
         )
 

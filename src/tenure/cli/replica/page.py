@@ -89,15 +89,15 @@ class ReplicaProgram:
     def entries(self, since: int) -> tuple[Iterable[Entry], int]:
         return self._journal.since(since)
 
-    def aside(self) -> EvaluatedCluster | None:
+    def evaluated(self) -> EvaluatedCluster | None:
         if not self._replica.synced:
             return None
         evaluator, off = self._replica.evaluator, self._replica.clock_off
         lease = Subject(LEASES.kind, self._settings.lease_name, self._settings.lease_namespace)
         return EvaluatedCluster(
             at=self._replica.now(),
-            snapshot=self._replica.snapshot.aside(),
-            evaluator=VerdictsInForce() if evaluator is None else evaluator.verdicts.aside(),
+            snapshot=self._replica.snapshot,
+            evaluator=VerdictsInForce() if evaluator is None else evaluator,
             settings=self._settings,
             leader=self._replica.role,
             clock_blocker=ClockBlocker(off, lease) if off else None,

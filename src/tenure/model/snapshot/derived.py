@@ -93,11 +93,10 @@ class Derived:
     def drop(self, item: ApiObject) -> None:
         self._rows.pop(id(item), None)
 
-    def shared(self) -> Derived:
-        """For a copy of the tables: what is derived from single objects is shared with this one, and nothing else."""
-        twin = Derived()
-        twin._rows = dict(self._rows)
-        return twin
+    def share(self, item: ApiObject, other: Derived) -> None:
+        """What is, or will be, derived from it there is derived here, too."""
+        row = other._rows.get(id(item))
+        self._rows[id(item)] = row if row is not None and row[0] is item else (item, {})
 
     def __len__(self) -> int:
         """How many objects it keeps something for, or would."""

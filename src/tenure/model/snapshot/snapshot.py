@@ -116,6 +116,13 @@ class Index(Generic[T]):
             if known is not None and known.key == key:
                 del self._newest[group]
 
+    def fill(self, items: Mapping[str, T]) -> None:
+        """An empty one, with all objects at once."""
+        group_of, groups = self.group_of, self.groups
+        for key, item in items.items():
+            if group := group_of(item):
+                groups.setdefault(group, {})[key] = item
+
     def newest(self, group: str) -> T | None:
         """Worked out when it is first asked for, then kept up: groups of daemons are large."""
         if group not in self._newest:
@@ -285,6 +292,24 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
 _GOVERNED: Final = frozenset({r.NODE_POOLS, r.NODE_CLAIMS, r.NODE_POOL_POLICIES})
 
 
+#: By kind and key: the object, or None where it is gone.
+Changed = dict[tuple[r.Resource, str], ApiObject | None]
+
+
+class Noted:
+    """What has changed in tables since it was last taken."""
+
+    def __init__(self) -> None:
+        self._changed: Changed = {}
+
+    def note(self, resource: r.Resource, key: str, item: ApiObject | None) -> None:
+        self._changed[resource, key] = item
+
+    def take(self) -> Changed:
+        changed, self._changed = self._changed, {}
+        return changed
+
+
 class Tables:
     """Every object we watch, by kind and key, with the indexes above."""
 
@@ -312,6 +337,8 @@ class Tables:
             name: Index(group_of) for name, group_of in _INDEXES.items()
         }
         self.touched: Final = Touched()
+        #: Each is told of all changes.
+        self.noted: Final[list[Noted]] = []
         self._indexes_of: dict[r.Resource, list[Index[Any]]] = {}
         for (resource, _), index in self._indexes.items():
             self._indexes_of.setdefault(resource, []).append(index)
@@ -374,6 +401,8 @@ class Tables:
             else:
                 index.replace(key, old, item, group)
         table[key] = item
+        for noted in self.noted:
+            noted.note(resource, key, item)
         if not unchanged:
             self._touch_nodes(resource, key, old, item)
         return Change(resource, key, old, item)
@@ -480,6 +509,8 @@ class Tables:
         self._forget(resource)
         self.unreadable.pop((resource, key), None)
         old = self.table(resource).pop(key, None)
+        for noted in self.noted:
+            noted.note(resource, key, None)
         if old is not None:
             self.derived.drop(old)
             for index in self._indexes_of.get(resource, ()):
@@ -504,16 +535,27 @@ class Tables:
             self._rule_again()
         return True
 
-    def aside(self) -> Tables:
-        """The same objects and groups, for a thread beside the loop to read: it costs some milliseconds, and must not be
-        written to."""
-        twin = Tables(govern=self._govern, derived=self.derived.shared())
-        twin.unlisted, twin.unreadable = dict(self.unlisted), dict(self.unreadable)
-        twin.objects = {resource: dict(table) for resource, table in self.objects.items()}
-        for name, index in self._indexes.items():
-            groups = {group: dict(members) for group, members in index.groups.items()}
-            twin._indexes[name].groups = groups
-        return twin
+    # -- as a twin of others ---------------------------------------------------------------
+
+    def fill(self, objects: Mapping[r.Resource, dict[str, Any]], derived: Derived) -> None:
+        """Empty ones, with the objects of others and with what is derived from each there."""
+        for resource, table in objects.items():
+            self.objects[resource] = table
+            for index in self._indexes_of.get(resource, ()):
+                index.fill(table)
+            for item in table.values():
+                self.derived.share(item, derived)
+
+    def follow(self, changed: Changed, derived: Derived) -> None:
+        """What has changed in others since."""
+        for (resource, key), item in changed.items():
+            if item is None:
+                self.remove(resource, key)
+                continue
+            indexes = self._indexes_of.get(resource, ())
+            groups = [index.group_of(item) for index in indexes]
+            self._place(resource, item, indexes, groups, False)
+            self.derived.share(item, derived)
 
     def copy(self) -> Tables:
         """An independent look, for work that outlives the turn."""
@@ -590,18 +632,10 @@ class Snapshot:
             kept[work_out] = work_out(self.objects(resource))
         return cast("V", kept[work_out])
 
-    def aside(self) -> Snapshot:
-        """As it is now, for a thread beside the loop."""
-        known = self.observations
-        observations = msgspec.structs.replace(
-            known,
-            **{
-                name: dict(value)
-                for name in known.__struct_fields__
-                if isinstance(value := getattr(known, name), Mapping)
-            },
-        )
-        return Snapshot(self._tables.aside(), observations, ours=self.ours)
+    @property
+    def tables(self) -> Tables:
+        """For a twin of them alone."""
+        return self._tables
 
     @property
     def derived(self) -> Derived:

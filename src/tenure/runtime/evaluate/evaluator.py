@@ -178,6 +178,10 @@ class Evaluator:
     def take_ended(self) -> list[Verdict]:
         return self.verdicts.take_ended()
 
+    def aside(self) -> VerdictsInForce:
+        """The verdicts as they are now, for a thread beside the loop."""
+        return self.verdicts.aside()
+
     def in_force(self) -> Iterator[Verdict]:
         return iter(self.verdicts)
 
