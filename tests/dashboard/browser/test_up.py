@@ -71,6 +71,40 @@ def test_the_journal_and_the_lanes(page: Page, address: str) -> None:
     expect(page.locator(".entries > li").first).to_be_visible()
 
 
+def test_back_to_the_start_and_ahead_to_the_night(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.get_by_role("button", name=re.compile("^general-.*, drifted")).first).to_be_visible(
+        timeout=PATIENCE
+    )
+    page.goto(f"{address}#/timeline")
+    fleet = page.get_by_role("region", name="The fleet at that instant")
+    expect(fleet).to_contain_text("blocked")
+    slider = page.get_by_role("slider", name="Time")
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(fleet).to_contain_text("This replica had not started")
+    page.keyboard.press("PageUp")
+    expect(fleet).to_contain_text(re.compile("The fleet at 20.* ago"))
+    expect(fleet).to_contain_text(re.compile(r"\d+ nodes?|There was no node"))
+    page.get_by_role("button", name="Now", exact=True).click()
+    expect(fleet).to_contain_text("blocked")
+    page.get_by_role("combobox", name="Show").select_option("A week ahead")
+    slider.focus()
+    page.keyboard.press("End")
+    expect(fleet).to_contain_text(re.compile(r"[1-9]\d* disruptions? starts?"), timeout=PATIENCE)
+
+
+def test_what_it_costs(page: Page, address: str) -> None:
+    page.goto(address)
+    cell = page.get_by_role("button", name=re.compile("^general-.*, drifted")).first
+    expect(cell).to_be_visible(timeout=PATIENCE)
+    totals = page.get_by_role("region", name="Totals")
+    expect(totals).to_contain_text(re.compile(r"\$\d+\.\d\d/h"))
+    expect(page.get_by_role("img", name=re.compile(r"^Cost an hour over time\."))).to_be_visible()
+    cell.click()
+    expect(page.get_by_role("complementary")).to_contain_text(re.compile(r"\$0\.\d+/h"))
+
+
 @pytest.mark.parametrize("path", ["api/fleet", "api/history", "api/entries"])
 def test_what_is_not_a_page_of_ours_reads_nothing(page: Page, address: str, path: str) -> None:
     answer = page.request.get(address + path, headers={"Sec-Fetch-Site": "cross-site"})

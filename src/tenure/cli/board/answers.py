@@ -8,6 +8,7 @@ from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.cluster.question import Question
 from tenure.cli.explain.explanation import explanation
 from tenure.cli.explain.text import as_text
+from tenure.cli.view.columns import paragraph
 from tenure.dashboard.board.source import PodLine
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODE_CLAIMS, PODS
@@ -19,10 +20,11 @@ _MILLI = UNIT // 1000
 
 
 def explained(subject: str, evaluated: EvaluatedCluster, width: int) -> str:
-    """Raises ``SpecError`` for what is no subject."""
+    """No line wider than that, but for names. Raises ``SpecError`` for what is no subject."""
     question = Question.parse([subject]).in_namespace()
     answer = explanation(question, evaluated)
-    return question.not_found(evaluated) if answer is None else as_text(answer, width)
+    text = question.not_found(evaluated) if answer is None else as_text(answer, width)
+    return "\n".join(paragraph(text, width))
 
 
 def pods_of(key: str, evaluated: EvaluatedCluster) -> tuple[PodLine, ...]:

@@ -15,12 +15,15 @@ from tenure.dashboard.board.rows import NO_POOL, NodeRow, PoolRow, Row
 from tenure.dashboard.board.tones import LOOKS, signs, style
 from tenure.dashboard.fleet.values import NodeView
 from tenure.dashboard.fleet.words import away, count, hourly, money, narrow_clock, span
+from tenure.model.cloud.offering import MICRO_DOLLARS
 from tenure.model.values.printable import clean
 
 _GAP: Final = 1
 #: The cursor, the sign, and a space behind each.
 LEAD: Final = 4
 _NAME_MAX: Final = 40
+#: Room for ``in 13h30m``.
+_NEXT_WIDE: Final = 9
 
 
 class Column(NamedTuple):
@@ -45,7 +48,7 @@ COLUMNS: Final = (
     Column("pods", "PODS", 0, 4, 4, right=True),
     Column("price", "$/H", 0, 6, 7, right=True),
     Column("age", "AGE", 140, 0, 6, right=True),
-    Column("next", "NEXT", 0, 6, 9, right=True),
+    Column("next", "NEXT", 0, 6, _NEXT_WIDE, right=True),
     Column("reason", "REASON", 100, 16, 20),
 )
 WIDE: Final = 120
@@ -148,8 +151,12 @@ def _told(node: NodeView, key: str) -> str:
 
 
 def _price(micro_dollars: int, width: int) -> str:
+    """Rounded until it fits: a number that is cut is another number."""
     said = money(micro_dollars)
-    return said if len(said) <= width or "." not in said else said[:width]
+    dollars = micro_dollars / MICRO_DOLLARS
+    shorter = [f"${dollars:,.{digits}f}" for digits in (3, 2, 1, 0)]
+    found = (one for one in (said, *shorter) if len(one) <= width)
+    return next(found, f"${dollars / 1000:.0f}k" if dollars < 1e7 else f"${dollars:.0e}")
 
 
 def _next(node: NodeView, width: int, now: datetime) -> str:
@@ -158,8 +165,7 @@ def _next(node: NodeView, width: int, now: datetime) -> str:
         return "–"
     if node.next_at <= now:
         return "now"
-    said = away(node.next_at, now)
-    return said if len(said) <= width else said.removeprefix("in ")
+    return away(node.next_at, now) if width >= _NEXT_WIDE else span(node.next_at - now)
 
 
 def when(instant: datetime, now: datetime) -> str:
