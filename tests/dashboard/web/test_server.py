@@ -159,6 +159,7 @@ def test_every_answer_is_closed_to_other_pages() -> None:
                 assert headers["Referrer-Policy"] == "no-referrer"
                 assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
                 assert not [name for name in headers if name.lower().startswith("access-control")]
+                assert headers["Server"] == "Tenure", "no version of what it is made of"
 
     told(story)
 
@@ -216,6 +217,7 @@ def test_without_a_token_there_is_the_shell_and_nothing_else() -> None:
                 status, body, headers = await site.get(path)
                 assert (status, headers["WWW-Authenticate"]) == (401, "Bearer")
                 assert list(msgspec.json.decode(body)) == ["error"]
+                assert headers["Server"] == "Tenure"
                 for token in ("Basic x", "Bearer", "Bearer ", f"Bearer {BAD}"):
                     assert (await site.get(path, Authorization=token))[0] == 401
                 status, body, _ = await site.get(path, Authorization=f"Bearer {POOR}")

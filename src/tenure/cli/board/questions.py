@@ -49,7 +49,7 @@ class Questions:
                 answer, question = self._asked.popleft()
             try:
                 answer.set_result(question())
-            except Exception as error:  # noqa: BLE001  # it belongs to whoever asks
+            except Exception as error:  # noqa: BLE001  # it belongs to the question
                 answer.set_exception(error)
 
     def close(self) -> None:

@@ -99,7 +99,7 @@ class PageSource:
     def _ended(self, look: _Look, task: asyncio.Task[bytes]) -> None:
         self._thread.release()
         if not task.cancelled():
-            task.exception()  # Told to whoever waits, if anything still does.
+            task.exception()  # Told to those who wait, if any still do.
         if not look.sound:
             self._forget()  # What has changed was taken, and the twin does not know it.
 

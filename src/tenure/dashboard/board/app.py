@@ -118,7 +118,7 @@ class Board(App[int]):
     def _run_source(self) -> None:
         try:
             self.source.run(FromThread(self))
-        except Exception as error:  # noqa: BLE001  # told by whoever started the board
+        except Exception as error:  # noqa: BLE001  # told by the program that started the board
             FromThread(self).failed(error)
 
     # -- what the source says ------------------------------------------------------------

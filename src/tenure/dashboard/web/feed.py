@@ -1,4 +1,4 @@
-"""Makes frames for all who look, beside the loop: at most one a second, and none while nothing needs one.
+"""Makes frames for all who look, beside the loop: at most two a second, and none while nothing needs one.
 
 Each is made in steps between which others go on, and each message is encoded once, however many read it.
 """
@@ -19,8 +19,8 @@ from tenure.dashboard.web.source import NotNow, Source
 from tenure.dashboard.web.subscribers import Subscriber, Subscribers
 from tenure.dashboard.web.visible import visible
 
-#: Seconds between two frames, and between two of the history while nobody looks.
-EVERY: Final = 1.0
+#: Seconds between two frames: what has changed is seen within a second. And between two of the history while no page is open.
+EVERY: Final = 0.5
 RECORDED_EVERY: Final = 3.0
 #: For the first frame, which may wait for the first lists.
 PATIENCE: Final = 10.0
@@ -80,7 +80,7 @@ class Feed:
             return
 
     async def frame(self) -> bytes:
-        """As JSON, a second old at the most. Raises ``NotNow``."""
+        """As JSON, less than a second old. Raises ``NotNow``."""
         await self._fresh()
         return self._encoded_frame()
 

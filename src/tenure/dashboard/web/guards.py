@@ -1,4 +1,4 @@
-"""Who may read the page: anybody on this machine by its own name for itself, or holders of a token that may list."""
+"""Who may read the page: programs on this machine that name it by loopback, or holders of a token that may list."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whether a bearer token may read the page: the API server is asked, by TokenReview and SubjectAccessReview.
 
 Answers are kept for a minute at most, by a keyed hash of the token; the token itself is kept nowhere and said to no log.
-Tokens that are not known are asked about at a limited rate, so that nobody floods the API server through the page.
+Tokens that are not known are asked about at a limited rate, so that the API server is not flooded through the page.
 """
 
 from __future__ import annotations

@@ -43,6 +43,8 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
+    # Else its versions, to programs without a token, too.
+    "Server": "Tenure",
 }
 _JSON: Final = "application/json"
 
