@@ -17,7 +17,7 @@ from tenure.dashboard.web.source import About, NotNow
 from tenure.model.api.meta import ObjectMeta
 from tenure.model.api.node import Node
 from tenure.model.api.resource import NODES
-from tenure.model.snapshot.snapshot import Snapshot, Tables
+from tenure.model.snapshot.snapshot import MANY, Snapshot, Tables
 from tenure.runtime.evaluate.verdicts import VerdictsInForce
 from tenure.runtime.telemetry.ring import Entry
 
@@ -110,6 +110,19 @@ def test_while_it_is_kept_it_catches_up_unasked(
         seen = program.asked
         await _until(lambda: program.asked > seen + 1)
         assert program.tables.noted
+
+    asyncio.run(story())
+
+
+def test_it_catches_up_at_once_where_much_has_changed(program: Program) -> None:
+    async def story() -> None:
+        source = PageSource(program, speed=FOR_EVER)
+        await source.why("a")
+        for number in range(MANY):
+            program.put(f"more{number}")
+        await _until(lambda: program.asked == 2)
+        said = (await source.why("a")).decode().split(",")
+        assert len(said) == MANY + 1
 
     asyncio.run(story())
 

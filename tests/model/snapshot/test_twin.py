@@ -17,7 +17,7 @@ from tenure.model.api.pod import Pod, PodSpec
 from tenure.model.api.resource import NODE_POOLS, NODES, PODS
 from tenure.model.snapshot.derived import Derivation
 from tenure.model.snapshot.observations import Observations
-from tenure.model.snapshot.snapshot import Snapshot, Tables
+from tenure.model.snapshot.snapshot import MANY, Snapshot, Tables
 from tenure.model.snapshot.twin import Twin
 
 
@@ -73,6 +73,19 @@ def test_it_catches_up_with_what_came_changed_moved_and_went() -> None:
     tables.put(PODS, a_pod("p1", "n1"))
     tables.list_failed(NODE_POOLS, "")
     assert_same(twin.look(Snapshot(tables))(), tables)
+
+
+def test_it_says_once_that_it_should_catch_up() -> None:
+    """What others have replaced is kept until then, and Python's collector goes through all that is kept."""
+    told: list[int] = []
+    tables, twin = some_tables(), Twin(lambda: told.append(1))
+    twin.look(Snapshot(tables))()
+    for number in range(2 * MANY):
+        assert twin.is_behind == (number >= MANY)
+        tables.put(NODES, a_node(f"more{number}"))
+    assert told == [1]
+    assert_same(twin.look(Snapshot(tables))(), tables)
+    assert not twin.is_behind
 
 
 def test_only_the_first_look_reads_all_objects(monkeypatch: pytest.MonkeyPatch) -> None:

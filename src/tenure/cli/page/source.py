@@ -52,7 +52,8 @@ class PageSource:
     def __init__(self, program: Program, *, speed: float = 1.0) -> None:
         self._program = program
         self._speed = speed
-        self._twin = Twin()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._twin = Twin(self._behind)
         #: The last look, and until when it serves.
         self._look: _Look | None = None
         self._look_until = 0.0
@@ -102,6 +103,8 @@ class PageSource:
             task.exception()  # Told to those who wait, if any still do.
         if not look.sound:
             self._forget()  # What has changed was taken, and the twin does not know it.
+        elif self._twin.is_behind:
+            self._now_catch_up()
 
     def _seen(self) -> _Look:
         loop = asyncio.get_running_loop()
@@ -110,6 +113,7 @@ class PageSource:
         live = self._program.evaluated()
         if live is None:
             raise NotNow("the cluster is still being listed; try again in a moment")
+        self._loop = loop
         self._look = _Look(live, self._twin.look(live.snapshot))
         self._look_until = loop.time() + LOOK_KEPT * self._speed
         loop.call_at(self._look_until, self._tend, self._look)
@@ -124,6 +128,15 @@ class PageSource:
         elif loop.time() - self._asked_at >= TWIN_KEPT * self._speed:
             self._forget()
         else:
+            self._now_catch_up()
+
+    def _behind(self) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._now_catch_up)
+
+    def _now_catch_up(self) -> None:
+        if not self._thread.locked() and self._twin.exists:
+            self._look = None
             self._tending = asyncio.ensure_future(self._catch_up())
 
     async def _catch_up(self) -> None:

@@ -1,6 +1,6 @@
 """How a tone looks: a sign for those who see no colours, and a colour that also colour-blind readers can tell.
 
-The colours are those of Okabe and Ito; none says what the sign does not.
+The first four colours are those of Okabe and Ito; none says what the sign does not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COLOURS: Final[dict[Tone, str]] = {
     Tone.WAITING: "#f0e442",
     Tone.LEAVING: "#e69f00",
     Tone.UNHEALTHY: "#ff7f50",
-    Tone.FOREIGN: "#a0a0a0",
+    Tone.FOREIGN: "#d0d0d0",
 }
 LOOKS: Final[dict[Tone, Look]] = {
     tone: Look(said.sign, _COLOURS[tone], said.word) for tone, said in SIGNS.items()

@@ -25,8 +25,8 @@ from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.packing.demand.steps import Steps, at_once
 
-#: Nodes that are read in one step, with some 20 pods each: a few milliseconds.
-NODES_READ: Final = 25
+#: Nodes that are read in one step, with some 20 pods each: half a millisecond, by which a turn may be late.
+NODES_READ: Final = 8
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):

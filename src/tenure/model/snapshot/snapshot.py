@@ -292,6 +292,9 @@ _INDEXES: Final[dict[tuple[r.Resource, str], Callable[[Any], str]]] = {
 _GOVERNED: Final = frozenset({r.NODE_POOLS, r.NODE_CLAIMS, r.NODE_POOL_POLICIES})
 
 
+#: Changes that are noted before they should be taken: what they replaced is kept meanwhile, and Python's collector begins
+#: after 5,000 new containers that are kept; a pod is some forty.
+MANY: Final = 64
 #: By kind and key: the object, or None where it is gone.
 Changed = dict[tuple[r.Resource, str], ApiObject | None]
 
@@ -299,11 +302,20 @@ Changed = dict[tuple[r.Resource, str], ApiObject | None]
 class Noted:
     """What has changed in tables since it was last taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, many: Callable[[], object]) -> None:
+        """``many``: told once when it should be taken."""
         self._changed: Changed = {}
+        self._many = many
+
+    @property
+    def is_many(self) -> bool:
+        return len(self._changed) >= MANY
 
     def note(self, resource: r.Resource, key: str, item: ApiObject | None) -> None:
+        before = self.is_many
         self._changed[resource, key] = item
+        if self.is_many and not before:
+            self._many()
 
     def take(self) -> Changed:
         changed, self._changed = self._changed, {}

@@ -20,14 +20,20 @@ from tenure.model.snapshot.snapshot import Noted, Snapshot, Tables
 class Twin:
     """Empty until it is asked for the first time."""
 
-    def __init__(self) -> None:
+    def __init__(self, behind: Callable[[], object] = lambda: None) -> None:
+        """``behind``: told, in the thread that changes the tables, when the twin should catch up."""
+        self._behind = behind
         self._original: Tables | None = None
-        self._noted = Noted()
+        self._noted = Noted(behind)
         self._tables = Tables()
 
     @property
     def exists(self) -> bool:
         return self._original is not None
+
+    @property
+    def is_behind(self) -> bool:
+        return self._noted.is_many
 
     def look(self, snapshot: Snapshot) -> Callable[[], Snapshot]:
         """Called by the loop; what it returns is called once, by the thread, and gives the cluster as it is now: until the
@@ -58,7 +64,7 @@ class Twin:
         """What it keeps, objects that are gone among it, is let go. A thread may still read what it has."""
         if self._original is not None:
             self._original.noted.remove(self._noted)
-        self._original, self._noted, self._tables = None, Noted(), Tables()
+        self._original, self._noted, self._tables = None, Noted(self._behind), Tables()
 
 
 def _aside(known: Observations) -> Observations:
