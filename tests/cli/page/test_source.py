@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -64,39 +65,50 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Program:
     return Program()
 
 
+def told(
+    program: Program, story: Callable[[PageSource], Coroutine[Any, Any, None]], speed: float
+) -> None:
+    async def whole() -> None:
+        source = PageSource(program, speed=speed)
+        try:
+            await story(source)
+        finally:
+            source.close()
+
+    asyncio.run(whole())
+    assert not program.tables.noted
+
+
 async def _until(true: Callable[[], bool]) -> None:
     while not true():
         await asyncio.sleep(0)
 
 
 def test_a_look_serves_all_who_ask_meanwhile(program: Program) -> None:
-    async def story() -> None:
-        source = PageSource(program, speed=FOR_EVER)
+    async def story(source: PageSource) -> None:
         assert await source.why("a") == b"n0"
         program.put("n1")
         assert await source.why("b") == b"n0"
         assert program.asked == 1
 
-    asyncio.run(story())
+    told(program, story, FOR_EVER)
 
 
 def test_the_next_look_has_caught_up(program: Program) -> None:
-    async def story() -> None:
-        source = PageSource(program, speed=NO_TIME)
+    async def story(source: PageSource) -> None:
         assert await source.why("a") == b"n0"
         program.put("n1")
         assert await source.why("a") == b"n0,n1"
 
-    asyncio.run(story())
+    told(program, story, NO_TIME)
 
 
 def test_once_nothing_asks_nothing_is_noted_or_kept(program: Program) -> None:
-    async def story() -> None:
-        source = PageSource(program, speed=NO_TIME)
+    async def story(source: PageSource) -> None:
         await source.why("a")
         await _until(lambda: not program.tables.noted)
 
-    asyncio.run(story())
+    told(program, story, NO_TIME)
 
 
 def test_while_it_is_kept_it_catches_up_unasked(
@@ -104,19 +116,17 @@ def test_while_it_is_kept_it_catches_up_unasked(
 ) -> None:
     monkeypatch.setattr("tenure.cli.page.source.LOOK_KEPT", 0.0)
 
-    async def story() -> None:
-        source = PageSource(program, speed=FOR_EVER)
+    async def story(source: PageSource) -> None:
         await source.why("a")
         seen = program.asked
         await _until(lambda: program.asked > seen + 1)
         assert program.tables.noted
 
-    asyncio.run(story())
+    told(program, story, FOR_EVER)
 
 
 def test_it_catches_up_at_once_where_much_has_changed(program: Program) -> None:
-    async def story() -> None:
-        source = PageSource(program, speed=FOR_EVER)
+    async def story(source: PageSource) -> None:
         await source.why("a")
         for number in range(MANY):
             program.put(f"more{number}")
@@ -124,21 +134,20 @@ def test_it_catches_up_at_once_where_much_has_changed(program: Program) -> None:
         said = (await source.why("a")).decode().split(",")
         assert len(said) == MANY + 1
 
-    asyncio.run(story())
+    told(program, story, FOR_EVER)
 
 
 def test_before_every_kind_is_listed_it_is_said_and_the_next_question_is_answered(
     program: Program,
 ) -> None:
-    async def story() -> None:
-        source = PageSource(program, speed=FOR_EVER)
+    async def story(source: PageSource) -> None:
         program.listed = False
         with pytest.raises(NotNow, match="still being listed"):
             await source.why("a")
         program.listed = True
         assert await source.why("a") == b"n0"
 
-    asyncio.run(story())
+    told(program, story, FOR_EVER)
 
 
 def test_a_thread_whose_reader_has_left_ends_before_the_next_begins(
@@ -155,8 +164,7 @@ def test_a_thread_whose_reader_has_left_ends_before_the_next_begins(
 
     monkeypatch.setattr(answers, "why", slow)
 
-    async def story() -> None:
-        source = PageSource(program, speed=FOR_EVER)
+    async def story(source: PageSource) -> None:
         first = asyncio.create_task(source.why("first"))
         await _until(begun.is_set)
         first.cancel()
@@ -166,15 +174,14 @@ def test_a_thread_whose_reader_has_left_ends_before_the_next_begins(
         goes_on.set()
         await second
 
-    asyncio.run(story())
+    told(program, story, FOR_EVER)
     assert said == ["first begins", "first ends", "second begins", "second ends"]
 
 
 def test_a_twin_that_could_not_catch_up_begins_anew(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def story() -> None:
-        source = PageSource(program, speed=NO_TIME)
+    async def story(source: PageSource) -> None:
         await source.why("a")
         program.put("n1")
         with monkeypatch.context() as broken:
@@ -184,7 +191,7 @@ def test_a_twin_that_could_not_catch_up_begins_anew(
                 await source.why("a")
         assert await source.why("a") == b"n0,n1"
 
-    asyncio.run(story())
+    told(program, story, NO_TIME)
 
 
 def _broken(*_: object) -> None:

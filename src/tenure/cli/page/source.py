@@ -79,6 +79,10 @@ class PageSource:
         notes = (silence,) if silence else ()
         return await self._answered(lambda seen: answers.calendar(seen, where, notes))
 
+    def close(self) -> None:
+        self._loop = None
+        self._forget()
+
     async def _answered(self, work: Callable[[EvaluatedCluster], bytes]) -> bytes:
         self._asked_at = asyncio.get_running_loop().time()
         return await self._beside(work)
@@ -131,7 +135,7 @@ class PageSource:
             self._now_catch_up()
 
     def _behind(self) -> None:
-        if self._loop is not None and not self._loop.is_closed():
+        if self._loop is not None:
             self._loop.call_soon_threadsafe(self._now_catch_up)
 
     def _now_catch_up(self) -> None:
@@ -140,6 +144,8 @@ class PageSource:
             self._tending = asyncio.ensure_future(self._catch_up())
 
     async def _catch_up(self) -> None:
+        if self._loop is None:
+            return  # Closed meanwhile.
         with suppress(NotNow):
             await self._beside(lambda _: b"")
 

@@ -102,6 +102,7 @@ class PageServer:
         await self._listener.close()
         await self._why.close()
         await self._calendar.close()
+        self._source.close()
 
     # -- answers -------------------------------------------------------------------------
 

@@ -52,3 +52,7 @@ class Source(Protocol):
     async def calendar(self) -> bytes:
         """``tenure forecast --json``. Raises ``NotNow``."""
         ...
+
+    def close(self) -> None:
+        """Nothing is asked any more."""
+        ...
