@@ -137,6 +137,32 @@ def test_it_catches_up_at_once_where_much_has_changed(program: Program) -> None:
     told(program, story, FOR_EVER)
 
 
+def test_where_much_changes_it_is_let_go_as_well(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenure.cli.page.source.TWIN_KEPT", 0.0)
+
+    async def story(source: PageSource) -> None:
+        await source.why("a")
+        for number in range(MANY):
+            program.put(f"more{number}")
+        await _until(lambda: program.asked > 1 or not program.tables.noted)
+        assert program.asked == 1
+
+    told(program, story, FOR_EVER)
+
+
+def test_while_the_cluster_is_listed_anew_nothing_is_kept(program: Program) -> None:
+    async def story(source: PageSource) -> None:
+        await source.why("a")
+        program.listed = False
+        for number in range(MANY):
+            program.put(f"more{number}")
+        await _until(lambda: not program.tables.noted)
+
+    told(program, story, FOR_EVER)
+
+
 def test_before_every_kind_is_listed_it_is_said_and_the_next_question_is_answered(
     program: Program,
 ) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol
 
@@ -126,28 +125,33 @@ class PageSource:
     def _tend(self, look: _Look) -> None:
         if self._look is not look:
             return
-        loop = asyncio.get_running_loop()
         if self._thread.locked():  # A long answer reads it.
+            loop = asyncio.get_running_loop()
             loop.call_later(LOOK_KEPT * self._speed, self._tend, look)
-        elif loop.time() - self._asked_at >= TWIN_KEPT * self._speed:
-            self._forget()
         else:
             self._now_catch_up()
 
     def _behind(self) -> None:
-        if self._loop is not None:
+        """Called within a turn, which nothing here may end."""
+        if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._now_catch_up)
 
     def _now_catch_up(self) -> None:
-        if not self._thread.locked() and self._twin.exists:
+        if self._loop is None or self._thread.locked() or not self._twin.exists:
+            return
+        if self._loop.time() - self._asked_at >= TWIN_KEPT * self._speed:
+            self._forget()
+        else:
             self._look = None
             self._tending = asyncio.ensure_future(self._catch_up())
 
     async def _catch_up(self) -> None:
         if self._loop is None:
             return  # Closed meanwhile.
-        with suppress(NotNow):
+        try:
             await self._beside(lambda _: b"")
+        except NotNow:
+            self._forget()
 
     def _forget(self) -> None:
         self._twin.forget()
