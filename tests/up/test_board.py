@@ -67,10 +67,11 @@ def test_the_board_follows_a_cluster_live_and_answers(up: Up) -> None:
         board = Board(live(up.kubeconfig))
         async with board.run_test(size=(120, 30)) as pilot:
             await until(pilot, lambda: "in service" in screen_text(board), board)
+            # The node is in service a moment before its pods are bound.
+            await until(pilot, lambda: "5 pods running" in screen_text(board), board)
             said = screen_text(board)
             assert "Tenure  tenure-up  " in said, "the name of the context"
             assert "acts: tenure up, which serves this cluster" in said
-            assert "5 pods running" in said
             assert "InService" in said
             await pilot.press("down", "e")
             await until(pilot, lambda: "verdict" in screen_text(board), board)
