@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from tenure.sim.apiserver.objects.tree import put
+from tenure.sim.scenario.expectations import CHECKS
 from tenure.sim.scenario.load import load_scenario
 from tenure.sim.scenario.read.fields import BadInput
+from tenure.sim.scenario.steps import VERBS
 from tests.builders import (
     a_deployment,
     a_job,
@@ -222,6 +224,43 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         a_story(expect=[{"at": "1m", "pods": {"running": "all"}}]),
         "expect[0].pods.running: got 'all', expected a number",
     ),
+    "a kind by a name that is nearly one": (
+        a_story(expect=[{"at": "1m", "objects": {"kind": "NodPool", "count": 1}}]),
+        (
+            "expect[0].objects.kind: got 'NodPool', expected a kind the embedded cluster knows. "
+            'Did you mean "NodePool"?'
+        ),
+    ),
+    "a capacity type that is never sold": (
+        a_story(faults={"cloud-dry": [{"capacity-type": "spott"}]}),
+        (
+            "faults.cloud-dry[0].capacity-type: got 'spott', expected one of on-demand, spot, reserved. "
+            'Did you mean "spot"?'
+        ),
+    ),
+    "a shortage in a zone that is not there": (
+        a_story(events=[{"at": "1m", "faults": {"cloud-dry": [{"zone": "zone-q"}]}}]),
+        (
+            "events[0].faults.cloud-dry[0].zone: got 'zone-q', expected a zone of the scenario. "
+            'Did you mean "zone-'
+        ),
+    ),
+    "instances of a capacity type that is never sold": (
+        a_story(expect=[{"at": "1m", "instances": {"capacity-type": "ondemand", "count": 0}}]),
+        "expect[0].instances.capacity-type: got 'ondemand', expected one of on-demand,",
+    ),
+    "zones that are no list": (
+        a_story(cloud={"zones": "zone-a"}),
+        "cloud.zones: got 'zone-a', expected a list. Begin each element with a dash.",
+    ),
+    "no zone at all": (
+        a_story(cloud={"zones": []}),
+        "cloud.zones: got [], expected at least one zone. For example [zone-a, zone-b].",
+    ),
+    "a manifest instead of a scenario": (
+        a_pool(),
+        "story.yaml: got 'a manifest: NodePool', expected a scenario. Write it under objects:",
+    ),
     "an unknown reason": (
         a_story(expect=[{"at": "1m", "reason": "Drainig"}]),
         'Did you mean "Draining"?',
@@ -388,6 +427,19 @@ def test_manifests_may_be_pasted_referred_to_or_listed(tmp_path: Path) -> None:
     scenario = load_scenario(written(tmp_path, story))
     assert [obj["kind"] for obj in scenario.objects] == ["Pod", "Namespace"]
     assert scenario.name == "story"
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_a_verb_with_a_number_where_something_else_belongs_is_one_mistake(
+    tmp_path: Path, verb: str
+) -> None:
+    assert len(complaints(written(tmp_path, a_story(events=[{"at": "1m", verb: 3}])))) == 1
+
+
+@pytest.mark.parametrize("check", sorted(CHECKS))
+def test_a_check_with_a_word_where_fields_belong_is_one_mistake(tmp_path: Path, check: str) -> None:
+    expect = [{"at": "1m", check: "Nonsense"}]
+    assert len(complaints(written(tmp_path, a_story(expect=expect)))) == 1
 
 
 def test_a_mistake_in_a_file_referred_to_names_that_file(tmp_path: Path) -> None:

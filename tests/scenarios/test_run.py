@@ -152,7 +152,7 @@ def events(*steps: dict[str, Any]) -> list[dict[str, Any]]:
 def test_a_step_that_cannot_be_done_fails_the_run(scenario_of: Any) -> None:
     result = scenario_of(events=events({"delete": {"node": "nowhere"}}), expect=[]).run()
     assert only(result).held is ExpectationState.FAILED
-    assert only(result).found == "there is no such object: Node nowhere"
+    assert only(result).found.startswith("there is no Node nowhere; there are node-general-")
 
 
 def test_apply_delete_scale_and_patch_do_what_kubectl_does(scenario_of: Any) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tenure.cli.main import run
+from tests.builders import a_deployment
 from tests.scenarios.files import a_story, written
 
 FAILING = [{"name": "four run", "by": "2m", "pods": {"app": "web", "running": 4}}]
@@ -28,7 +29,7 @@ def test_the_history_the_expectations_and_the_sum(
         "5m of cluster time, seed 0: 1 instance launched, 0 terminated; 1 node, 3 pods running"
         in out
     )
-    assert "\nPassed: 1 of 1 expectations met, 0 failed; 0 promises broken\n" in out
+    assert "\nPassed: 1 of 1 expectation met, 0 failed; 0 promises broken\n" in out
 
 
 def test_what_did_not_hold_is_said_and_gives_exit_code_one(
@@ -76,7 +77,47 @@ def test_a_run_that_stops_before_an_expectation_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["simulate", str(written(tmp_path, a_story())), "--until", "10s"]) == 0
-    assert "  not reached  by 3m: pods of app web" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "  not reached  by 3m: pods of app web" in out
+    assert "\nPassed: 0 of 1 expectation met, 0 failed, 1 not reached; 0 promises broken\n" in out
+
+
+def test_a_step_that_could_not_be_done_is_said_first_with_what_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = [
+        {"at": "4m", "scale": {"deployment": "webb", "replicas": 1}},
+        {"at": "4m", "scale": {"deployment": "shop", "replicas": 1}},
+        {"at": "4m", "cordon": {"node": {"app": "webb"}}},
+        {"at": "4m", "cordon": {"node": {"pool": "generl"}}},
+    ]
+    assert run(["simulate", str(written(tmp_path, a_story(events=events)))]) == 1
+    out = capsys.readouterr().out
+    assert "\nFAILED: 4 steps could not be done; 1 of 1 expectation met, 0 failed;" in out
+    assert "found there is no Deployment webb. Did you mean web?  (" in out
+    assert "found there is no Deployment shop; there are web  (" in out
+    assert "found there is no Node of app webb. Did you mean web?  (" in out
+    assert "found there is no Node of pool generl. Did you mean general?  (" in out
+
+
+def test_what_no_object_has_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pods = [{"app": "wbe", "stop-takes": "20s"}, {"app": "web"}, {"app": "later"}]
+    later = a_deployment("later")
+    events = [{"at": "1m", "apply": later}]
+    agents = {"example.com/cni": "30s"}
+    story = a_story(pods=pods, events=events) | {"startup-agents": agents}
+    assert run(["simulate", str(written(tmp_path, story))]) == 0
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.endswith("pods[0].app: no object has the label app: wbe")
+    assert second.endswith("no NodePool has the startup taint example.com/cni")
+
+
+@pytest.mark.parametrize("copy", [["--from", "any.jsonl"], ["--from-cluster"]])
+def test_a_list_of_a_copy_is_refused_and_says_where_to_look(
+    copy: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", *copy, "--list"]) == 2
+    assert "tenure up with the same --from serves the copy" in capsys.readouterr().err
 
 
 def test_another_seed_is_another_story(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,6 +187,4 @@ def test_a_step_about_a_node_that_has_gone_is_said_and_changes_no_exit_code(
     out = capsys.readouterr().out
     assert "  not done     at 4m: cordon\n" in out
     assert "found the oldest Node of pool general is gone" in out
-    assert (
-        "\nPassed: 1 of 1 expectations met, 0 failed; 1 step not done; 0 promises broken\n" in out
-    )
+    assert "\nPassed: 1 of 1 expectation met, 0 failed; 1 step not done; 0 promises broken\n" in out

@@ -16,6 +16,7 @@ from tenure.cli.copying.listing import objects_of
 from tenure.ports.transport import Response
 from tenure.sim.copied.copy import copied, read_copy
 from tenure.sim.copied.load import load, options_for
+from tenure.sim.scenario.read.fields import BadInput
 from tenure.sim.world import World
 from tests.cli.readclusters import a_transport
 from tests.sim.copied.clusters import KARPENTER, Obj, a_claimed_node, a_node, a_pool
@@ -105,6 +106,32 @@ def test_a_scenario_is_played_in_the_copy(tmp_path: Path) -> None:
     assert last["type"] == "difference"
     assert "Drifted" in last["disruptions"]
     assert last["price"]["before"] == {"dollarsPerHour": 1.872416, "nodesOfUnknownPrice": 0}
+
+
+def test_an_outage_and_a_shortage_are_of_zones_of_the_copied_cluster(tmp_path: Path) -> None:
+    file = tmp_path / "outage.yaml"
+    file.write_text(
+        """
+        name: what if a zone fails
+        until: 20m
+        events:
+        - at: 1m
+          zone-outage: {zone: test-zone-b, for: 10m}
+        - at: 2m
+          faults: {cloud-dry: [{zone: test-zone-d}]}
+        """
+    )
+    code, said = played(str(file))
+    assert code == 0
+    assert "Zone/test-zone-b" in said
+    assert "NotReady" in said
+
+
+def test_a_zone_that_the_copied_cluster_has_not_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "outage.yaml"
+    file.write_text("events: [{at: 1m, zone-outage: {zone: test-zone-q}}]")
+    with pytest.raises(BadInput, match="got 'test-zone-q', expected a zone of the scenario"):
+        played(str(file))
 
 
 def test_a_manifest_is_applied_as_the_copy_begins(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tenure.cli.copying.source import source_of, source_options
 if TYPE_CHECKING:
     from tenure.cli.copying.source import Source
     from tenure.sim.history import Entry
+    from tenure.sim.scenario.load import Scenario
     from tenure.sim.scenario.run import Result, Simulation
 
 EPILOG = """\b
@@ -74,7 +75,6 @@ def simulate(
     With --from or --from-cluster it is played in a copy of that cluster, and FILE may be
     plain manifests, applied as it begins. The difference is told at the end.
     """
-    from tenure.cli.output.said import say
     from tenure.cli.view.timespans import parse_moment
     from tenure.sim.collector import rest_collector
     from tenure.sim.scenario.load import load_scenario
@@ -83,17 +83,23 @@ def simulate(
 
     if moment is not None and not listing:
         raise click.UsageError("--at goes with --list; a run goes on to --until")
+    if listing and (from_file is not None or from_cluster):
+        # explain cannot play a copy again: it asks a cluster, as the one of tenure up.
+        raise click.UsageError(
+            "--list goes with a scenario alone; tenure up with the same --from serves the copy, "
+            "and kubectl and tenure explain name its objects"
+        )
     source = source_of(from_file, from_cluster, kubeconfig, context)
-    end: timedelta | None = None if until is None else parse_span(until, "--until")
+    end: timedelta | None = (
+        None if until is None else parse_span(until, "--for" if source.named else "--until")
+    )
     if source.named:
         return _in_copy(source, file, seed, end, as_json=as_json, verbose=verbose)
     if file is None:
-        raise click.UsageError("Missing argument 'FILE'.", click.get_current_context())
+        hint = "expected a scenario, or --from with a copy of a cluster; tenure new scenario writes one"
+        raise click.UsageError(f"FILE: missing, {hint}")
     scenario = load_scenario(file)
-    if notes := scenario.notes:
-        # Many lines of one file have the same form.
-        more = f" (and {len(notes) - 1} more like it)" if len(notes) > 1 else ""
-        say(f"note: {notes[0]}{more}", err=True)
+    _tell_notes(scenario)
     if moment is not None:
         end = parse_moment(moment, scenario.options.epoch, "--at", scenario.until)
     simulation = Simulation(scenario, seed=seed, until=end)
@@ -105,6 +111,18 @@ def simulate(
     finally:
         simulation.close()
     return 0 if result.fine else 1
+
+
+def _tell_notes(scenario: Scenario) -> None:
+    from tenure.cli.output.folded import folded
+    from tenure.cli.output.said import say
+
+    if notes := scenario.notes:
+        # Many lines of one file have the same form.
+        more = f" (and {len(notes) - 1} more like it)" if len(notes) > 1 else ""
+        say(f"note: {notes[0]}{more}", err=True)
+    for sentence in folded(scenario.unused):
+        say(f"note: {sentence}", err=True)
 
 
 def _list(
@@ -155,6 +173,7 @@ def _in_copy(
         copy = copy_of(source)
         wait.now("filling the embedded cluster")
         simulation, observed, notes = prepared(copy, file, seed, end)
+    _tell_notes(simulation.scenario)
     for sentence in notes:
         say(f"note: {sentence}", err=True)
     try:

@@ -65,12 +65,19 @@ def _counts(result: Result) -> str:
     expected = [finding.held for finding in result.findings if not finding.step]
     failed = expected.count(ExpectationState.FAILED)
     met = expected.count(ExpectationState.MET)
-    steps = len(result.findings) - len(expected)
-    undone = f"{_many(steps, 'step')} not done; " if steps else ""
-    held = f"{met} of {len(expected)} expectations met, {failed} failed"
-    return (
-        f"{held if expected else 'nothing was expected'}; {undone}"
-        f"{_many(len(result.violations), 'promise')} broken"
+    unreached = expected.count(ExpectationState.UNREACHED)
+    steps = [finding.held for finding in result.findings if finding.step]
+    impossible = steps.count(ExpectationState.FAILED)
+    held = f"{met} of {_many(len(expected), 'expectation')} met, {failed} failed"
+    return "; ".join(
+        (
+            # What makes the run fail comes first.
+            *([f"{_many(impossible, 'step')} could not be done"] if impossible else []),
+            (held if expected else "nothing was expected")
+            + (f", {unreached} not reached" if unreached else ""),
+            *([f"{_many(gone, 'step')} not done"] if (gone := len(steps) - impossible) else []),
+            f"{_many(len(result.violations), 'promise')} broken",
+        )
     )
 
 

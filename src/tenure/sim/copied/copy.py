@@ -19,9 +19,11 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import SpecError
+from tenure.model.api.names import ZONE
 from tenure.model.api.resource import (
     CSI_NODES,
     NODE_CLAIMS,
+    NODE_POOLS,
     NODES,
     PODS,
     REPLICA_SETS,
@@ -32,6 +34,8 @@ from tenure.parse.manyobjects import Found, read_objects
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.sim.apiserver.objects.foreignclasses import FOREIGN_NODE_CLASSES
 from tenure.sim.apiserver.objects.tree import Obj, dig
+from tenure.sim.cloud.catalogue import DEFAULT_ZONES
+from tenure.sim.copied.cloudlabels import bought
 from tenure.sim.copied.identity import LatestInstant, identified, instant_of
 from tenure.sim.copied.leftout import LeftOut, Problem, name_of, of_spec, problem_of
 from tenure.sim.copied.redaction import TAKEN, redacted
@@ -58,6 +62,15 @@ class ClusterCopy(msgspec.Struct, frozen=True, kw_only=True):
 
     def of(self, resource: Resource) -> list[Obj]:
         return self.objects.get(resource, [])
+
+    def zones(self) -> list[str]:
+        """Where Nodes are, and where pools want them: what its cloud sells in."""
+        found = {bought(node["metadata"].get("labels") or {}).zone for node in self.of(NODES)}
+        for pool in self.of(NODE_POOLS):
+            for one in dig(pool, "spec", "template", "spec", "requirements") or ():
+                if one.get("key") == ZONE and one.get("operator") == "In":
+                    found.update(one.get("values") or ())
+        return sorted(found - {""}) or list(DEFAULT_ZONES)
 
     def changeable(self) -> Iterator[tuple[Resource, Obj]]:
         """What manifests may change; pods and volumes are no user's to write."""

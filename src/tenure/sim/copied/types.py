@@ -32,7 +32,7 @@ from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import parse_quantity
 from tenure.providers.kwok.catalogue import built_in_types
 from tenure.sim.apiserver.objects.tree import Obj, dig
-from tenure.sim.cloud.catalogue import DEFAULT_ZONES, VOLUMES_MAX, instance_types, price_list
+from tenure.sim.cloud.catalogue import VOLUMES_MAX, instance_types, price_list
 from tenure.sim.copied.awslabels import aws_labels
 from tenure.sim.copied.cloudlabels import Bought, bought, labels_of_type, price_in
 from tenure.sim.copied.copy import ClusterCopy
@@ -49,7 +49,7 @@ class _Seen:
 def types_of(copy: ClusterCopy, *, seed: int = 0) -> tuple[InstanceType, ...]:
     """What the embedded cloud sells to this cluster."""
     seen = _seen(copy)
-    zones = _zones(copy)
+    zones = copy.zones()
     known = {kind.name: kind for kind in _sold(seen, zones, seed)}
     limits = _volume_limits(copy)
     made_up = {kind.name for kind in built_in_types()}
@@ -91,16 +91,6 @@ def _seen(copy: ClusterCopy) -> dict[str, _Seen]:
             one.node = node  # The newest: it is what the next one will be like.
             one.prices.setdefault((where.zone, where.capacity_type), price_in(labels))
     return found
-
-
-def _zones(copy: ClusterCopy) -> list[str]:
-    """Where Nodes are, and where pools want them."""
-    found = {bought(node["metadata"].get("labels") or {}).zone for node in copy.of(NODES)}
-    for pool in copy.of(NODE_POOLS):
-        for one in dig(pool, "spec", "template", "spec", "requirements") or ():
-            if one.get("key") == ZONE and one.get("operator") == "In":
-                found.update(one.get("values") or ())
-    return sorted(found - {""}) or list(DEFAULT_ZONES)
 
 
 def _sold(seen: Mapping[str, _Seen], zones: Sequence[str], seed: int) -> Iterator[InstanceType]:

@@ -18,7 +18,7 @@ from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.history import Entry
-from tenure.sim.scenario.targets import Filter, Target, select
+from tenure.sim.scenario.targets import Filter, Target, meant, select
 from tenure.sim.world import World
 
 
@@ -113,7 +113,7 @@ class ScenarioContext:
             return obj
         if self._departed.had(target):
             raise Gone(f"{target} is gone")
-        raise Missing(f"there is no such object: {target}")
+        raise Missing(f"there is no {target.wanted}{meant(self.store, target)}")
 
     def pods_on(self, node: str) -> list[Obj]:
         return self.world.infrastructure.pods.on(node)

@@ -22,8 +22,8 @@ from typing import Any, Final
 import msgspec
 
 from tenure.core.reasons import Reason
-from tenure.model.api import resource as r
 from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
+from tenure.schema.labeladvice import KNOWN_VALUES
 from tenure.sim.scenario.checks import (
     Bound,
     Check,
@@ -35,10 +35,9 @@ from tenure.sim.scenario.checks import (
     VerdictCheck,
 )
 from tenure.sim.scenario.context import span
-from tenure.sim.scenario.read.fields import Fields, Reader, nearest
-from tenure.sim.scenario.read.kindnames import known_words, resource_called
+from tenure.sim.scenario.read.fields import Fields, Reader
 from tenure.sim.scenario.tallies import TALLIES
-from tenure.sim.scenario.targets import FILTERS, Filter, read_filter, read_reference
+from tenure.sim.scenario.targets import FILTERS, Filter, read_filter, read_kind, read_reference
 from tenure.sim.scenario.words import checks as words
 
 _ONCE: Final = Bound(1, None)
@@ -144,26 +143,23 @@ class ExpectationReader:
 
     def _instance_filter(self, fields: Fields) -> Filter:
         terms = [
-            f"{label}={fields.text(name)}"
+            f"{label}={fields.choice(name, known) if known else fields.text(name)}"
             for name, label in _INSTANCE_FIELDS.items()
+            for known in [KNOWN_VALUES.get(label, ())]
             if name in fields
         ]
         return Filter(labels=",".join(terms))
 
     def _objects(self, value: Any, at: str) -> Check:
         fields = self._reader.fields(value, at, ("kind", "count", *FILTERS))
-        kind = fields.text("kind")
-        resource = resource_called(kind)
-        if resource is None:
-            expected = "a kind the embedded cluster knows"
-            self._reader.problem(fields.path("kind"), kind, expected, nearest(kind, known_words()))
+        resource = read_kind(fields)
         bound = self._bound(fields.raw("count", {"min": 1}), fields.path("count"))
-        return ObjectsCheck(resource or r.PODS, read_filter(fields), bound)
+        return ObjectsCheck(resource, read_filter(fields), bound)
 
     def _condition(self, value: Any, at: str) -> Check:
         more = ("type", "status", "reason")
         target = read_reference(self._reader, value, at, more)
-        fields = Fields(self._reader, value if isinstance(value, dict) else {}, at)
+        fields = _beside(self._reader, value, at)
         given = fields.raw("status", "True")
         # ``True`` without quotes is YAML's own true; here it can only mean the word.
         status = str(given) if isinstance(given, bool) else given
@@ -182,7 +178,7 @@ class ExpectationReader:
 
     def _verdict(self, value: Any, at: str) -> Check:
         target = read_reference(self._reader, value, at, ("reason",))
-        fields = Fields(self._reader, value if isinstance(value, dict) else {}, at)
+        fields = _beside(self._reader, value, at)
         return VerdictCheck(
             target, self._known_reason(fields.text("reason"), fields.path("reason"))
         )
@@ -231,6 +227,12 @@ _INSTANCE_FIELDS: Final = {
     "zone": ZONE,
     "capacity-type": CAPACITY_TYPE,
 }
+
+
+def _beside(reader: Reader, value: Any, at: str) -> Fields:
+    """What stands beside a reference, which has told of everything that is no field."""
+    known = isinstance(value, dict)
+    return Fields(reader, value if known else {}, at, unread=not known)
 
 
 def _counting(what: str) -> Callable[[ExpectationReader, Any, str], Check]:

@@ -7,7 +7,7 @@ referred to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
@@ -18,14 +18,16 @@ from tenure.errors import SpecError
 from tenure.model.api.names import ZONE
 from tenure.model.api.resource import NODES, Resource
 from tenure.parse.yamltext import Document, read_documents
+from tenure.sim.actors.kubelet.podstatus import APP_LABELS
 from tenure.sim.apiserver.objects.tree import Obj, dig
+from tenure.sim.scenario.actions import Apply, Patch
 from tenure.sim.scenario.context import span
 from tenure.sim.scenario.expectations import Expectation, ExpectationReader
 from tenure.sim.scenario.manifests import ManifestReader
 from tenure.sim.scenario.read.fields import BadInput, Reader
 from tenure.sim.scenario.steps import Step, StepReader
 from tenure.sim.scenario.words import options as words
-from tenure.sim.scenario.worldoptions import read_world_options
+from tenure.sim.scenario.worldoptions import check_zones, read_world_options
 from tenure.sim.world import WorldOptions
 
 T = TypeVar("T")
@@ -46,6 +48,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     expectations: tuple[Expectation, ...]
     #: What could be written better, a sentence each.
     notes: tuple[str, ...] = ()
+    #: What is said about something that no object has: a slip, most likely.
+    unused: tuple[str, ...] = ()
 
 
 def load_scenario(path: Path, base: Base | None = None) -> Scenario:
@@ -60,7 +64,11 @@ def load_scenario(path: Path, base: Base | None = None) -> Scenario:
         if not documents:
             hint = "Begin with name:, objects: and expect:; tenure new scenario writes one."
             raise SpecError(str(path), "", "a scenario", hint)
-        if base is not None and _is_manifest(documents[0].value):
+        if _is_manifest(documents[0].value):
+            if base is None:
+                got = f"a manifest: {documents[0].value['kind']}"
+                hint = "Write it under objects: (tenure new scenario), or ask tenure lint about it."
+                raise SpecError(str(path), got, "a scenario", hint)
             documents = [Document(documents[0].file, {}), *documents]
         scenario = _Loader(path, documents, problems, base).load()
     except SpecError as error:
@@ -79,6 +87,10 @@ class Base(Protocol):
 
     @property
     def at(self) -> datetime: ...
+
+    def zones(self) -> Iterable[str]:
+        """What its cloud sells in."""
+        ...
 
     def changeable(self) -> Iterable[tuple[Resource, Obj]]:
         """What the manifests of a scenario may change."""
@@ -108,8 +120,9 @@ class _Loader:
             there = self._base.changeable()
         manifest_reader = ManifestReader(options.epoch, there)
         objects = tuple(self._objects(manifest_reader))
-        zones = {*options.infrastructure.zones, *_zones_of(objects)}
-        read_step = StepReader(reader, manifest_reader, sorted(zones))
+        zones = sorted(self._zones(options, objects))
+        check_zones(reader, options.infrastructure.faults, zones, "faults")
+        read_step = StepReader(reader, manifest_reader, zones)
         read_expectation = ExpectationReader(reader)
         steps = _present(read_step.read(value, at) for at, value in self._listed("events"))
         expected = _present(
@@ -124,7 +137,33 @@ class _Loader:
             steps=tuple(sorted(steps, key=lambda step: step.at)),
             expectations=tuple(expected),
             notes=tuple(reader.notes),
+            unused=tuple(self._unused(options, (*objects, *_applied(steps)))),
         )
+
+    def _unused(self, options: WorldOptions, objects: Sequence[Obj]) -> Iterator[str]:
+        """Of a copied cluster it is not known yet what there is."""
+        if self._base is not None:
+            return
+        labels = [one for obj in objects for one in _values(obj, "labels") if isinstance(one, dict)]
+        apps = {one.get(key) for one in labels for key in APP_LABELS}
+        for index, pace in enumerate(options.infrastructure.paces):
+            if pace.app and pace.app not in apps:
+                place = self._reader.document.place(f"pods[{index}].app")
+                yield f"{place}: no object has the label app: {pace.app}"
+        taints = [
+            taint for obj in objects for each in _values(obj, "startupTaints") for taint in each
+        ]
+        keys = {taint.get("key") for taint in taints if isinstance(taint, dict)}
+        for key in options.infrastructure.startup_agents:
+            if key not in keys:
+                place = self._reader.document.place(f"startup-agents.{key}")
+                yield f"{place}: no NodePool has the startup taint {key}"
+
+    def _zones(self, options: WorldOptions, objects: Iterable[Obj]) -> set[str]:
+        """A cluster that is copied has its own cloud."""
+        if self._base is not None:
+            return {*self._base.zones(), *_zones_of(objects)}
+        return {*options.infrastructure.zones, *_zones_of(objects)}
 
     def _check_base(self) -> None:
         """When it begins, and what is sold there, is the cluster's to say."""
@@ -170,6 +209,26 @@ class _Loader:
                     SpecError(place, span(at), expectation, "Raise until, or move it.")
                 )
         return until
+
+
+def _applied(steps: Iterable[Step]) -> Iterator[Obj]:
+    for step in steps:
+        if isinstance(step.deed, Apply):
+            yield from step.deed.manifests
+        elif isinstance(step.deed, Patch):
+            yield step.deed.merge
+
+
+def _values(tree: Any, name: str) -> Iterator[Any]:
+    """Each value of a field of that name, wherever it stands."""
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            if key == name and value:
+                yield value
+            yield from _values(value, name)
+    elif isinstance(tree, list):
+        for one in tree:
+            yield from _values(one, name)
 
 
 def _zones_of(objects: Iterable[Obj]) -> Iterator[str]:

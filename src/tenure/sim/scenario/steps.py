@@ -42,7 +42,7 @@ from tenure.sim.scenario.targets import (
     read_target,
 )
 from tenure.sim.scenario.words import verbs as words
-from tenure.sim.scenario.worldoptions import FAULTS
+from tenure.sim.scenario.worldoptions import FAULTS, check_zones
 
 _NONE: Final = timedelta(0)
 #: What becomes of a launch in a zone that is cut off.
@@ -99,8 +99,9 @@ class StepReader:
         target = read_reference(self._reader, value, at, ("merge",))
         merge = value.get("merge") if isinstance(value, dict) else None
         if not isinstance(merge, dict):
-            hint = "For example merge: {spec: {replicas: 3}}."
-            self._reader.problem(f"{at}.merge", merge, "fields to change", hint)
+            if isinstance(value, dict):
+                hint = "For example merge: {spec: {replicas: 3}}."
+                self._reader.problem(f"{at}.merge", merge, "fields to change", hint)
             merge = {}
         self._manifest_reader.patch(self._reader, target, merge, f"{at}.merge")
         return Patch(target, merge)
@@ -208,7 +209,9 @@ class StepReader:
         return ReleaseImage("" if value is None else self._reader.text(value, at))
 
     def _faults(self, value: Any, at: str) -> StepAction:
-        return SetFaults(FAULTS.read(self._reader, value, at))
+        faults = FAULTS.read(self._reader, value, at)
+        check_zones(self._reader, faults, self._zones, at)
+        return SetFaults(faults)
 
     def _crash(self, value: Any, at: str) -> StepAction:
         fields = self._fields("crash", {} if value is None else value, at)

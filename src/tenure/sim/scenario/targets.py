@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tenure.core.facts import some
 from tenure.errors import SpecError
 from tenure.model.api import resource as r
 from tenure.model.api.names import NODEPOOL
@@ -19,8 +20,8 @@ from tenure.model.matching.selectors import parse_label_selector
 from tenure.sim.actors.kubelet.podstatus import APP_LABELS
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
-from tenure.sim.scenario.read.fields import Fields, Reader, join, nearest
-from tenure.sim.scenario.read.kindnames import KIND_WORDS, known_words, resource_called
+from tenure.sim.scenario.read.fields import Fields, Reader, closest, join
+from tenure.sim.scenario.read.kindnames import KIND_WORDS, nearest_kind, resource_called
 from tenure.sim.scenario.words import targets as words
 
 PICKS: Final = ("oldest", "newest", "fullest", "emptiest")
@@ -60,6 +61,14 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         more = f" #{self.index}" if self.index else ""
         return f"the {self.pick}{more} {self.resource.kind} {self.filter}".rstrip()
 
+    @property
+    def wanted(self) -> str:
+        """What none is of, where there is none: ``Node of app web``, ``Node #2 of app web``."""
+        if self.filter.name:
+            return str(self)
+        more = f" #{self.index}" if self.index else ""
+        return f"{self.resource.kind}{more} {self.filter}".rstrip()
+
     def find_all(self, store: Store) -> list[Obj]:
         """Everything that is meant: one, unless all are."""
         if self.pick == ALL:
@@ -75,6 +84,26 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         if self.pick in ("newest", "fullest"):
             found.reverse()
         return found[self.index] if self.index < len(found) else None
+
+
+def meant(store: Store, target: Target) -> str:
+    """What is there and may have been meant; empty where nothing says it."""
+    wanted, resource = target.filter, target.resource
+    if wanted.name:
+        there = select(store, resource, msgspec.structs.replace(wanted, name=""))
+        return _near(wanted.name, {obj["metadata"]["name"] for obj in there})
+    if wanted.pool:
+        return _near(wanted.pool, {obj["metadata"]["name"] for obj in store.list(r.NODE_POOLS)})
+    if wanted.app:
+        labels = [pod["metadata"].get("labels") or {} for pod in store.list(r.PODS)]
+        return _near(wanted.app, {one[key] for one in labels for key in APP_LABELS if key in one})
+    return ""
+
+
+def _near(name: str, there: set[str]) -> str:
+    if (close := closest(name, sorted(there))) != "":
+        return f". Did you mean {close}?"
+    return f"; there are {some(sorted(there))}" if there else ""
 
 
 def select(store: Store, resource: Resource, wanted: Filter) -> list[Obj]:
@@ -173,18 +202,22 @@ def _target_in(resource: Resource, fields: Fields, picks: tuple[str, ...] = PICK
     )
 
 
+def read_kind(fields: Fields) -> Resource:
+    """What its ``kind`` names, in any of the words that kubectl takes, too."""
+    kind = fields.text("kind")
+    resource = resource_called(kind)
+    if resource is None and (kind or fields.raw("kind") == ""):
+        expected = "a kind the embedded cluster knows"
+        fields.reader.problem(fields.path("kind"), kind, expected, nearest_kind(kind))
+    return resource or r.PODS
+
+
 def read_reference(reader: Reader, value: Any, at: str, more: tuple[str, ...] = ()) -> Target:
     """``{claim: TARGET}``, or ``{kind: NodeClaim, name: …}``; ``more`` are the caller's fields."""
     given = value if isinstance(value, dict) else {}
     if "kind" in given:
         fields = reader.fields(value, at, ("kind", *TARGETING, *more))
-        kind = fields.text("kind")
-        resource = resource_called(kind)
-        if resource is None:
-            expected = "a kind the embedded cluster knows"
-            reader.problem(fields.path("kind"), kind, expected, nearest(kind, known_words()))
-            resource = r.PODS
-        return _target_in(resource, fields)
+        return _target_in(read_kind(fields), fields)
     fields = reader.fields(value, at, (*KIND_WORDS, "kind", *more))
     word = fields.one_of(KIND_WORDS, "object")
     resource = resource_called(word) or r.PODS

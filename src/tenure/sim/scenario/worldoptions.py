@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -15,10 +16,10 @@ from tenure.sim.actors.volumes.driver import VolumeTimings
 from tenure.sim.cloud.catalogue import DEFAULT_ZONES, select
 from tenure.sim.cloud.cloud import CloudTimings
 from tenure.sim.infrastructure import InfrastructureOptions
-from tenure.sim.scenario.read.fields import Fields, Reader
+from tenure.sim.scenario.read.fields import Fields, Reader, nearest
 from tenure.sim.scenario.read.options import Options
 from tenure.sim.scenario.words import options as words
-from tenure.sim.virtual.faults import Faults
+from tenure.sim.virtual.faults import ANY, Faults
 from tenure.sim.world import DEFAULT_EPOCH, WorldOptions
 
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -44,7 +45,7 @@ SETTINGS: Final = Options(Settings)
 def read_world_options(reader: Reader, fields: Fields) -> WorldOptions:
     start = _start(reader, fields) if "start" in fields else DEFAULT_EPOCH
     cloud = CLOUD.read(reader, fields.raw("cloud"), "cloud")
-    _check_catalogue(reader, cloud)
+    _check_catalogue(reader, cloud, fields.raw("cloud"))
     timings = {field: getattr(cloud, field) for field in CloudTimings.__struct_fields__}
     infrastructure = InfrastructureOptions(
         catalogue=cloud.catalogue,
@@ -77,13 +78,21 @@ def _start(reader: Reader, fields: Fields) -> datetime:
     return DEFAULT_EPOCH
 
 
-def _check_catalogue(reader: Reader, cloud: _CloudOptions) -> None:
+def _check_catalogue(reader: Reader, cloud: _CloudOptions, written: Any) -> None:
     try:
         select(cloud.catalogue)
     except SpecError as error:
         reader.problem("cloud.catalogue", error.got, error.expected, error.hint)
-    if not cloud.zones:
+    if isinstance(written, dict) and written.get("zones") == []:
         reader.problem("cloud.zones", [], "at least one zone", "For example [zone-a, zone-b].")
+
+
+def check_zones(reader: Reader, faults: Faults, zones: Sequence[str], at: str) -> None:
+    """A shortage in a zone that is not there would say nothing, and do nothing."""
+    for index, (_, zone, _) in enumerate(faults.cloud_dry):
+        if zone not in (ANY, "", *zones):
+            place = f"{at}.cloud-dry[{index}].zone"
+            reader.problem(place, zone, "a zone of the scenario", nearest(zone, zones))
 
 
 def _startup_agents(reader: Reader, value: Any) -> dict[str, timedelta]:

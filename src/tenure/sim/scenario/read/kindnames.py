@@ -8,6 +8,7 @@ from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.sim.apiserver.objects.kinds import ALL, KINDS
+from tenure.sim.scenario.read.fields import closest
 
 _SHORT: Final = {
     r.NODES: ("no",),
@@ -51,5 +52,7 @@ def resource_called(word: str) -> Resource | None:
     return found if found is not None and (not dot or group == found.group) else None
 
 
-def known_words() -> tuple[str, ...]:
-    return tuple(_WORDS)
+def nearest_kind(word: str) -> str:
+    """A guess where there is one. Sixty kinds, each with short names, are no help."""
+    close = closest(word.lower(), tuple(_WORDS))
+    return f'Did you mean "{_WORDS[close].kind}"?' if close else "For example Node, claim or pdb."

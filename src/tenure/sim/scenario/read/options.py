@@ -13,7 +13,9 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from tenure.errors import SpecError
+from tenure.model.api.names import CAPACITY_TYPE
 from tenure.model.cloud.offering import OfferingKey
+from tenure.schema.labeladvice import KNOWN_VALUES
 from tenure.sim.scenario.read.fields import Reader, join
 from tenure.sim.scenario.words.word import Word
 from tenure.sim.virtual.faults import ANY, Offset
@@ -73,7 +75,7 @@ def _offerings(reader: Reader, value: Any, at: str) -> tuple[OfferingKey, ...]:
             (
                 fields.text("instance-type", ANY),
                 fields.text("zone", ANY),
-                fields.text("capacity-type", ANY),
+                fields.choice("capacity-type", KNOWN_VALUES[CAPACITY_TYPE], ANY),
             )
         )
     return tuple(keys)
