@@ -23,6 +23,17 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize(("words", "code"), COMMANDS.values(), ids=COMMANDS.keys())
+def test_a_file_without_an_end_is_read_up_to_the_limit(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], words: list[str], code: int
+) -> None:
+    path = tmp_path / "endless.yaml"
+    path.symlink_to("/dev/zero")
+    assert run([word.replace("FILE", str(path)) for word in words]) == code
+    printed = capfd.readouterr()
+    assert "expected at most" in printed.out + printed.err
+
+
+@pytest.mark.parametrize(("words", "code"), COMMANDS.values(), ids=COMMANDS.keys())
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

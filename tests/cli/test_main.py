@@ -66,7 +66,7 @@ WRONG = {
         ["explain"],
         "Missing argument 'KIND/NAME | KIND NAME'. For example: tenure explain pod/web-1 -n team-a. See",
     ),
-    "no scenario": (["simulate"], "tenure simulate: Missing argument 'FILE'"),
+    "no scenario": (["simulate"], "tenure simulate: FILE: missing, expected a scenario, or --from"),
     "a word of a list": (
         ["lint", "--format", "jsn", "a.yaml"],
         (
@@ -81,6 +81,10 @@ WRONG = {
     "a number out of its range": (
         ["demo", "--speed", "0"],
         "tenure demo: --speed: got '0.0', expected a number from 1 to 600. See",
+    ),
+    "a number that is not one": (
+        ["up", "--speed", "nan"],
+        "tenure up: --speed: got 'nan', expected a number from 0.1 to 3600. See",
     ),
     "an option like two": (
         ["demo", "--sed", "3"],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
+from difflib import get_close_matches
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -37,6 +38,11 @@ OLD_ANNOTATIONS: Final = {
 
 #: A shorter ``readinessTTL`` is probably a mistake.
 QUICKEST_BOOT: Final = timedelta(minutes=1)
+
+
+#: What nodes have without a device plugin, and how many of them there may be.
+_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage", "pods", "nodes")
+_RESOURCE_PREFIXES: Final = ("hugepages-", "attachable-volumes-")
 
 
 def _template(pool: NodePool) -> NodeClaimTemplateSpec:
@@ -69,6 +75,8 @@ def _for_pool(pool: NodePool) -> Iterator[Finding]:
         if amount < 0:
             message = "below zero, so the pool launches nothing"
             yield Finding(Code.LIMIT_BELOW_ZERO, f"spec.limits[{name}]", message)
+        if (fault := _no_resource(name)) is not None:
+            yield Finding(Code.LIMIT_OF_NOTHING, f"spec.limits[{name}]", fault)
     yield from _for_times(_template(pool), "spec.template.spec")
     if (period := _template(pool).termination_grace_period) is not None:
         yield Finding(
@@ -77,6 +85,15 @@ def _for_pool(pool: NodePool) -> Iterator[Finding]:
             f"nodes made from now on have {period}, those that are there keep their own; each "
             f"change makes all of the pool's nodes count as drifted",
         )
+
+
+def _no_resource(name: str) -> str | None:
+    """Why no node has that resource. Resources of other programs have a domain: example.com/gpu."""
+    if "/" in name or name in _RESOURCES or name.startswith(_RESOURCE_PREFIXES):
+        return None
+    close = get_close_matches(name, _RESOURCES, n=1)
+    meant = f". Did you mean {close[0]}?" if close else f"; known are {', '.join(_RESOURCES)}"
+    return f"no node has a resource {name}, so this limits nothing{meant}"
 
 
 def missing_statuses(obj: ApiObject, watched: Collection[str]) -> Iterator[Finding]:
@@ -96,18 +113,27 @@ def _for_repair(block: Repair | None, watched: Collection[str]) -> Iterator[Find
             yield Finding(Code.STATUS_MISSING, f"spec.repair.policies[{index}]", message)
 
 
-def foreign_class(pool: NodePool, ours: Collection[tuple[str, str]]) -> Iterator[Finding]:
-    """A pool of another controller, or a typo: only its author knows. ``ours``: groups and kinds."""
-    ref = pool.node_class_ref
-    if not ref.group or not ref.kind:
+def foreign_class(
+    item: NodePool | NodeClaim, ours: Collection[tuple[str, str]]
+) -> Iterator[Finding]:
+    """One of another controller, or a typo: only its author knows. ``ours``: groups and kinds. For the claims
+    of a pool the pool is told.
+    """
+    if isinstance(item, NodeClaim) and item.pool_name:
+        return
+    ref = item.node_class_ref if isinstance(item, NodePool) else item.spec.node_class_ref
+    if not ref.group or not ref.kind or (ref.group, ref.kind) in ours:
         return  # That it is missing is told where it is required.
-    if (ref.group, ref.kind) not in ours:
-        served = " or ".join(sorted(f"{kind} of {group}" for group, kind in ours))
-        message = (
-            f"{ref.kind} of {ref.group} is left to another provider; Tenure manages pools with "
-            f"{served}"
-        )
-        yield Finding(Code.FOREIGN_NODE_CLASS, "spec.template.spec.nodeClassRef", message)
+    served = " or ".join(sorted(f"{kind} of {group}" for group, kind in ours))
+    message = (
+        f"{ref.kind} of {ref.group} is left to another provider, and Tenure launches nothing for it; "
+        f"it serves {served}"
+    )
+    # In a group that is served, another provider is hardly meant.
+    siblings = [kind for group, kind in ours if group == ref.group]
+    message += f". Did you mean {siblings[0]}?" if siblings else ""
+    at = "spec.template.spec" if isinstance(item, NodePool) else "spec"
+    yield Finding(Code.FOREIGN_NODE_CLASS, f"{at}.nodeClassRef", message)
 
 
 def by_force(*, beside: bool = False) -> Finding:

@@ -196,21 +196,20 @@ _OLD: Final = FieldMark(
     Mark.IGNORED, "Older releases of Karpenter read it; write karpenter.sh/do-not-disrupt."
 )
 
+#: On pods. That a value cannot be read is told as a mistake.
+POD_DURATION: Final = FieldMark(
+    Mark.DIFFERS,
+    "A duration counts from the pod's creation, in Karpenter from its start, as --protection-clock=start "
+    "does here; a value that cannot be read protects for ever.",
+)
+
 #: On Nodes and NodeClaims.
 DURATION: Final = FieldMark(
     Mark.DIFFERS, 'A duration counts from when Tenure first sees it; Karpenter reads "true" alone.'
 )
 
 ANNOTATIONS: Final = (
-    AnnotationMark(
-        DO_NOT_DISRUPT,
-        "pods",
-        FieldMark(
-            Mark.DIFFERS,
-            "A duration counts from the pod's creation, in Karpenter from its start, as --protection-clock=start "
-            "does here; a value that cannot be read protects for ever.",
-        ),
-    ),
+    AnnotationMark(DO_NOT_DISRUPT, "pods", POD_DURATION),
     AnnotationMark(
         DO_NOT_DISRUPT,
         _NODES,

@@ -36,6 +36,7 @@ class Code(StrEnum):
     NO_NODE_FITS = "NoNodeFits"
     VALUES_IGNORED = "ValuesIgnored"
     LIMIT_BELOW_ZERO = "LimitBelowZero"
+    LIMIT_OF_NOTHING = "LimitOfNothing"
     NEVER_BEGINS = "NeverBegins"
     DATES_PAST = "DatesPast"
     STATUS_MISSING = "StatusMissing"
@@ -86,8 +87,8 @@ CODES: Final[dict[Code, CodeInfo]] = {
     ),
     Code.INVALID_DO_NOT_DISRUPT: CodeInfo(
         _ERROR,
-        'The value of `karpenter.sh/do-not-disrupt` is invalid, so it counts as "true": it protects '
-        "for ever, or a pod for the pool's maxPodProtection.",
+        "The value of `karpenter.sh/do-not-disrupt`, or of `karpenter.sh/do-not-repair` on a Node or NodeClaim, is "
+        'invalid, so it counts as "true": it protects for ever, or a pod for the pool\'s maxPodProtection.',
         'Write "true", "false" or a duration such as "4h".',
     ),
     Code.GRACE_LONGER: CodeInfo(
@@ -139,6 +140,11 @@ CODES: Final[dict[Code, CodeInfo]] = {
     ),
     Code.LIMIT_BELOW_ZERO: CodeInfo(
         _WARNING, "A limit below zero: the pool launches nothing.", "Write 0 if that is meant."
+    ),
+    Code.LIMIT_OF_NOTHING: CodeInfo(
+        _WARNING,
+        "A limit on a resource that no node has, for example `cpus` or `mem`: it limits nothing.",
+        "Write cpu, memory, ephemeral-storage, pods or nodes, or the full name of an extended resource.",
     ),
     Code.NEVER_BEGINS: CodeInfo(
         _WARNING, "A schedule of a day that does not exist.", "Choose a day that comes."
@@ -281,8 +287,8 @@ CODES: Final[dict[Code, CodeInfo]] = {
     ),
     Code.FOREIGN_NODE_CLASS: CodeInfo(
         _INFO,
-        "The NodePool names a node class of another provider: Tenure launches nothing for it, and "
-        "leaves its nodes alone.",
+        "The NodePool, or a NodeClaim without one, names a node class of another provider: Tenure launches nothing "
+        "for it, and leaves its nodes alone.",
         "Nothing, if another controller manages the pool; otherwise correct its nodeClassRef.",
     ),
     Code.OLD_LABEL: CodeInfo(

@@ -21,9 +21,11 @@ from tenure.model.api.names import (
     DO_NOT_DISRUPT,
     DO_NOT_EVICT,
     DO_NOT_REPAIR,
+    NODEPOOL,
     POD_DELETION_COST,
     POD_DISRUPTION_COST,
 )
+from tenure.model.api.nodeclaim import NodeClassRef
 from tenure.model.api.nodepool import Repair
 from tenure.sim.world import World
 from tests.builders import MINUTE, a_cluster
@@ -126,6 +128,7 @@ def _in(key: str, *values: str) -> Obj:
     return {"key": key, "operator": "In", "values": list(values)}
 
 
+_EC2 = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
 HOUR = a_pool(period="1h")
 SLOWLY = {"conditionType": "Ready", "toleration": "5m", "terminationGracePeriod": "1h"}
 FOUND: list[tuple[str, list[Obj], list[str]]] = [
@@ -138,7 +141,7 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
     (
         "a protection above it",
         [HOUR, a_deployment(kind="StatefulSet", protected="4h")],
-        ["PeriodDriftsNodes", "ProtectionLongerThanPeriod"],
+        ["PeriodDriftsNodes", "DiffersFromKarpenter", "ProtectionLongerThanPeriod"],
     ),
     (
         "for ever, bounded by it",
@@ -385,6 +388,42 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
         ["OldAnnotation"],
     ),
     (
+        "a limit on what no node has",
+        [a_pool(limits={"cpu": "10", "nodes": "3", "cpus": "10", "example.com/gpu": "1"})],
+        ["LimitOfNothing"],
+    ),
+    (
+        "a claim without a pool, of another provider",
+        [
+            {
+                "apiVersion": "karpenter.sh/v1",
+                "kind": "NodeClaim",
+                "metadata": {"name": "alone"},
+                "spec": {"requirements": [], "nodeClassRef": _EC2},
+            }
+        ],
+        ["ForeignNodeClass"],
+    ),
+    (
+        "a protection and a veto of a Node that cannot be read",
+        [
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {
+                    "name": "n",
+                    "annotations": {DO_NOT_DISRUPT: "soon", DO_NOT_REPAIR: "later"},
+                },
+            }
+        ],
+        ["InvalidDoNotDisrupt", "InvalidDoNotDisrupt"],
+    ),
+    (
+        "a protection of pods for a while",
+        [a_deployment(protected="4h")],
+        ["DiffersFromKarpenter"],
+    ),
+    (
         "another kind of object",
         [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"a": "b"}}],
         [],
@@ -401,6 +440,23 @@ def test_what_is_found_and_whether_it_is_serious(
     code, findings = lint(*objects)
     assert codes(findings) == found
     assert code == int(any(finding["severity"] != "info" for finding in findings))
+
+
+def test_a_slip_in_the_kind_of_a_class_that_is_served_is_guessed(lint: Any) -> None:
+    ref = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClas", "name": "default"}
+    _, (told,) = lint(a_pool(template={"nodeClassRef": ref}))
+    assert told["message"].endswith(
+        "it serves KWOKNodeClass of karpenter.kwok.sh. Did you mean KWOKNodeClass?"
+    )
+
+
+def test_several_codes_may_be_ignored_with_commas(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "all.yaml"
+    path.write_text(yaml.safe_dump(a_pool(limits={"cpus": "1"}, period="1h")))
+    assert run(["lint", str(path), "--ignore", "LimitOfNothing, PeriodDriftsNodes"]) == 0
+    assert "0 errors, 0 warnings, 0 info" in capsys.readouterr().out
 
 
 def test_only_pools_that_the_pod_could_come_to_count(lint: Any) -> None:
@@ -617,8 +673,21 @@ def test_a_pod_that_waits_is_held_against_the_pools() -> None:
     waiting = a_pending_pod(spec={"termination_grace_period_seconds": 600}, protected="2m")
     assert living(pool, waiting) == [
         "PeriodDriftsNodes NodePool/general",
+        "DiffersFromKarpenter ReplicaSet/default/o",
         "GraceLongerThanPeriod ReplicaSet/default/o",
         "ProtectionLongerThanPeriod ReplicaSet/default/o",
+    ]
+
+
+def test_a_claim_of_another_provider_without_a_pool_is_told() -> None:
+    ref = NodeClassRef(group="karpenter.k8s.aws", kind="EC2NodeClass", name="default")
+    alone, of_a_pool = a_claim("alone", ref=ref, labels={NODEPOOL: ""}), a_claim("other", ref=ref)
+    assert living(alone, of_a_pool) == ["ForeignNodeClass NodeClaim/alone"]
+
+
+def test_a_veto_that_cannot_be_read_is_told_of_a_node() -> None:
+    assert living(a_node(annotations={DO_NOT_REPAIR: "1 week"})) == [
+        "InvalidDoNotDisrupt Node/node-a"
     ]
 
 

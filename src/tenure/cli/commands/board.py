@@ -15,6 +15,7 @@ from tenure.cli.cluster.options import (
     no_cluster,
     reached_and_seen,
 )
+from tenure.cli.output.numbers import Between
 from tenure.cli.settings.help import CommandWithArguments
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ Exit codes: 0 fine, 1 the cluster cannot be read, 2 bad input.
 )
 @click.option(
     "--speed",
-    type=click.FloatRange(0.1, 3600.0),
+    type=Between(0.1, 3600.0),
     help="Of the scenario: cluster seconds per real second.  [default: 25]",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Another seed than the scenario's.")

@@ -17,6 +17,7 @@ import msgspec
 from rich.console import Console
 from rich.live import Live
 
+from tenure.cli.output.numbers import Between
 from tenure.cli.output.said import say, say_line
 from tenure.cli.view import labels as words
 from tenure.cli.view.board import look
@@ -41,7 +42,7 @@ FOOTER: Final = "+ faster   - slower   space pause   q quit"
 @click.command()
 @click.option(
     "--speed",
-    type=click.FloatRange(SLOWEST, FASTEST),
+    type=Between(SLOWEST, FASTEST),
     help=f"Cluster seconds per real second.  [default: {DEFAULT_SPEED:g} on a terminal, "
     "else as fast as it goes]",
 )

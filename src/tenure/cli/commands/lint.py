@@ -67,7 +67,7 @@ class Wishes(NamedTuple):
     "ignored",
     multiple=True,
     metavar="CODE",
-    help="Leave out every finding with this code. May be given several times.",
+    help="Leave out findings with this code; several with commas, or given again.",
 )
 @click.option(
     "--fail-on",
@@ -92,6 +92,7 @@ def lint(
     protection that cannot be parsed, a field that does not exist. One line each: where, how bad,
     a stable code, the numbers, and what to do.
     """
+    ignored = tuple(code.strip() for one in ignored for code in one.split(",") if code.strip())
     _check_codes(ignored)
     wishes = Wishes("json" if as_json else form, ignored, fail_on, verbose)
     return _on_files(files, cluster, wishes) if files else _on_cluster(cluster, wishes)

@@ -6,7 +6,7 @@ import re
 import shlex
 import shutil
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 import click
 
@@ -52,12 +52,19 @@ def examples(folder: Path) -> None:
     except FileExistsError:
         hint = "For example tenure new examples newer-examples; or remove the folder first."
         raise SpecError("FOLDER", str(folder), "a folder that does not exist yet", hint) from None
-    except (OSError, shutil.Error) as error:
-        hint = f"{getattr(error, 'strerror', None) or error}: look at its path."
+    except OSError as error:
+        hint = f"{_why(error)}: look at its path; what was written until then is there."
         raise SpecError("FOLDER", str(folder), "a folder that can be written", hint) from None
     count = sum(path.is_file() for path in folder.rglob("*"))
     first = shlex.quote(str(folder / "scenarios" / "fifty-pods.yaml"))
     click.echo(f"wrote {count} files into {folder}; play one: tenure simulate {first}")
+
+
+def _why(error: OSError) -> str:
+    """Of many files that could not be copied the first says it; its last part is a text."""
+    if isinstance(error, shutil.Error) and error.args and isinstance(error.args[0], list):
+        return str(error.args[0][0][-1]).partition(": '")[0]
+    return error.strerror or str(error)
 
 
 @new.command(epilog=EPILOG)
@@ -77,7 +84,7 @@ def scenario(name: str) -> None:
     file = shlex.quote(str(path))
     try:
         with path.open("x", encoding="utf-8") as written:
-            written.write(start_of(path.stem, file))
+            _fill(path, written, start_of(path.stem, file))
     except FileExistsError:
         hint = f"For example tenure new scenario {path.stem}-2; or remove the file first."
         raise SpecError("NAME", str(path), "a file that does not exist yet", hint) from None
@@ -85,3 +92,13 @@ def scenario(name: str) -> None:
         hint = f"{error.strerror}: look at its folder."
         raise SpecError("NAME", str(path), "a file that can be written", hint) from None
     click.echo(f"wrote {path}; play it: tenure simulate {file}")
+
+
+def _fill(path: Path, file: TextIO, text: str) -> None:
+    """An empty file would be taken for one that is there already."""
+    try:
+        file.write(text)
+        file.flush()
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise

@@ -7,6 +7,7 @@ Tenure does. Nothing outlives it: the next one begins with an empty cluster.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shlex
 import signal
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import click
 
 from tenure.cli.copying.source import source_of, source_options
+from tenure.cli.output.numbers import Between
 from tenure.model.api.meta import format_time
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ _LOOK_EVERY: Final = 0.5
 #: Told lines are forgotten; these many entries stay for those who look at the history.
 _KEPT: Final = 1000
 FASTEST: Final = 3600.0
+#: What a disk says, and no port.
+_OF_DISKS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
 #: A change of the template, so that every node drifts.
 _RELEASE: Final = '{"spec":{"template":{"metadata":{"labels":{"release":"two"}}}}}'
 
@@ -68,7 +72,7 @@ port is taken or that the scenario is wrong, 1 that the cluster to copy cannot b
 @click.command(epilog=EPILOG)
 @click.option(
     "--speed",
-    type=click.FloatRange(0.1, FASTEST),
+    type=Between(0.1, FASTEST),
     default=1.0,
     show_default=True,
     help="Cluster seconds per real second. Above 1, what kubectl describe calls an age is odd.",
@@ -239,9 +243,13 @@ async def _live(cluster: ServedCluster, ports: Ports, *, rolls: bool, copy: bool
     async with AsyncExitStack() as open_:
         try:
             access = await open_.enter_async_context(cluster.served(ports.api))
-            write_kubeconfig(access, FILE)
         except OSError as error:
             why = _why_not(error, ports.api)
+            raise click.UsageError(why, click.get_current_context()) from error
+        try:
+            write_kubeconfig(access, FILE)
+        except OSError as error:
+            why = f"the kubeconfig cannot be written: {error.filename or FILE}: {_words(error)}"
             raise click.UsageError(why, click.get_current_context()) from error
         page = await _page(open_, cluster, ports.page)
         with _stopped_by_signals() as stop:
@@ -272,10 +280,16 @@ async def _page(open_: AsyncExitStack, cluster: ServedCluster, port: int) -> str
 
 
 def _why_not(error: OSError, port: int, flag: str = "--port") -> str:
-    why = os.strerror(error.errno) if error.errno else str(error)
-    if error.filename is not None:
-        return f"the kubeconfig cannot be written: {error.filename}: {why}"
-    return f"port {port} on 127.0.0.1 cannot be used ({why}); leave {flag} out for a free one"
+    if error.errno in _OF_DISKS:
+        where = "no temporary file can be written"
+        return (
+            f"{where} for the server's certificate ({_words(error)}); TMPDIR names another folder"
+        )
+    return f"port {port} on 127.0.0.1 cannot be used ({_words(error)}); leave {flag} out for a free one"
+
+
+def _words(error: OSError) -> str:
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 def _welcome(where: Where, speed: float, *, rolls: bool, copy: bool = False) -> None:

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import msgspec
 
-from tenure.cli.lint.annotations import durations_on
+from tenure.cli.lint.annotations import duration_on_pod, durations_on
 from tenure.cli.lint.costs import cost_findings, unreadable_costs
 from tenure.cli.lint.oldannotations import old_annotation
 from tenure.cli.lint.policies import dropped_findings, launched_by_karpenter, policy_findings
@@ -24,7 +24,7 @@ from tenure.core.protect.protection import protection_cap, protection_on
 from tenure.core.terminate.outlook import living_workloads
 from tenure.core.terminate.workloads import Ground, Workload, all_findings, invalid_protection
 from tenure.model.api.meta import ApiObject
-from tenure.model.api.names import DO_NOT_DISRUPT, NODEPOOL
+from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR, NODEPOOL
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
@@ -53,6 +53,9 @@ def remarks_on_cluster(snapshot: Snapshot, now: datetime) -> tuple[list[Remark],
         for one in workloads
         for finding in cost_findings(one.template.metadata.annotations, "metadata.annotations")
     )
+    for one in workloads if snapshot.ours is not EVERY_CLASS else ():
+        for finding in duration_on_pod(one.template.metadata.annotations, "metadata"):
+            remarks.append(Remark(about=one.name, finding=finding))
     remarks += rotation_remarks(snapshot, now)
     pdbs = [snapshot.pdbs[key] for key in sorted(snapshot.pdbs)]
     for about, finding in all_findings(workloads, pdbs):
@@ -75,6 +78,9 @@ def _foreign(snapshot: Snapshot) -> Iterator[Remark]:
     for name, pool in sorted(snapshot.pools.items()):
         for finding in foreign_class(pool, snapshot.ours):
             yield Remark(about=f"NodePool/{name}", finding=finding)
+    for name, claim in sorted(snapshot.claims.items()):
+        for finding in foreign_class(claim, snapshot.ours):
+            yield Remark(about=f"NodeClaim/{name}", finding=finding)
 
 
 def _custom(snapshot: Snapshot, now: datetime) -> Iterator[Remark]:
@@ -175,12 +181,12 @@ def _annotated(snapshot: Snapshot) -> Iterator[Remark]:
     claims = [one for one in snapshot.claims.values() if is_ours(one, snapshot)]
     things: list[Node | NodeClaim] = [*nodes, *claims]
     for thing in things:
-        protection = protection_on(thing)
-        if protection is not None and protection.unreadable:
-            at = f"metadata.annotations.{DO_NOT_DISRUPT}"
-            kind = "Node" if isinstance(thing, Node) else "NodeClaim"
-            finding = invalid_protection(protection.value, at)
-            yield Remark(about=f"{kind}/{thing.name}", finding=finding)
+        for name in (DO_NOT_DISRUPT, DO_NOT_REPAIR):
+            protection = protection_on(thing, name)
+            if protection is not None and protection.unreadable:
+                kind = "Node" if isinstance(thing, Node) else "NodeClaim"
+                finding = invalid_protection(protection.value, f"metadata.annotations.{name}")
+                yield Remark(about=f"{kind}/{thing.name}", finding=finding)
     for thing in things:
         kind = "Node" if isinstance(thing, Node) else "NodeClaim"
         for finding in durations_on(thing.annotations, "metadata"):

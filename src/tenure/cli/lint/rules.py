@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from tenure.cli.lint.annotations import durations_on
+from tenure.cli.lint.annotations import duration_on_pod, durations_on
 from tenure.cli.lint.costs import cost_findings, misplaced_costs
 from tenure.cli.lint.ignores import without_ignored
 from tenure.cli.lint.known import Known, known_by
@@ -39,11 +39,11 @@ from tenure.cli.lint.workloads import (
     scaled,
     workload_in,
 )
-from tenure.core.protect.protection import positive
+from tenure.core.protect.protection import readable_protection
 from tenure.core.terminate.workloads import Workload, all_findings, invalid_protection
 from tenure.errors import KNOWN_FIELD, SpecError
 from tenure.model.api.meta import ApiObject
-from tenure.model.api.names import DO_NOT_DISRUPT
+from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.policy import NodePoolPolicy
@@ -107,7 +107,7 @@ def all_remarks(
     valid: list[tuple[Source, ApiObject]] = []
     for source in sources:
         wrong = list(_wrong(source, known))
-        found[id(source)] += [*wrong, *_annotations(source)]
+        found[id(source)] += [*wrong, *_annotations(source, beside=beside)]
         try:
             if (custom := _typed(source, known)) is not None:
                 pools.append(custom)
@@ -150,7 +150,7 @@ def _on_custom(
 ) -> Iterator[Finding]:
     """``valid``: the API server takes it, so that it means something."""
     watched = known.watched_by(custom)
-    if isinstance(custom, NodePool):
+    if isinstance(custom, NodePool | NodeClaim):
         yield from foreign_class(custom, known.ours)
     if not valid:
         yield from missing_statuses(custom, watched)
@@ -207,14 +207,15 @@ def _wrong(source: Source, of: Known) -> Iterator[Finding]:
         yield Finding(code, field, str(said).removeprefix(": "))
 
 
-def _annotations(source: Source) -> Iterator[Finding]:
+def _annotations(source: Source, *, beside: bool) -> Iterator[Finding]:
     """Of what is no pod; pods are evaluated with where they may run."""
     yield from (old_annotation(at, name) for at, name in old_annotations(source.value))
     if source.kind in _ANNOTATED:
         at = _ANNOTATED[source.kind]
-        value = dig(source.value, *at.split("."), "annotations", DO_NOT_DISRUPT)
-        if isinstance(value, str) and value not in ("true", "false") and positive(value) is None:
-            yield invalid_protection(value, f"{at}.annotations.{DO_NOT_DISRUPT}")
+        for name in (DO_NOT_DISRUPT, DO_NOT_REPAIR):
+            value = dig(source.value, *at.split("."), "annotations", name)
+            if isinstance(value, str) and not readable_protection(value):
+                yield invalid_protection(value, f"{at}.annotations.{name}")
         yield from durations_on(dig(source.value, *at.split("."), "annotations"), at)
     elif TEMPLATES.get(source.kind):
         value = dig(source.value, "metadata", "annotations", DO_NOT_DISRUPT)
@@ -222,10 +223,11 @@ def _annotations(source: Source) -> Iterator[Finding]:
             at = f"metadata.annotations.{DO_NOT_DISRUPT}"
             message = f"protects no pod on a {source.value['kind']}: its pods do not inherit it"
             yield Finding(Code.ANNOTATION_MISPLACED, at, message)
-    yield from _costs(source)
+    yield from _on_pods(source, beside=beside)
 
 
-def _costs(source: Source) -> Iterator[Finding]:
+def _on_pods(source: Source, *, beside: bool) -> Iterator[Finding]:
+    """Karpenter, beside which Tenure runs, reads the annotations of pods itself."""
     path = TEMPLATES.get(source.kind)
     if path is None:
         return
@@ -236,6 +238,7 @@ def _costs(source: Source) -> Iterator[Finding]:
     written = dig(source.value, *at.split(".")) if path else own
     if isinstance(written, dict):
         yield from cost_findings(written, at)
+        yield from () if beside else duration_on_pod(written, at.removesuffix(".annotations"))
 
 
 def _as_written(source: Source, *, beside: bool) -> Iterator[Finding]:

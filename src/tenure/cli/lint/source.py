@@ -12,6 +12,7 @@ import msgspec
 
 from tenure.cli.lint.remarks import STDIN as STDIN_NAME
 from tenure.errors import SpecError
+from tenure.parse.files import read_text
 from tenure.parse.limits import FILE
 from tenure.parse.yamltext import Document, Position, documents_in, read_documents
 
@@ -101,8 +102,8 @@ def _file(path: Path) -> list[Document]:
 
 def _is_template(path: Path) -> bool:
     """Whether it is one of a Helm chart: it has actions in braces, which no YAML has."""
-    with suppress(OSError, UnicodeDecodeError):
-        return "{{" in path.read_text(encoding="utf-8")
+    with suppress(OSError, SpecError):
+        return "{{" in read_text(path)
     return False
 
 

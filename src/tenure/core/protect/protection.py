@@ -111,6 +111,11 @@ def since_key(annotation: str) -> str:
     return f"{annotation}-since"
 
 
+def readable_protection(value: str) -> bool:
+    """Whether the value of a protection or veto means what it says; any other counts as ``true``."""
+    return value in ("true", "false") or positive(value) is not None
+
+
 def protection_on(thing: Node | NodeClaim, annotation: str = DO_NOT_DISRUPT) -> Protection | None:
     """The protection of a Node or claim, ended or not; None when it has none.
 
