@@ -13,6 +13,7 @@ from tenure.cli.cluster.listing import CannotRead
 from tenure.cli.commands.simulate import simulate
 from tenure.cli.commands.up import up
 from tenure.cli.copying.listing import objects_of
+from tenure.cli.main import run
 from tenure.ports.transport import Response
 from tenure.sim.copied.copy import copied, read_copy
 from tenure.sim.copied.load import load, options_for
@@ -65,6 +66,25 @@ def test_what_is_forbidden_or_missing_is_named_and_the_rest_is_written() -> None
 def test_without_nodes_there_is_nothing_to_copy() -> None:
     with pytest.raises(CannotRead, match=r"^nodes cannot be listed"):
         snapshot_of({"/api/v1/nodes": FORBIDDEN})
+
+
+@pytest.mark.parametrize("command", [["snapshot"], ["simulate", "--from-cluster"]])
+def test_a_server_that_does_not_answer_is_told_as_plan_does(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was said to be tried again, when the command had ended."""
+    file = tmp_path / "config"
+    server = "https://127.0.0.1:1"
+    file.write_text(
+        "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}], "
+        f"clusters: [{{name: a, cluster: {{server: '{server}'}}}}], users: [{{name: a, user: {{token: x}}}}]}}"
+    )
+    said = []
+    for words in ([*command, "--kubeconfig", str(file)], ["plan", "--kubeconfig", str(file)]):
+        assert run(words) == 1
+        said.append(capsys.readouterr().err)
+    assert said[0] == said[1]
+    assert f"the API server at {server} ({file}) cannot be reached: " in said[0]
 
 
 def test_every_line_of_a_snapshot_is_an_object_and_the_last_is_about_the_others() -> None:

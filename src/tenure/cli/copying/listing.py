@@ -84,6 +84,8 @@ async def _version(transport: Transport) -> str:
         return await server_version(transport)
     except TimeoutError:
         raise Unavailable("no answer") from None
+    except Unavailable:
+        raise  # Nor will any list be answered.
     except ApiError:
         return "unknown"  # Some clusters do not show it; the lists count.
 
