@@ -120,6 +120,38 @@ def test_a_changed_pool_drifts_these_nodes_and_the_difference_says_so() -> None:
         assert all(one.startswith("default/web-") for one in found.moved)
 
 
+def drift_told(world: World) -> set[str]:
+    return {
+        entry.message
+        for entry in world.history.entries
+        if entry.reason in ("Drifted", "DisruptionBlocked") and "has drifted" in entry.message
+    }
+
+
+def test_a_drift_in_the_copy_names_what_has_changed_and_nothing_that_was_not_copied() -> None:
+    """Annotations of users are not taken: those of the template looked as if they were new."""
+    with a_world(never_consolidated(read_copy(KARPENTER)))[0] as world:
+        pool = world.store.get(r.NODE_POOLS, "", "general")
+        assert pool["spec"]["template"]["metadata"]["annotations"] == {
+            "example.com/owner": "platform"
+        }
+        labels = {"spec": {"template": {"metadata": {"labels": {"release": "two"}}}}}
+        world.store.patch(r.NODE_POOLS, "", "general", labels)
+        world.run(timedelta(minutes=5))
+        told = drift_told(world)
+        assert told
+        assert all("metadata.labels (release=two added); " in one for one in told)
+
+
+def test_a_claim_of_an_older_template_gets_no_annotation_of_the_new_one() -> None:
+    copy = read_copy(KARPENTER)
+    for claim in copy.of(r.NODE_CLAIMS):
+        claim["metadata"]["annotations"]["karpenter.sh/nodepool-hash"] = "1"
+    with a_world(copy)[0] as world:
+        for claim in world.store.list(r.NODE_CLAIMS):
+            assert "example.com/owner" not in claim["metadata"]["annotations"]
+
+
 def test_a_node_that_was_silent_stays_silent() -> None:
     silent = a_node("n2")
     silent["status"]["conditions"][0]["status"] = "Unknown"

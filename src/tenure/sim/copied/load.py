@@ -16,6 +16,7 @@ import msgspec
 
 from tenure.errors import SpecError, TenureError, shown
 from tenure.model.api import resource as r
+from tenure.model.api.names import NODEPOOL, NODEPOOL_HASH, NODEPOOL_HASH_VERSION
 from tenure.model.api.resource import Resource
 from tenure.model.cloud.instance import Instance
 from tenure.model.values.quantity import parse_quantity
@@ -30,6 +31,7 @@ from tenure.sim.apiserver.objects.tree import Obj, dig, drop
 from tenure.sim.copied.cloudlabels import bought
 from tenure.sim.copied.copy import NODE_CLASSES, ClusterCopy
 from tenure.sim.copied.leftout import How, LeftOut, Problem, counted, name_of, problem_of, told
+from tenure.sim.copied.picking import is_known
 from tenure.sim.copied.redaction import TAKEN
 from tenure.sim.copied.revisions import Revisions
 from tenure.sim.copied.types import price_at, types_of, unpriced
@@ -78,6 +80,7 @@ class _Loading:
         #: Of what cannot be: an object is not collected for an owner that is only missing here.
         self._left_out: list[LeftOut] = [*copy.left_out]
         self._types = {kind.name: kind for kind in world.cloud.types}
+        self._pools = {one["metadata"]["name"]: one for one in copy.of(r.NODE_POOLS)}
         #: Of pods: parts of specs that were found good. Equal parts are one object (``sharing.py``).
         self._admitted_parts: set[tuple[int, ...]] = set()
         self._notes: list[str] = [*copy.notes]
@@ -121,6 +124,8 @@ class _Loading:
             return
         if resource == r.NODES:
             obj = self._with_readable_amounts(obj)
+        elif resource == r.NODE_CLAIMS:
+            obj = self._with_annotations_of_its_pool(obj)
         admitted = self._admitted(resource, obj)
         if resource in _TEMPLATED:
             # What admission fills in again later would count as a change of the template.
@@ -149,6 +154,23 @@ class _Loading:
         admitted = self._store.gate.create(kind, read)
         self._admitted_parts.add(parts)
         return admitted
+
+    def _with_annotations_of_its_pool(self, claim: Obj) -> Obj:
+        """Of a claim that was made of the template as it is: the copy has no other annotations of users, and a
+        drift would be told of all of them.
+        """
+        pool = self._pools.get(dig(claim, "metadata", "labels", NODEPOOL) or "")
+        marks, marks_of_pool = (dig(one, "metadata", "annotations") or {} for one in (claim, pool))
+        same = all(
+            marks.get(key) and marks.get(key) == marks_of_pool.get(key)
+            for key in (NODEPOOL_HASH, NODEPOOL_HASH_VERSION)
+        )
+        template = dig(pool, "spec", "template", "metadata", "annotations") if same else None
+        if not isinstance(template, dict):
+            return claim
+        # Those that are always taken and are not there were removed from the claim.
+        lost = {key: value for key, value in template.items() if not is_known(key)}
+        return {**claim, "metadata": {**claim["metadata"], "annotations": {**lost, **marks}}}
 
     def _with_readable_amounts(self, node: Obj) -> Obj:
         """A Node without an amount that cannot be read has none of it to give; its pods stay."""

@@ -58,10 +58,10 @@ def metadata(given: Any) -> dict[str, Any]:
 
 def known_annotations(given: Any) -> dict[str, str]:
     """Those that a controller here may read."""
-    return {key: value for key, value in (given or {}).items() if _is_known(key)}
+    return {key: value for key, value in (given or {}).items() if is_known(key)}
 
 
-def _is_known(key: str) -> bool:
+def is_known(key: str) -> bool:
     group = key.rpartition("/")[0]
     return (
         key in _KUBERNETES
