@@ -138,7 +138,9 @@ class ReasonCheck(msgspec.Struct, frozen=True):
     subjects: Bound
 
     def __str__(self) -> str:
-        return f"reason {self.reason} for {self.subject}; number of subjects: {self.subjects}"
+        of = "any object" if self.subject == "*" else self.subject
+        many = "" if self.subjects == Bound(1, None) else f", {self.subjects} of these"
+        return f"reason {self.reason} of {of}{many}"
 
     def look(self, context: ScenarioContext, since: datetime) -> tuple[bool, str]:
         found = {
