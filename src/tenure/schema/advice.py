@@ -104,7 +104,14 @@ def missing_statuses(obj: ApiObject, watched: Collection[str]) -> Iterator[Findi
 
 def _for_repair(block: Repair | None, watched: Collection[str]) -> Iterator[Finding]:
     known = {*KNOWN_CONDITIONS, *watched}
+    exact = {name.lower(): name for name in known}
     for index, policy in enumerate(block.policies if block is not None else ()):
+        meant = exact.get(policy.condition_type.lower(), policy.condition_type)
+        if meant != policy.condition_type:
+            said = f"no Node has the condition {policy.condition_type}; did you mean {meant}?"
+            at = f"spec.repair.policies[{index}].conditionType"
+            yield Finding(Code.CONDITION_MISSPELT, at, said)
+            continue
         if policy.status is None and policy.condition_type not in known:
             message = (
                 f"which status of {policy.condition_type} means unhealthy is not said, and the policy "

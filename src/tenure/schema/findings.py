@@ -40,6 +40,7 @@ class Code(StrEnum):
     NEVER_BEGINS = "NeverBegins"
     DATES_PAST = "DatesPast"
     STATUS_MISSING = "StatusMissing"
+    CONDITION_MISSPELT = "ConditionMisspelt"
     TTL_SHORT = "TTLShort"
     NEVER_EXPIRES = "NeverExpires"
     NEVER_ACTIVE = "NeverActive"
@@ -155,6 +156,12 @@ CODES: Final[dict[Code, CodeInfo]] = {
         "A repair policy for a condition that Kubernetes does not define has no `status`: the "
         "policy is ignored, unless the provider watches that condition.",
         'Write the status that means unhealthy, for example status: "True".',
+    ),
+    Code.CONDITION_MISSPELT: CodeInfo(
+        _WARNING,
+        "A repair policy for a condition that differs from one of Kubernetes or of the provider by capital letters "
+        "alone: it never applies.",
+        "Write the condition as kubectl describe node shows it.",
     ),
     Code.TTL_SHORT: CodeInfo(
         _WARNING,

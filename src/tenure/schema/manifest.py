@@ -9,6 +9,7 @@ and reading the value says why, the latter is shown.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
@@ -33,6 +34,7 @@ _MOVED: Final = {
     "spec.disruption.expireAfter": "Since v1 it is spec.template.spec.expireAfter.",
 }
 _CLOSE: Final = 0.7
+_ENTRY: Final = re.compile(r"\[([^\]\d][^\]]*)\]")
 
 
 class Excerpt(msgspec.Struct, frozen=True, gc=False):
@@ -63,18 +65,38 @@ def check_manifest(obj: Json, kinds: Sequence[CustomKind], at: str = "") -> list
 
 
 def _problems(obj: Json, schema: CustomResourceSchema) -> Iterator[SpecError]:
-    for unknown in shape.unknown_fields(obj, schema.schema):
-        yield _unknown_field(unknown)
+    unknown = list(shape.unknown_fields(obj, schema.schema))
+    for field in unknown:
+        yield _unknown_field(field)
+    misspelt = frozenset(_meant(field) for field in unknown)
     stored = schema.default(schema.prune(obj))
     errors = [error for error in schema.validate(stored) if error is not fielderror.UNCHECKED]
     precise = () if _is_unreadable(errors) else _precise_problems(stored, schema.kind)
     kept = [error for error in _last_words(errors) if not _is_said_better(error, precise)]
-    for error in kept:
+    for error in (one for one in kept if not _is_misspelt(one, misspelt)):
         yield SpecError(error.field, _shown(error.value), error.expected, error.hint)
-    said = {error.field for error in kept}
+    said = {_plain(error.field) for error in kept}
     for problem in precise:
-        if problem.at not in said:
+        if _plain(problem.at) not in said:
             yield problem
+
+
+def _meant(unknown: Unknown) -> tuple[str, str]:
+    """The place of a field that is not known, and the name that was meant; empty where it is like none."""
+    parent, _, name = unknown.field.rpartition(".")
+    close = get_close_matches(name, unknown.known, n=1, cutoff=_CLOSE)
+    return parent, close[0] if close else ""
+
+
+def _is_misspelt(error: FieldError, misspelt: frozenset[tuple[str, str]]) -> bool:
+    """A field that is missing because its name is misspelt, which has been said."""
+    parent, _, name = error.field.rpartition(".")
+    return error.reason == fielderror.REQUIRED and bool(misspelt & {(parent, name), (parent, "")})
+
+
+def _plain(field: str) -> str:
+    """An entry of a map has two forms: ``limits.cpu`` and ``limits[cpu]``."""
+    return _ENTRY.sub(r".\1", field)
 
 
 def _last_words(errors: list[FieldError]) -> list[FieldError]:

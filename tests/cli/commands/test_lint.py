@@ -388,6 +388,21 @@ FOUND: list[tuple[str, list[Obj], list[str]]] = [
         ["OldAnnotation"],
     ),
     (
+        "a condition with a small letter",
+        [a_repairing_pool({"conditionType": "ready", "status": "False", "toleration": "5m"})],
+        ["ConditionMisspelt"],
+    ),
+    (
+        "a name that the API server refuses",
+        [a_pool("General")],
+        ["Invalid"],
+    ),
+    (
+        "an amount that is none",
+        [a_pool(limits={"cpu": "lots"})],
+        ["Invalid"],
+    ),
+    (
         "a limit on what no node has",
         [a_pool(limits={"cpu": "10", "nodes": "3", "cpus": "10", "example.com/gpu": "1"})],
         ["LimitOfNothing"],
@@ -440,6 +455,40 @@ def test_what_is_found_and_whether_it_is_serious(
     code, findings = lint(*objects)
     assert codes(findings) == found
     assert code == int(any(finding["severity"] != "info" for finding in findings))
+
+
+def test_a_pool_that_cannot_be_read_may_be_the_one_that_a_window_means(lint: Any) -> None:
+    """It was told, falsely, that the window allows nothing."""
+    window = a_lint_window(selector={"matchExpressions": [_in("karpenter.sh/nodepool", "general")]})
+    _, findings = lint(a_pool(weight="10"), a_pool("other"), window)
+    assert codes(findings) == ["Invalid"]
+    _, findings = lint(a_pool("third"), a_pool("other"), window)
+    assert codes(findings) == ["SelectsNoPool"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"tmplate": {}}, 'Did you mean "template"'),
+        (
+            {"repair": {"policies": [{"conditionType": "Ready", "tolerationDuration": "1m"}]}},
+            'Did you mean "toleration"',
+        ),
+    ],
+)
+def test_a_misspelt_field_is_one_mistake(lint: Any, wrong: Obj, said: str) -> None:
+    pool = a_pool(**wrong)
+    if "tmplate" in wrong:
+        del pool["spec"]["template"]
+    _, findings = lint(pool)
+    (mistake,) = (one for one in findings if one["severity"] == "error")
+    assert said in mistake["message"]
+
+
+def test_a_label_that_is_nearly_one_of_karpenter_is_guessed(lint: Any) -> None:
+    wrong = {"key": "karpenter.sh/capacity_type", "operator": "In", "values": ["spot"]}
+    _, (told,) = lint(a_pool(template={"requirements": [wrong]}))
+    assert "Did you mean karpenter.sh/capacity-type? Else use" in told["message"]
 
 
 def test_a_slip_in_the_kind_of_a_class_that_is_served_is_guessed(lint: Any) -> None:

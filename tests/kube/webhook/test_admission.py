@@ -159,8 +159,8 @@ def test_a_pool_of_another_provider_is_not_reviewed_and_its_author_is_told() -> 
     assert response["allowed"]
     (warning,) = response["warnings"]
     assert warning == (
-        "spec.template.spec.nodeClassRef: X of aws is left to another provider; "
-        "Tenure manages pools with KWOKNodeClass of karpenter.kwok.sh"
+        "spec.template.spec.nodeClassRef: X of aws is left to another provider, "
+        "and Tenure launches nothing for it; it serves KWOKNodeClass of karpenter.kwok.sh"
     )
 
 

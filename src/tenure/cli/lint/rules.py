@@ -41,13 +41,13 @@ from tenure.cli.lint.workloads import (
 )
 from tenure.core.protect.protection import readable_protection
 from tenure.core.terminate.workloads import Workload, all_findings, invalid_protection
-from tenure.errors import KNOWN_FIELD, SpecError
+from tenure.errors import KNOWN_FIELD, SpecError, shown
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import DO_NOT_DISRUPT, DO_NOT_REPAIR
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.policy import NodePoolPolicy
-from tenure.model.api.resource import NODE_POOL_POLICIES
+from tenure.model.api.resource import NODE_POOL_POLICIES, NODE_POOLS
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.snapshot.kinds import type_for
@@ -60,6 +60,7 @@ from tenure.schema.advice import (
 )
 from tenure.schema.fields import used_fields
 from tenure.schema.findings import Code, Finding
+from tenure.schema.semantics.labels import is_object_name
 from tenure.schema.structure import fielderror
 from tenure.schema.structure.validate import schema_for
 from tenure.sim.apiserver.objects.tree import dig, without_nulls
@@ -105,6 +106,7 @@ def all_remarks(
     pools: list[ApiObject] = []
     policies: list[tuple[Source, NodePoolPolicy]] = []
     valid: list[tuple[Source, ApiObject]] = []
+    unread = False
     for source in sources:
         wrong = list(_wrong(source, known))
         found[id(source)] += [*wrong, *_annotations(source, beside=beside)]
@@ -124,15 +126,17 @@ def all_remarks(
             elif (pdb := pdb_in(source)) is not None:
                 pdbs.append((source, pdb))
         except CannotBeRead as error:
+            unread |= source.kind == NODE_POOLS.group_kind
             found[id(source)] += () if wrong else [Finding(Code.INVALID, error.field, str(error))]
         except SpecError as error:
             found[id(source)] += () if wrong else [Finding(Code.INVALID, "", str(error))]
     for owner, finding in _together(workloads, pdbs, pools, sources):
         found[id(owner)].append(finding)
-    for owner, finding in _policies(policies, pools, beside=beside):
-        found[id(owner)].append(finding)
-    for owner, finding in _windows(valid, pools):
-        found[id(owner)].append(finding)
+    about_pools = (*_policies(policies, pools, beside=beside), *_windows(valid, pools))
+    for owner, finding in about_pools:
+        # A pool that cannot be read may be the one that is meant.
+        if not (unread and finding.code is Code.SELECTS_NO_POOL):
+            found[id(owner)].append(finding)
     for owner, finding in _beside(valid, pools) if beside else ():
         found[id(owner)].append(finding)
     return [
@@ -194,6 +198,8 @@ def _wrong(source: Source, of: Known) -> Iterator[Finding]:
         yield Finding(Code.INVALID, "kind", f"got {kind!r}, {expected}")
         return
     problems: list[SpecError] = []
+    if siblings:
+        yield from _name(source)
     check_shape(Reader(source.document, problems), source.value, source.at, of.kinds)
     for problem in problems:
         unknown = problem.expected == KNOWN_FIELD
@@ -205,6 +211,14 @@ def _wrong(source: Source, of: Known) -> Iterator[Finding]:
         hint = f"{problem.hint} For example {example}." if example else problem.hint
         said = SpecError(name, problem.got, problem.expected, hint)
         yield Finding(code, field, str(said).removeprefix(": "))
+
+
+def _name(source: Source) -> Iterator[Finding]:
+    """As the API server takes it; only of kinds whose names are told here anyway."""
+    name = dig(source.value, "metadata", "name")
+    if isinstance(name, str) and not is_object_name(name):
+        said = f"got {shown(repr(name))}, expected lowercase letters, digits, dashes and dots"
+        yield Finding(Code.INVALID, "metadata.name", f"{said}, with a letter or digit at both ends")
 
 
 def _annotations(source: Source, *, beside: bool) -> Iterator[Finding]:
