@@ -64,6 +64,7 @@ class Code(StrEnum):
     PERIOD_DRIFTS_NODES = "PeriodDriftsNodes"
     BUDGETS_OF_BOTH = "BudgetsOfBoth"
     FOREIGN_NODE_CLASS = "ForeignNodeClass"
+    NODE_CLASS_ELSEWHERE = "NodeClassElsewhere"
     OLD_LABEL = "OldLabel"
     NO_SCHEDULE = "NoSchedule"
     DOES_NOTHING_YET = "DoesNothingYet"
@@ -297,6 +298,11 @@ CODES: Final[dict[Code, CodeInfo]] = {
         "The NodePool, or a NodeClaim without one, names a node class of another provider: Tenure launches nothing "
         "for it, and leaves its nodes alone.",
         "Nothing, if another controller manages the pool; otherwise correct its nodeClassRef.",
+    ),
+    Code.NODE_CLASS_ELSEWHERE: CodeInfo(
+        _INFO,
+        "Of the node class that is named there is none among the manifests, and there are others of its kind.",
+        "Nothing, if the node class is in the cluster; otherwise correct its name.",
     ),
     Code.OLD_LABEL: CodeInfo(
         _INFO,

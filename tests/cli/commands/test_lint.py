@@ -491,6 +491,21 @@ def test_a_label_that_is_nearly_one_of_karpenter_is_guessed(lint: Any) -> None:
     assert "Did you mean karpenter.sh/capacity-type? Else use" in told["message"]
 
 
+def test_a_node_class_that_is_not_among_others_of_its_kind_is_told(lint: Any) -> None:
+    there = {
+        "apiVersion": "karpenter.kwok.sh/v1alpha1",
+        "kind": "KWOKNodeClass",
+        "metadata": {"name": "default"},
+        "spec": {},
+    }
+    ref = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "defalt"}
+    wrong = a_pool(template={"nodeClassRef": ref})
+    _, (told,) = lint(wrong, a_pool("right"), there)
+    assert (told["code"], told["object"]) == ("NodeClassElsewhere", "NodePool/general")
+    assert told["message"].endswith("; did you mean default?")
+    assert lint(wrong)[1] == [], "they may all be in the cluster"
+
+
 def test_a_slip_in_the_kind_of_a_class_that_is_served_is_guessed(lint: Any) -> None:
     ref = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClas", "name": "default"}
     _, (told,) = lint(a_pool(template={"nodeClassRef": ref}))

@@ -20,7 +20,12 @@ from tenure.cli.lint.ignores import without_ignored
 from tenure.cli.lint.known import Known, known_by
 from tenure.cli.lint.nodeselectors import node_selector_findings
 from tenure.cli.lint.oldannotations import old_annotation, old_annotations
-from tenure.cli.lint.policies import dropped_findings, launched_by_karpenter, policy_findings
+from tenure.cli.lint.policies import (
+    did_you_mean,
+    dropped_findings,
+    launched_by_karpenter,
+    policy_findings,
+)
 from tenure.cli.lint.remarks import Remark, Report
 from tenure.cli.lint.source import Source, Sources
 from tenure.cli.lint.windows import (
@@ -137,6 +142,8 @@ def all_remarks(
         # A pool that cannot be read may be the one that is meant.
         if not (unread and finding.code is Code.SELECTS_NO_POOL):
             found[id(owner)].append(finding)
+    for owner, finding in _classes(valid, sources, known):
+        found[id(owner)].append(finding)
     for owner, finding in _beside(valid, pools) if beside else ():
         found[id(owner)].append(finding)
     return [
@@ -303,6 +310,26 @@ def _windows(
     for source, custom in valid:
         if isinstance(custom, MaintenanceWindow):
             yield from ((source, finding) for finding in pool_findings(custom, pools))
+
+
+def _classes(
+    valid: Sequence[tuple[Source, ApiObject]], sources: Sequence[Source], known: Known
+) -> Iterator[tuple[Source, Finding]]:
+    """Of which node class there is none here. Without one of its kind here they may all be in the cluster."""
+    for source, custom in valid:
+        if not isinstance(custom, NodePool | NodeClaim):
+            continue
+        ref = custom.node_class_ref if isinstance(custom, NodePool) else custom.spec.node_class_ref
+        there = [
+            str(dig(one.value, "metadata", "name"))
+            for one in sources
+            if one.kind == (ref.group, ref.kind)
+        ]
+        if (ref.group, ref.kind) in known.ours and there and ref.name not in there:
+            meant = did_you_mean([ref.name], there)
+            message = f"no {ref.kind} {ref.name} is here: without it nothing is launched{meant}"
+            at = "spec.template.spec" if isinstance(custom, NodePool) else "spec"
+            yield source, Finding(Code.NODE_CLASS_ELSEWHERE, f"{at}.nodeClassRef.name", message)
 
 
 def _beside(
