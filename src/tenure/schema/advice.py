@@ -128,7 +128,7 @@ def foreign_class(
     """
     if isinstance(item, NodeClaim) and item.pool_name:
         return
-    ref = item.node_class_ref if isinstance(item, NodePool) else item.spec.node_class_ref
+    ref = item.node_class_ref
     if not ref.group or not ref.kind or (ref.group, ref.kind) in ours:
         return  # That it is missing is told where it is required.
     served = " or ".join(sorted(f"{kind} of {group}" for group, kind in ours))

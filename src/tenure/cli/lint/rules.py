@@ -273,7 +273,7 @@ def _as_written(source: Source, *, beside: bool) -> Iterator[Finding]:
 def _fields(source: Source, custom: ApiObject, known: Known, *, beside: bool) -> Iterator[Finding]:
     """What is ignored, or differs from Karpenter; not of what Karpenter or another provider acts upon."""
     if isinstance(custom, NodePool | NodeClaim):
-        ref = custom.node_class_ref if isinstance(custom, NodePool) else custom.spec.node_class_ref
+        ref = custom.node_class_ref
         if beside or (ref.group, ref.kind) not in known.ours:
             return
     (kind,) = (one for one in known.kinds if one.resource.group_kind == source.kind)
@@ -319,7 +319,7 @@ def _classes(
     for source, custom in valid:
         if not isinstance(custom, NodePool | NodeClaim):
             continue
-        ref = custom.node_class_ref if isinstance(custom, NodePool) else custom.spec.node_class_ref
+        ref = custom.node_class_ref
         there = [
             str(dig(one.value, "metadata", "name"))
             for one in sources

@@ -251,6 +251,10 @@ class NodeClaim(ApiObject, frozen=True, kw_only=True):
         return self.labels.get(NODEPOOL, "")
 
     @property
+    def node_class_ref(self) -> NodeClassRef:
+        return self.spec.node_class_ref
+
+    @property
     def provider_id(self) -> str:
         return self.status.provider_id
 
