@@ -160,12 +160,38 @@ def test_a_label_that_was_removed_is_found_by_the_record_alone(field: str) -> No
     left = {"labels": {"team": "a"}, "annotations": {"owner": "me"}, field: {}}
     pool = a_pool(template_meta=left)
     (verdict,) = evaluated(DECIDER, pool, claim)
-    removed = FieldChanged(f"metadata.{field}", "an entry was removed")
+    entry = {"labels": "team=a", "annotations": "owner=me"}[field]
+    removed = FieldChanged(f"metadata.{field}", f"{entry} removed")
     assert fact_of(verdict, TemplateChanged).fields == (removed,)
     (verdict,) = evaluated(DECIDER, pool, without_record(claim))
     assert fact_of(verdict, TemplateChanged).fields == ()
     assert "does not record which field" in verdict.message
     assert not re.search(r"[0-9]{6}", verdict.message), "a hash says nothing to people"
+
+
+def test_what_was_added_changed_and_removed_is_told_together() -> None:
+    before = {"labels": {"team": "a", "tier": "x", "shelf": "top", "same": "1"}}
+    claim = made_from(a_pool(template_meta=before))
+    after = {"labels": {"team": "b", "new": "y", "same": "1"}}
+    (verdict,) = evaluated(DECIDER, a_pool(template_meta=after), claim)
+    (told,) = fact_of(verdict, TemplateChanged).fields
+    assert told.how == "new=y added; team: a → b; shelf=top removed and 1 more"
+
+
+def test_a_long_annotation_that_was_removed_is_not_looked_for() -> None:
+    """It would be hashed again for every claim."""
+    claim = made_from(a_pool(template_meta={"annotations": {"notes": "x" * 513}}))
+    (verdict,) = evaluated(DECIDER, a_pool(), claim)
+    (told,) = fact_of(verdict, TemplateChanged).fields
+    assert told.how == "an entry was removed"
+
+
+def test_an_entry_that_is_not_on_the_claim_any_more_was_removed_without_a_name() -> None:
+    claim = made_from(a_pool(**BEFORE))
+    del claim.labels["team"]  # type: ignore[attr-defined]  # a dict of our own
+    (verdict,) = evaluated(DECIDER, a_pool(template_meta={"annotations": {"owner": "me"}}), claim)
+    (told,) = fact_of(verdict, TemplateChanged).fields
+    assert told == FieldChanged("metadata.labels", "an entry was removed")
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,25 @@
 The claim records a number for each hashed field (``marks/templatehash``), so the fields are known exactly.
 A claim that another program made has no such record: then its own copy of the template is
 compared, which shows everything but a label or an annotation that was removed. That copy also shows
-the values.
+the values. Which entry was removed is found among the claim's own, by the recorded number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tenure.core.drift.facts import FieldChanged
 from tenure.core.facts import NAMED_MAX
-from tenure.core.marks.templatehash import FIELDS, FieldHashes, HashedField, recorded_hashes
+from tenure.core.marks.templatehash import (
+    FIELDS,
+    FieldHashes,
+    HashedField,
+    entries_of,
+    recorded_hashes,
+)
 from tenure.errors import SpecError, shown
-from tenure.model.api.names import RESERVED_TAINT
+from tenure.model.api.names import GROUP, RESERVED_TAINT, WELL_KNOWN_LABELS
 from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodeClaimTemplate
@@ -37,19 +43,41 @@ def changed_fields(
             else recorded[field.path] != now[field.path]
         )
     )
-    return tuple(FieldChanged(field.path, _how(field, claim, template)) for field in changed)
+    return tuple(
+        FieldChanged(field.path, _how(field, claim, template, recorded)) for field in changed
+    )
 
 
-def _how(field: HashedField, claim: NodeClaim, template: NodeClaimTemplate) -> str:
-    """Only of labels and annotations does the claim not show what was removed: it has others of its own."""
-    removed = "an entry was removed" if field.path in _METADATA else ""
-    return _HOW[field.path](claim, template) or removed
+def _how(
+    field: HashedField,
+    claim: NodeClaim,
+    template: NodeClaimTemplate,
+    recorded: FieldHashes | None,
+) -> str:
+    """What was removed is not seen at the claim's labels and annotations, because it has others of its own: the
+    record tells it, in most cases.
+    """
+    if field.path not in _METADATA:
+        return _HOW[field.path](claim, template)
+    has, wanted = _METADATA[field.path](claim, template)
+    then = recorded[field.path] if recorded is not None else None
+    kept = {key: has[key] for key in wanted if key in has}
+    others = {key: value for key, value in has.items() if key not in wanted and _may_be_users(key)}
+    removed = entries_of(then, kept, others)
+    return _entries(has, wanted, removed) or "an entry was removed"
+
+
+def _may_be_users(key: str) -> bool:
+    """What Karpenter and its providers (karpenter.k8s.aws) write on every claim is no entry of a template."""
+    domain = key.rpartition("/")[0]
+    reserved = domain.endswith(f".{GROUP}") or domain.startswith("karpenter.")
+    return not reserved and key not in WELL_KNOWN_LABELS
 
 
 def _differs(claim: NodeClaim, template: NodeClaimTemplate, field: HashedField) -> bool:
     """Whether the claim's own copy of the field says something else."""
     if field.path in _METADATA:
-        return bool(_HOW[field.path](claim, template))
+        return bool(_entries(*_METADATA[field.path](claim, template)))
     try:
         then = field.hash(NodeClaimTemplate(spec=claim.spec))
     except SpecError:
@@ -58,22 +86,19 @@ def _differs(claim: NodeClaim, template: NodeClaimTemplate, field: HashedField) 
     return (then or 0) != (field.hash(template) or 0)
 
 
-def _labels(claim: NodeClaim, template: NodeClaimTemplate) -> str:
-    return _entries(claim.labels, template.metadata.labels)
-
-
-def _annotations(claim: NodeClaim, template: NodeClaimTemplate) -> str:
-    return _entries(claim.annotations, template.metadata.annotations)
-
-
-def _entries(has: Mapping[str, str], wanted: Mapping[str, str]) -> str:
-    """Entries of the template that the claim has otherwise, or not at all."""
+def _entries(has: Mapping[str, str], wanted: Mapping[str, str], removed: Iterable[str] = ()) -> str:
+    """Entries of the template that the claim has otherwise, or not at all, and those that are gone."""
     return _listed(
-        f"{shown(key)}: {shown(has[key])} → {shown(value)}"
-        if key in has
-        else f"{shown(key)}={shown(value)} added"
-        for key, value in sorted(wanted.items())
-        if has.get(key) != value
+        [
+            *(
+                f"{shown(key)}: {shown(has[key])} → {shown(value)}"
+                if key in has
+                else f"{shown(key)}={shown(value)} added"
+                for key, value in sorted(wanted.items())
+                if has.get(key) != value
+            ),
+            *(f"{shown(key)}={shown(has[key])} removed" for key in removed),
+        ]
     )
 
 
@@ -124,12 +149,21 @@ def _listed(changes: Iterator[str] | Sequence[str]) -> str:
     return "; ".join(every[:NAMED_MAX]) + more
 
 
-_METADATA: Final = ("metadata.labels", "metadata.annotations")
+#: What the claim has and the template asks for; the claim has others, too.
+_METADATA: Final[
+    Mapping[
+        str, Callable[[NodeClaim, NodeClaimTemplate], tuple[Mapping[str, str], Mapping[str, str]]]
+    ]
+] = {
+    "metadata.labels": lambda claim, template: (claim.labels, template.metadata.labels),
+    "metadata.annotations": lambda claim, template: (
+        claim.annotations,
+        template.metadata.annotations,
+    ),
+}
 
 #: By the path of the field: what was there and what is, as far as the claim shows it.
 _HOW: Final[Mapping[str, Callable[[NodeClaim, NodeClaimTemplate], str]]] = {
-    "metadata.labels": _labels,
-    "metadata.annotations": _annotations,
     "spec.taints": _taints,
     "spec.startupTaints": _startup_taints,
     "spec.nodeClassRef": _node_class,

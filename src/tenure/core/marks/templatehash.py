@@ -22,6 +22,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import combinations
 from typing import Final, NamedTuple
 
 from tenure.model.api.meta import AbsentList, AbsentMap, read_instant
@@ -86,6 +88,11 @@ _SPEC: Final = (
 )
 FIELDS: Final = _METADATA + _SPEC
 
+#: So many entries at once are found by trying, among so many.
+_REMOVED_MAX: Final = 2
+_TRIED_MAX: Final = 16
+#: Characters of a value that is hashed again for every claim.
+_SHORT: Final = 512
 #: A number of 64 bits has at most 20 digits.
 _DIGITS_MAX: Final = 20
 _RECORD_MAX: Final = sum(len(field.path) + _DIGITS_MAX + 2 for field in FIELDS)
@@ -155,6 +162,33 @@ def recorded_hashes(annotations: Mapping[str, str]) -> FieldHashes | None:
     return hashes if folded(hashes) == annotations.get(NODEPOOL_HASH) else None
 
 
+def entries_of(
+    hashed: int | None, kept: Mapping[str, str], others: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Which of the others were in a map with that hash, beside those that are kept: their keys.
+
+    Empty where none was, and where it cannot be found out: more than two, one that is not among them, or a long text.
+    """
+    if hashed is None or any(len(value) > _SHORT for value in kept.values()):
+        return ()
+    base = 0
+    for key, value in kept.items():
+        base ^= _short_entry(key, value)
+    found = {
+        key: _short_entry(key, value)
+        for key, value in sorted(others.items())
+        if len(value) <= _SHORT
+    }
+    for count in range(_REMOVED_MAX + 1 if len(found) <= _TRIED_MAX else 2):
+        for keys in combinations(found, count):
+            folded = base
+            for key in keys:
+                folded ^= found[key]
+            if _finish(folded) == hashed:
+                return keys
+    return ()
+
+
 def _named(fields: Sequence[HashedField], hashes: FieldHashes) -> list[tuple[str, _Field]]:
     return [(field.go_name, hashes[field.path]) for field in fields]
 
@@ -214,8 +248,16 @@ def _map(entries: Mapping[str, str]) -> _Field:
         return None
     folded = 0
     for key, value in entries.items():
-        folded ^= _ordered(_fnv(key.encode()), _fnv(value.encode()))
+        folded ^= _entry(key, value)
     return _finish(folded)
+
+
+def _entry(key: str, value: str) -> int:
+    return _ordered(_fnv(key.encode()), _fnv(value.encode()))
+
+
+#: The claims of a pool have the same ones. Of short texts alone: they are kept here.
+_short_entry = lru_cache(maxsize=1024)(_entry)
 
 
 def _text(text: str) -> _Field:
