@@ -18,6 +18,8 @@ pytestmark = [
     pytest.mark.skipif(bool(bed.missing()), reason="not everything of the bed is built"),
 ]
 SPEED: Final = "--speed=30"
+#: A node that is drained is empty, and would go before the next command comes.
+NODES_STAY: Final = '{"spec": {"disruption": {"consolidateAfter": "Never"}}}'
 KINDS: Final = Path(__file__).with_name("kinds.yaml")
 WEB: Final = """
 apiVersion: apps/v1
@@ -56,6 +58,7 @@ def test_kubectl_does_what_people_type(tmp_path: Path, program: Callable[[], Pat
     (tmp_path / "kinds.yaml").write_text(KINDS.read_text())
     with running(tmp_path, SPEED) as up:
         said = _typed(up, program())
+        said(f"patch nodepool default --type=merge -p '{NODES_STAY}'")
         _versions(said, program is oldest)
         _a_rollout(said)
         _questions(said)
