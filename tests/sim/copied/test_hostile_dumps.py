@@ -15,6 +15,7 @@ import pytest
 
 from tenure.errors import SpecError
 from tenure.model.api import resource as r
+from tenure.model.api.names import ZONE
 from tenure.parse.unpacked import unpacked
 from tenure.sim.copied.copy import ClusterCopy, copied, read_copy
 from tenure.sim.copied.leftout import LeftOut, Problem, told
@@ -96,6 +97,34 @@ def test_a_pool_that_the_api_server_would_refuse_is_taken_and_named() -> None:
     with world:
         assert counts(world) == WHOLE
         assert "spec.limits.cpu: got 'lots', expected a quantity" in notes[0]
+
+
+@pytest.mark.parametrize(
+    "requirements",
+    [
+        pytest.param(["x"], id="a text"),
+        pytest.param({"a": 1}, id="fields"),
+        pytest.param([{"key": ZONE, "operator": "In", "values": 5}], id="a number of zones"),
+        pytest.param([{"key": ZONE, "operator": "In", "values": [{}]}], id="zones that are none"),
+    ],
+)
+def test_requirements_of_an_odd_form_leave_the_nodes_where_they_are(requirements: Any) -> None:
+    objects = dump()
+    of(objects, "NodePool")["spec"]["template"]["spec"]["requirements"] = requirements
+    world, _ = played(copy_of(objects))
+    with world:
+        assert counts(world) == WHOLE
+
+
+@pytest.mark.parametrize(("written", "is_"), [(5, "5"), (True, "true"), ("b", "b")])
+def test_a_label_that_is_no_text_is_read_as_it_is_written(written: Any, is_: str) -> None:
+    objects = dump()
+    of(objects, "Node")["metadata"]["labels"][ZONE] = written
+    copy = copy_of(objects)
+    assert is_ in copy.zones()
+    world, _ = played(copy)
+    with world:
+        assert counts(world) == WHOLE
 
 
 def test_of_many_objects_of_a_kind_the_first_is_named() -> None:

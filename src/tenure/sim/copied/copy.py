@@ -67,9 +67,11 @@ class ClusterCopy(msgspec.Struct, frozen=True, kw_only=True):
         """Where Nodes are, and where pools want them: what its cloud sells in."""
         found = {bought(node["metadata"].get("labels") or {}).zone for node in self.of(NODES)}
         for pool in self.of(NODE_POOLS):
-            for one in dig(pool, "spec", "template", "spec", "requirements") or ():
-                if one.get("key") == ZONE and one.get("operator") == "In":
-                    found.update(one.get("values") or ())
+            given = dig(pool, "spec", "template", "spec", "requirements")
+            for one in given if isinstance(given, list) else ():
+                values = dig(one, "values") if dig(one, "operator") == "In" else None
+                if dig(one, "key") == ZONE and isinstance(values, list):
+                    found.update(value for value in values if isinstance(value, str))
         return sorted(found - {""}) or list(DEFAULT_ZONES)
 
     def changeable(self) -> Iterator[tuple[Resource, Obj]]:

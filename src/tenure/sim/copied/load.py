@@ -80,7 +80,7 @@ class _Loading:
         #: Of what cannot be: an object is not collected for an owner that is only missing here.
         self._left_out: list[LeftOut] = [*copy.left_out]
         self._types = {kind.name: kind for kind in world.cloud.types}
-        self._pools = {one["metadata"]["name"]: one for one in copy.of(r.NODE_POOLS)}
+        self._pools = {name_of(one): one for one in copy.of(r.NODE_POOLS)}
         #: Of pods: parts of specs that were found good. Equal parts are one object (``sharing.py``).
         self._admitted_parts: set[tuple[int, ...]] = set()
         self._notes: list[str] = [*copy.notes]
@@ -159,7 +159,7 @@ class _Loading:
         """Of a claim that was made of the template as it is: the copy has no other annotations of users, and a
         drift would be told of all of them.
         """
-        pool = self._pools.get(dig(claim, "metadata", "labels", NODEPOOL) or "")
+        pool = self._pools.get(str(dig(claim, "metadata", "labels", NODEPOOL)))
         marks, marks_of_pool = (dig(one, "metadata", "annotations") or {} for one in (claim, pool))
         same = all(
             marks.get(key) and marks.get(key) == marks_of_pool.get(key)

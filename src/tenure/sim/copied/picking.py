@@ -51,9 +51,20 @@ def pick(value: Any, *names: str) -> dict[str, Any]:
 
 def metadata(given: Any) -> dict[str, Any]:
     kept = pick(given, *_METADATA)
+    if isinstance(labels := kept.get("labels"), dict):
+        kept["labels"] = {key: _text(value) for key, value in labels.items() if _is_plain(value)}
     if found := known_annotations((given or {}).get("annotations")):
         kept["annotations"] = found
     return kept
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float)
+
+
+def _text(value: Any) -> str:
+    """A label of a file that was written by hand: ``zone: 5`` means "5"."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def known_annotations(given: Any) -> dict[str, str]:
