@@ -116,6 +116,75 @@ def test_requirements_of_an_odd_form_leave_the_nodes_where_they_are(requirements
         assert counts(world) == WHOLE
 
 
+def test_a_null_is_nothing_as_for_the_api_server() -> None:
+    objects = dump()
+    limits = next(
+        one["spec"]["containers"][0]["resources"]["limits"]
+        for one in objects
+        if one["kind"] == "Pod" and one["spec"]["containers"][0]["resources"].get("limits")
+    )
+    limits["memory"] = None
+    world, notes = played(copy_of(objects))
+    with world:
+        assert counts(world) == WHOLE
+        assert notes == ()
+
+
+def test_an_amount_that_is_a_number_is_one() -> None:
+    """As in a file that was written by hand: cpu: 1."""
+    objects = dump()
+    for one in objects:
+        if one["kind"] == "Pod":
+            one["spec"]["containers"][0]["resources"] = {"requests": {"cpu": 1, "memory": 1e6}}
+    world, notes = played(copy_of(objects))
+    with world:
+        assert counts(world) == WHOLE
+        (cpu,) = {
+            pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+            for pod in world.store.list(r.PODS)
+            if pod["spec"].get("nodeName")
+        }
+        assert cpu == "1"
+        assert notes == ()
+
+
+@pytest.mark.parametrize("owner", [None, "x", {}, {"apiVersion": {}, "kind": "ReplicaSet"}])
+def test_an_owner_of_an_odd_form_is_none(owner: Any) -> None:
+    objects = dump()
+    of(objects, "ReplicaSet")["metadata"]["ownerReferences"][0] = owner
+    copy = copy_of(objects)
+    assert copy.of(r.REPLICA_SETS)[0]["metadata"]["ownerReferences"] == []
+    world, _ = played(copy, minutes=0)
+    with world:
+        assert len(world.store.list(r.NODES)) == WHOLE[0]
+
+
+def test_a_node_class_by_a_name_that_cannot_be_is_named() -> None:
+    objects = dump()
+    ref = of(objects, "NodePool")["spec"]["template"]["spec"]["nodeClassRef"]
+    ref["name"] = "Not A Name"
+    world, notes = played(copy_of(objects))
+    with world:
+        assert counts(world) == WHOLE
+    assert any("Not A Name" in note for note in notes)
+
+
+def test_a_condition_without_a_type_or_status_says_nothing() -> None:
+    objects = dump()
+    of(objects, "Node")["status"]["conditions"][:2] = [{"a": 1}, {"type": "Ready"}]
+    world, _ = played(copy_of(objects))
+    with world:
+        assert counts(world) == WHOLE
+
+
+def test_objects_of_a_namespace_that_cannot_be_are_named_and_the_others_are_taken() -> None:
+    objects = dump()
+    of(objects, "PodDisruptionBudget")["metadata"]["namespace"] = "Not A Name"
+    world, _ = played(copy_of(objects))
+    with world:
+        assert counts(world) == WHOLE
+
+
 @pytest.mark.parametrize(("written", "is_"), [(5, "5"), (True, "true"), ("b", "b")])
 def test_a_label_that_is_no_text_is_read_as_it_is_written(written: Any, is_: str) -> None:
     objects = dump()

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
-from tenure.errors import SpecError, TenureError, shown
+from tenure.errors import ApiError, SpecError, TenureError, shown
 from tenure.model.api import resource as r
 from tenure.model.api.names import NODEPOOL, NODEPOOL_HASH, NODEPOOL_HASH_VERSION
 from tenure.model.api.resource import Resource
@@ -222,7 +223,10 @@ class _Loading:
         }
         for name in sorted(wanted - named - {""}):
             if self._store.find(r.NAMESPACES, "", name) is None:
-                self._store.create(r.NAMESPACES, {"metadata": {"name": name}})
+                with suppress(
+                    ApiError
+                ):  # A name that no namespace has: its objects are named when they are put.
+                    self._store.create(r.NAMESPACES, {"metadata": {"name": name}})
 
     def _name_controllers(self) -> None:
         """A kind that is only stored is not taken, and its pods would be collected for an owner that is missing."""
@@ -250,14 +254,21 @@ class _Loading:
                     "stay as they are, and none is launched for it"
                 )
             elif self._store.find(resource, "", name) is None:
-                ready = {"type": "Ready", "status": "True", "reason": "Ready", "message": ""}
-                ready["lastTransitionTime"] = self._store.stamp()
-                made = self._store.create(resource, {"metadata": {"name": name}, "spec": {}})
-                status = {"conditions": [ready]}
-                self._store.update(resource, {**made, "status": status}, "status")
-                self._notes.append(
-                    f"{kind} {name} was not read: a class of that name that is Ready stands in"
-                )
+                self._stand_in(resource, name)
+
+    def _stand_in(self, resource: Resource, name: str) -> None:
+        ready = {"type": "Ready", "status": "True", "reason": "Ready", "message": ""}
+        ready["lastTransitionTime"] = self._store.stamp()
+        try:
+            made = self._store.create(resource, {"metadata": {"name": name}, "spec": {}})
+        except ApiError as error:
+            problem = problem_of(resource, {"metadata": {"name": name}}, error)
+            self._left_out.append(LeftOut(resource.kind, shown(name), problem))
+            return
+        self._store.update(resource, {**made, "status": {"conditions": [ready]}}, "status")
+        self._notes.append(
+            f"{resource.kind} {name} was not read: a class of that name that is Ready stands in"
+        )
 
     def _adopt(self, claim: Obj) -> None:
         provider_id = dig(claim, "status", "providerID")

@@ -53,9 +53,17 @@ def metadata(given: Any) -> dict[str, Any]:
     kept = pick(given, *_METADATA)
     if isinstance(labels := kept.get("labels"), dict):
         kept["labels"] = {key: _text(value) for key, value in labels.items() if _is_plain(value)}
+    if isinstance(owners := kept.get("ownerReferences"), list):
+        kept["ownerReferences"] = [one for one in owners if _is_owner(one)]
     if found := known_annotations((given or {}).get("annotations")):
         kept["annotations"] = found
     return kept
+
+
+def _is_owner(one: Any) -> bool:
+    return isinstance(one, dict) and all(
+        isinstance(one.get(key), str) for key in ("apiVersion", "kind", "name")
+    )
 
 
 def _is_plain(value: Any) -> bool:
@@ -82,9 +90,13 @@ def is_known(key: str) -> bool:
 
 
 def conditions(given: Any, *, messages: bool = False) -> list[dict[str, Any]]:
-    """``messages``: those of kubelets and of Karpenter; a container's may say anything."""
+    """Without those that name no type or status, which say nothing. ``messages``: those of kubelets and of Karpenter;
+    a container's may say anything.
+    """
     return [
         {**pick(one, *_CONDITION), "message": (one.get("message") or "") if messages else ""}
         for one in given or ()
         if isinstance(one, dict)
+        and isinstance(one.get("type"), str)
+        and isinstance(one.get("status"), str)
     ]

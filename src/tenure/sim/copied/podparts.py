@@ -78,12 +78,21 @@ def pod_status(status: Any) -> dict[str, Any]:
 
 def _container(given: dict[str, Any]) -> dict[str, Any]:
     kept = pick(given, *_CONTAINER)
+    if isinstance(resources := kept.get("resources"), dict):
+        kept["resources"] = {name: _amounts(part) for name, part in resources.items()}
     if ports := [pick(one, *_PORT) for one in given.get("ports") or ()]:
         kept["ports"] = ports
     stop = pick(pick(given, "lifecycle").get("lifecycle"), "preStop").get("preStop")
     if sleep := pick(stop, "sleep"):  # How long the pod takes to leave; other hooks are commands.
         kept["lifecycle"] = {"preStop": sleep}
     return kept
+
+
+def _amounts(part: Any) -> Any:
+    """As text: ``cpu: 1`` in a file that was written by hand."""
+    if not isinstance(part, dict):
+        return part
+    return {name: str(one) if isinstance(one, int | float) else one for name, one in part.items()}
 
 
 def _container_status(given: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Parts of objects that are equal are held once: most pods of a cluster are copies of a few templates.
+"""Parts of objects that are equal are held once, and have no nulls: most pods of a cluster are copies of a few templates.
 
 Objects of the store are immutable by agreement, so that they may share what they are made of.
 """
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.sim.apiserver.objects.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj, without_nulls
 
 #: The parts that are looked for, below spec, status and metadata.
 _PARTS: Final = ("spec", "status", "metadata")
@@ -36,7 +36,13 @@ class Sharing:
     def _one(self, value: Any) -> Any:
         if not isinstance(value, dict | list):
             return self._name(value) if isinstance(value, str) else value
-        return self._known.setdefault(_encode(value), value)
+        encoded = _encode(value)
+        found = self._known.get(encoded)
+        if found is None:
+            # As the API server decodes it; a search of the bytes is much cheaper than one of the tree.
+            found = without_nulls(value) if b"null" in encoded else value
+            self._known[encoded] = found
+        return found
 
     def _name(self, text: str) -> str:
         return self._names.setdefault(text, text)
