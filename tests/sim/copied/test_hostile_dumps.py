@@ -169,6 +169,17 @@ def test_a_node_class_by_a_name_that_cannot_be_is_named() -> None:
     assert any("Not A Name" in note for note in notes)
 
 
+def test_workloads_without_a_generation_are_played() -> None:
+    """As tools that clean dumps leave them."""
+    objects = dump()
+    for one in objects:
+        one["metadata"].pop("generation", None)
+    world, notes = played(copy_of(objects))
+    with world:
+        assert counts(world) == WHOLE
+        assert notes == ()
+
+
 def test_a_condition_without_a_type_or_status_says_nothing() -> None:
     objects = dump()
     of(objects, "Node")["status"]["conditions"][:2] = [{"a": 1}, {"type": "Ready"}]

@@ -92,7 +92,8 @@ def within(budget: Obj) -> timedelta | None:
 
 def _longest(pool: Obj) -> timedelta | None:
     budgets = dig(pool, "spec", "disruption", "budgets") or []
-    return max((one for b in budgets if (one := within(b)) is not None), default=None)
+    spans = (within(one) for one in budgets if isinstance(one, dict))
+    return max((one for one in spans if one is not None), default=None)
 
 
 def _begins(before: Obj, after: Obj) -> bool:

@@ -40,6 +40,8 @@ from tenure.sim.copied.unclaimed import UnclaimedNodes
 from tenure.sim.world import World, WorldOptions
 
 _TEMPLATED: Final = (r.DEPLOYMENTS, r.REPLICA_SETS, r.STATEFUL_SETS, r.DAEMON_SETS, r.JOBS)
+#: Whose actors say which generation they have seen.
+_COUNTED: Final = (*_TEMPLATED, r.POD_DISRUPTION_BUDGETS)
 _WITHOUT_SPEC: Final = frozenset(
     {r.PRIORITY_CLASSES, r.STORAGE_CLASSES, r.NAMESPACES, *NODE_CLASSES}
 )
@@ -128,6 +130,10 @@ class _Loading:
         elif resource == r.NODE_CLAIMS:
             obj = self._with_annotations_of_its_pool(obj)
         admitted = self._admitted(resource, obj)
+        counted = resource in _COUNTED or KINDS[resource].custom
+        if counted and not isinstance(metadata.get("generation"), int):
+            # Tools that clean dumps leave it out.
+            obj = {**obj, "metadata": {**metadata, "generation": 1}}
         if resource in _TEMPLATED:
             # What admission fills in again later would count as a change of the template.
             obj = self._revisions.known({**obj, "spec": admitted["spec"]})
