@@ -229,9 +229,8 @@ class _Loading:
         }
         for name in sorted(wanted - named - {""}):
             if self._store.find(r.NAMESPACES, "", name) is None:
-                with suppress(
-                    ApiError
-                ):  # A name that no namespace has: its objects are named when they are put.
+                # Of a name that no namespace may have its objects are named when they are put.
+                with suppress(ApiError):
                     self._store.create(r.NAMESPACES, {"metadata": {"name": name}})
 
     def _name_controllers(self) -> None:
