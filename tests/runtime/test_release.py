@@ -100,7 +100,11 @@ IN_CHARGE = {
     "remembers": {names.STARTED_AT: "x", names.LAUNCHED_FOR: "y", names.NODEPOOL_HASH_FIELDS: "z"},
     "gone": {names.REPAIR_REASON: "NodeRepair", **STAMP},
 }
-SINCE = {"karpenter.sh/do-not-disrupt-since": "2h 2026-01-05T08:00:00Z"}
+#: Karpenter copies annotations of a claim to the Node that registers.
+COPIED = {
+    "karpenter.sh/do-not-disrupt-since": "2h 2026-01-05T08:00:00Z",
+    names.EXPIRED_AT: "2026-01-05T08:00:00Z",
+}
 
 
 def left_by_tenure_in_charge(world: World) -> None:
@@ -118,7 +122,7 @@ def left_by_tenure_in_charge(world: World) -> None:
         {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": "new", "annotations": SINCE},
+            "metadata": {"name": "new", "annotations": COPIED},
             "spec": {"taints": reserved},
         }
     )
@@ -138,7 +142,7 @@ def test_what_tenure_in_charge_has_left_goes_but_the_deadline_of_one_that_leaves
         assert not node["metadata"].get("annotations")
         assert [one["key"] for one in node["spec"]["taints"]] == ["team"]
         (said,) = (one.said for one in taken if one.kind == "Node")
-        assert said == "karpenter.sh/do-not-disrupt-since; taint tenure.dev/reserved"
+        assert said == "; ".join((*COPIED, "taint tenure.dev/reserved"))
         assert told(world, lambda: release_levers(client)) == []
 
 
@@ -154,7 +158,7 @@ def test_what_a_tenure_remembers_that_is_in_charge_stays() -> None:
         assert {one.kind for one in found.taken} == {"Node"}
         assert annotations_in(world, r.NODE_CLAIMS) == before
         assert annotations_in(world)["ours"] == {}
-        assert annotations_in(world)["new"] == SINCE
+        assert annotations_in(world)["new"] == COPIED
 
 
 def annotations_in(world: World, resource: r.Resource = r.NODES) -> dict[str, Any]:

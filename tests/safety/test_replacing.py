@@ -34,6 +34,7 @@ from tests.core.beside.test_replacing import (
 )
 from tests.core.build import (
     FOREIGN,
+    LAUNCHED,
     NOW,
     a_node,
     a_pod,
@@ -294,6 +295,8 @@ def test_a_claim_is_not_marked_as_expired_before_its_time() -> None:
     mark = {names.EXPIRED_AT: format_time(NOW)}
     assert marked(mark) == ""
     assert "would be marked as expired" in marked(mark, creation_timestamp=ago(3600))
+    assert "Karpenter would copy the mark to it" in marked(mark, stage=LAUNCHED)
+    assert marked({names.EXPIRED_AT: None}, stage=LAUNCHED) == ""
 
 
 def test_marks_of_a_replacement_only_go_and_a_users_value_stays() -> None:

@@ -189,6 +189,16 @@ def test_a_window_that_closes_while_the_replacement_comes_up_rolls_it_back() -> 
         assert "DisruptionCancelled" in story.reasons(f"NodeClaim/{old[0]}")
 
 
+def test_a_node_that_expires_before_it_registers_carries_no_mark_of_that() -> None:
+    """Karpenter copies the annotations of a claim to the Node, from which no decider takes them."""
+    with told(*a_cluster(policy=a_soft_policy("1s"))) as story:
+        for _ in range(60):
+            story.play(10 * SECOND)
+            for node in story.all(r.NODES):
+                assert names.EXPIRED_AT not in (node["metadata"].get("annotations") or {})
+        assert story.cloud.launch_count > 2
+
+
 def test_a_claim_with_an_age_of_its_own_is_karpenters() -> None:
     cluster = a_cluster()
     cluster[1]["spec"]["template"]["spec"]["expireAfter"] = "30m"
@@ -349,6 +359,30 @@ def test_while_karpenter_repairs_or_may_repair_tenure_does_not() -> None:
             ]
             assert said
             assert known in said[0]
+
+
+def test_where_karpenter_repairs_from_now_on_a_replacement_is_rolled_back_and_goes() -> None:
+    """Also if it is up: a node without pods that Karpenter must not remove would stay for ever."""
+    for gates in ("NodeRepair=true", ""):
+        with told(*repaired()) as story:
+            story.play(5 * MINUTE)
+            (old,), _ = claims(story), break_node(story)
+            story.run_while(lambda: len(claims(story)) < 2, at_most=HOUR, step=1 * SECOND)
+            story.set_settings(msgspec.structs.replace(BESIDE, karpenter_feature_gates=gates))
+            story.play(5 * MINUTE)
+            assert claims(story) == [old]
+            assert marks_of(story) == set()
+            assert "ReplacementLeftOver" in story.reasons("NodeClaim/*")
+
+
+def test_expiration_that_is_rolled_back_leaves_nothing_where_karpenter_repairs() -> None:
+    freeze = {"apiVersion": "karpenter.sh/v1alpha1", "kind": "MaintenanceWindow"}
+    with told(*a_cluster(), settings=BESIDE) as story:
+        old, _ = until_the_replacement_is_there(story)
+        story.apply({**freeze, "metadata": {"name": "f"}, "spec": {"actions": ["Expiration"]}})
+        story.play(5 * MINUTE)
+        assert claims(story) == [old]
+        assert marks_of(story) == {names.EXPIRED_AT}
 
 
 def test_expiration_goes_on_where_karpenter_repairs() -> None:

@@ -29,6 +29,7 @@ from tenure.model.api.meta import ObjectMeta
 from tenure.model.api.names import (
     DO_NOT_DISRUPT,
     DO_NOT_REPAIR,
+    EXPIRED_AT,
     PROBE_BESIDE,
     RESERVED_TAINT,
     TERMINATION_TIMESTAMP,
@@ -41,8 +42,10 @@ from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, Resource
 #: Writes under way at once, and how often an object that changes under us is read again.
 _AT_ONCE: Final = 32
 _TRIES: Final = 5
-#: When a duration was first seen. Karpenter copies them from a claim that is not registered to its Node.
+#: When a duration was first seen.
 _SINCE: Final = (since_key(DO_NOT_DISRUPT), since_key(DO_NOT_REPAIR))
+#: What Karpenter copies from a claim that is not registered to its Node.
+_COPIED: Final = (*_SINCE, EXPIRED_AT)
 
 Thing = Node | NodeClaim | NodePool
 _TYPES: Final[Mapping[Resource, type[Thing]]] = {
@@ -134,7 +137,7 @@ def _on_node(node: Node, raw: bytes, *, in_charge: bool) -> _Found:
     levers = tuple(body["metadata"].get("annotations") or {})
     if in_charge:
         return _Found(node, levers)
-    copied = tuple(key for key in _SINCE if key in node.annotations)
+    copied = tuple(key for key in _COPIED if key in node.annotations)
     try:
         taints = _TAINTED.decode(raw).spec.taints
     except msgspec.MsgspecError:
@@ -190,7 +193,7 @@ def _told(found: _Found) -> Release:
         f"until {thing.annotations.get(kind.until, '')}"
         for kind in left_on(thing)
     ]
-    copied = [key for key in found.gone if key in _SINCE]
+    copied = [key for key in found.gone if key in _COPIED]
     taint = [f"taint {RESERVED_TAINT}"] if found.reserved else []
     return Release(NODES.kind, thing.name, "; ".join((*levers, *copied, *taint)))
 

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.core.decision import Action, Create, Delete, Patch
+from tenure.core.decision import Action, Create, Delete, Ground, Patch
 from tenure.model.api import names
 from tenure.model.api.node import Node
 from tenure.model.api.resource import (
@@ -129,8 +129,10 @@ def _beyond(action: Action, snapshot: Snapshot, now: datetime, settings: Setting
 
 
 def _unreplaceable(action: Create | Delete, snapshot: Snapshot, settings: Settings) -> str | None:
-    """By what it says itself, or the claim that is replaced."""
+    """By what it says itself, or the claim that is replaced. A replacement that is left over is no repair."""
     if isinstance(action, Delete):
+        if action.ground is not Ground.REPLACED:
+            return None
         claim = snapshot.claims.get(action.name)
         reason = claim.annotations.get(names.DISRUPTION_REASON, "") if claim is not None else ""
         return unreplaceable(reason, claim, snapshot, settings)

@@ -213,8 +213,12 @@ def beyond_marks(
 
 
 def _marks_expired(claim: NodeClaim, written: Mapping[str, Any], now: datetime) -> str | None:
-    young = too_young(claim, now, spread=True) if written[names.EXPIRED_AT] is not None else None
-    return f"NodeClaim {claim.name} would be marked as expired: {young}" if young else None
+    if written[names.EXPIRED_AT] is None:
+        return None
+    why = too_young(claim, now, spread=True)
+    if not why and not claim.registered:
+        why = "its Node is not registered, and Karpenter would copy the mark to it"
+    return f"NodeClaim {claim.name} would be marked as expired: {why}" if why else None
 
 
 def _drops(claim: NodeClaim, written: Mapping[str, Any], what: str) -> str | None:

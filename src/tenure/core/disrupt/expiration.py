@@ -144,8 +144,12 @@ class ExpirationDecider:
         expires = ClaimExpires(claim.name, at, after, view.policy or "", over=now >= at)
         if now < at:
             return self._not_expired(claim, expires, at)
-        action = mark_expired(claim, at) if self._beside is not None else _says_so(claim, expires)
+        action = self._marks(claim, at) if self._beside is not None else _says_so(claim, expires)
         return say(Concern.EXPIRATION, claim, Reason.EXPIRED, expires, action=action)
+
+    def _marks(self, claim: NodeClaim, at: datetime) -> Patch | None:
+        """Not before its Node has registered: Karpenter would copy the mark to it."""
+        return mark_expired(claim, at) if claim.registered else None
 
     def _not_expired(
         self, claim: NodeClaim, fact: Fact, recheck_at: datetime | None = None
