@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-STORIES: Final = ("-m", "real", "-k", "Karpenter-killed", "-s", "tests/real/beside")
+#: Two at a time, each on a control plane of its own: they mostly wait. What they say is shown at the end.
+STORIES: Final = ("-m", "real", "-k", "Karpenter-killed", "-rP", "-n", "2", "tests/real/beside")
 #: As ``tests/real/beside/lives.py`` reads it.
 MOMENTS: Final = "TESTBED_KARPENTER_WRITES"
 STRIDE: Final = 16
