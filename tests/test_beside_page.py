@@ -12,7 +12,12 @@ from tenure.cli.main import run
 from tenure.cli.settings.table import TABLE
 from tenure.core.beside.karpenter import NEWEST, OLDEST, shown_release
 from tenure.core.beside.kinds import LEVERS
+from tenure.core.marks.command import COMMAND_MARKS
+from tenure.core.marks.ownership import LEVER_MARKS
+from tenure.core.marks.timeout import NOTES
+from tenure.core.protect.protection import since_key
 from tenure.core.reasons import Reason
+from tenure.model.api.names import CREATED_BY, DO_NOT_DISRUPT, EXPIRED_AT, PROBE_BESIDE, REPLACES
 from tenure.runtime import telemetry
 from testbed.binaries import SOURCES
 from tests.folders import ROOT
@@ -28,8 +33,8 @@ def blocks(page: str, language: str) -> list[str]:
 
 def test_the_page_has_two_screens_at_most() -> None:
     prose = re.sub(r"^```.*?^```\n", "", PAGE, flags=re.M | re.S)
-    assert len(prose.splitlines()) <= 80
-    assert len(PAGE.splitlines()) <= 105
+    assert len(prose.splitlines()) <= 62
+    assert len(PAGE.splitlines()) <= 93
 
 
 def test_the_example_of_the_page_is_the_file_and_has_no_mistake(
@@ -67,6 +72,16 @@ def test_the_reference_names_every_lever_and_its_first_release() -> None:
         assert row.rstrip("| ").endswith(f"| {shown_release(lever.since)}")
     for mark in LEVERS[0].marks:
         assert mark in REFERENCE
+
+
+def test_what_tenure_notes_is_removed_by_the_line_of_the_reference() -> None:
+    (line,) = [one for one in blocks(REFERENCE, "bash") if "--all" in one]
+    removed = {word.removesuffix("-") for word in line.split() if "/" in word}
+    of_a_lever = set(LEVER_MARKS) | {DO_NOT_DISRUPT}
+    written = {*COMMAND_MARKS, *NOTES, REPLACES, CREATED_BY, EXPIRED_AT, PROBE_BESIDE}
+    written |= {since_key(lever.annotation) for lever in LEVERS}
+    assert removed >= written
+    assert not removed & of_a_lever, "a user's value would go with it"
 
 
 def test_reasons_that_are_named_exist() -> None:

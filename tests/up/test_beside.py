@@ -60,11 +60,11 @@ def let_karpenter_take_charge(up: Up) -> None:
     up.until_shown("not acting: the Lease kube-system/karpenter-leader-election")
 
 
-def test_the_lever_of_a_replacement_is_removed_from_its_claim_by_a_line_of_the_page(
+def test_the_lever_of_a_replacement_is_removed_from_its_claim_by_the_line_of_the_page(
     tmp_path: Path,
 ) -> None:
     """A user's stays; where there is none the line does nothing."""
-    line = line_of_the_page("for one in $(kubectl get nodeclaims ")
+    line = line_of_the_page("for one in repair disrupt; ")
     lever = [f"tenure.dev/do-not-disrupt-{end}=tenure" for end in ("by", "because", "until")]
     with running(tmp_path) as up:
         assert typed(up, line).returncode == 0

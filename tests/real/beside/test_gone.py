@@ -31,8 +31,8 @@ OFFICE: Final = "MaintenanceWindow office"
 
 
 def the_line() -> str:
-    """The one that the page gives for the levers on Nodes, in a cluster without Tenure."""
-    (line,) = [line for line in PAGE.read_text().splitlines() if "kubectl annotate node $(" in line]
+    """The one that the page gives for levers, in a cluster without Tenure."""
+    (line,) = [line for line in PAGE.read_text().splitlines() if "kubectl annotate @" in line]
     return line
 
 

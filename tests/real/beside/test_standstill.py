@@ -23,7 +23,6 @@ from testbed.kubectl import kubectl
 from testbed.manifests import BESIDE_KARPENTER
 from tests.builders import SECOND
 from tests.real import unhealthy
-from tests.real.account import GROUPS, RESOURCES, shipped
 from tests.real.beside.accompanied import (
     FLAGS,
     FUTURE,
@@ -44,6 +43,7 @@ from tests.real.beside.test_repair import (
     until_said,
 )
 from tests.real.chronicle import is_leaving
+from tests.real.narrow import Narrow
 from tests.real.process import tenure_run
 from tests.real.users import Json
 
@@ -157,47 +157,12 @@ def test_an_unhealthy_node_of_a_pool_with_replicas_is_followed_by_karpenters_own
     tell(karpenter, tmp_path, "replicas", story)
 
 
-#: An account that lacks one right of the role that is shipped.
-NARROW: Final = "narrow"
-
-
-async def grant_without(seen: Accompanied, plural: str) -> None:
-    """The shipped role, for another user, without that kind; what it had is granted by ``grant_all``."""
-    for manifest in shipped(BESIDE_KARPENTER):
-        kind = manifest["kind"]
-        if kind not in ("ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding"):
-            continue
-        manifest["metadata"]["name"] = NARROW
-        if "rules" in manifest:
-            manifest["rules"] = [one for one in manifest["rules"] if plural not in one["resources"]]
-        else:
-            manifest["roleRef"]["name"] = NARROW
-            manifest["subjects"] = [
-                {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": NARROW}
-            ]
-        namespace = manifest["metadata"].get("namespace", "")
-        await seen.users.client.create(RESOURCES[kind], manifest, namespace)
-
-
-def revoke_all(karpenter: Karpenter) -> None:
-    """What a story before has granted."""
-    for kinds in ("clusterrole,clusterrolebinding", "role,rolebinding"):
-        where = (f"--namespace={TENURE}", "--ignore-not-found")
-        kubectl(karpenter.plane, "delete", kinds, NARROW, *where)
-
-
-async def grant_all(seen: Accompanied) -> None:
-    (role,) = [one for one in shipped(BESIDE_KARPENTER) if one["kind"] == "ClusterRole"]
-    await seen.users.client.patch(RESOURCES["ClusterRole"], NARROW, {"rules": role["rules"]})
-
-
 def test_without_the_right_to_list_policies_levers_stay_and_windows_go_on_until_it_is_granted(
     karpenter: Karpenter, tmp_path: Path
 ) -> None:
     async def story(seen: Accompanied) -> None:
-        await asyncio.to_thread(revoke_all, karpenter)
-        await grant_without(seen, "nodepoolpolicies")
-        kubeconfig = karpenter.plane.kubeconfig_for(NARROW, *GROUPS)
+        narrow = Narrow(karpenter.plane, seen.users.client, BESIDE_KARPENTER)
+        kubeconfig = await narrow.without("nodepoolpolicies")
         await seen.settle(
             by_force("web"),
             *a_fleet("web", 1),
@@ -230,7 +195,7 @@ def test_without_the_right_to_list_policies_levers_stay_and_windows_go_on_until_
                 "a budget may ask for it"
             )
 
-            await grant_all(seen)
+            await narrow.grant_all()
             await repaired_by_force(seen, claim)
             await seen.lever_removed(free, after=version)
 
