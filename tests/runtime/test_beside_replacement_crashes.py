@@ -15,7 +15,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from tenure.core.marks.repaired import MARKS_BESIDE
+from tenure.kube.client.client import Client
 from tenure.model.api import resource as r
+from tenure.runtime.release import Release, release_levers
+from tenure.sim.apiserver.api import Api
+from tenure.sim.apiserver.transport import InProcessTransport
 from tests.builders import MINUTE, SECOND, a_deployment
 from tests.properties.thoroughness import EXPLORES
 from tests.runtime.callfaults import FaultyStory, dies, loses, loses_the_lease, refuses
@@ -136,6 +141,36 @@ def test_the_call_arrives_when_a_new_leader_is_at_work(name: str, fatal: int) ->
 @pytest.mark.parametrize(("name", "fatal"), third(2))
 def test_the_call_is_refused_once(name: str, fatal: int) -> None:
     tell(name, fatal, refuses)
+
+
+@pytest.mark.parametrize(("name", "fatal"), third(0))
+def test_after_a_death_release_leaves_no_mark_and_takes_no_node_with_pods(
+    name: str, fatal: int
+) -> None:
+    """``tenure release``, twice, and once more when Karpenter has gone on; the deadline of a claim that leaves stays."""
+    case = CASES[name]
+    with closing(Accompanied(*case.manifests, fatal=fatal)) as story:
+        story.play(case.before)
+        story.count_of_calls, story._do = 0, dies
+        case.begin(story)
+        story.run_while(lambda: not story.happened, at_most=case.lasts, step=1 * SECOND)
+        story.crash(stay_down=True)
+        story.api_tap.thaw()
+        story.cloud_tap.thaw()
+        client = Client(InProcessTransport(Api(story.store)))
+        released(story, client)
+        leaving = [c for c in story.all(r.NODE_CLAIMS) if "deletionTimestamp" in c["metadata"]]
+        assert marks_of(story) <= (set(MARKS_BESIDE) if leaving else set())
+        assert released(story, client) == []
+        story.run(5 * MINUTE)
+        assert released(story, client) == []
+        assert marks_of(story) == set()
+        assert story.running("web") == 1
+        assert len(story.cloud.instances()) == len(claims(story))
+
+
+def released(story: Accompanied, client: Client) -> list[Release]:
+    return story.loop.run_until_complete(release_levers(client))
 
 
 def test_karpenter_is_gone_for_an_hour_while_a_replacement_is_awaited() -> None:

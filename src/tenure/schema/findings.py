@@ -216,8 +216,7 @@ CODES: Final[dict[Code, CodeInfo]] = {
         _WARNING,
         "A NodePoolPolicy sets a field that the NodePool sets itself: the NodePool wins. Its expireAfter "
         "acts only where the NodePool's is Never.",
-        "Remove the field from one of the two. For expireAfter, write Never in the NodePool: without the field it is "
-        "720h. Either change makes Karpenter roll the pool.",
+        "Remove the field from one of the two; of expireAfter, write Never in the NodePool.",
     ),
     Code.BLOCKS_MORE: CodeInfo(
         _WARNING,

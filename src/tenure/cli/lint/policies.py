@@ -131,10 +131,11 @@ def _overruled(pool: NodePool, policy: NodePoolPolicy, *, beside: bool) -> Itera
         message = f"{own} of NodePool {pool.name} wins, so this has no effect there"
         if field == "spec.expireAfter":
             message = f"{own} of NodePool {pool.name} is not Never, so this has no effect there"
-            message += "; Karpenter expires its nodes by force" if beside else ""
+            if beside:
+                message += "; Karpenter expires its nodes by force. Never makes Karpenter roll the pool once"
         if field == "spec.readinessTTL" and beside:
             message = (
                 f"{own} of NodePool {pool.name} wins, and Karpenter does not copy it to NodeClaims: "
-                "neither acts there; remove it from the NodePool"
+                "neither acts there"
             )
         yield Finding(Code.INLINE_WINS, field, message)

@@ -44,9 +44,8 @@ _STOPPED: Final = (
 
 def limited(pool: NodePool) -> NodePool | None:
     """The pool with those of its budgets alone that levers have to keep; None: there are none."""
-    pool = known_part(
-        pool
-    )  # For a policy that may be there levers stay (``onenode``), and none is set.
+    # For a policy that may be there levers stay (``onenode``), and none is set.
+    pool = known_part(pool)
     own = as_written(pool).spec.disruption.budgets
     theirs = policy_budgets(pool)
     if not theirs and not any(map(_is_beyond_karpenter, own)):
