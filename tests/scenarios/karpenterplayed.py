@@ -67,6 +67,10 @@ class Accompanied(FaultyStory):
         self._plays: asyncio.Task[None] | None = None
         self.start_karpenter()
 
+    @property
+    def karpenter_runs(self) -> bool:
+        return self._plays is not None
+
     def start_karpenter(self) -> None:
         """Also again, with nothing in its memory."""
         self._plays = self.loop.create_task(_played(self).run())
