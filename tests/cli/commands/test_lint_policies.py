@@ -172,10 +172,11 @@ def test_beside_karpenter_a_window_has_an_effect_on_expiration_by_a_policy(
     assert ("NoLever" in {code for code, _, _ in found}) == warned
 
 
-def test_beside_karpenter_a_readiness_ttl_that_hides_the_policys_acts_nowhere(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("field", ["readinessTTL", "initializationTTL"])
+def test_beside_karpenter_a_ttl_that_hides_the_policys_acts_nowhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], field: str
 ) -> None:
-    objects = (a_pool(template={"readinessTTL": "5m"}), a_policy(readinessTTL="10m"))
+    objects = (a_pool(template={field: "5m"}), a_policy(**{field: "10m"}))
     (tmp_path / "all.yaml").write_text(yaml.safe_dump_all(objects))
 
     def said(*flags: str) -> list[str]:

@@ -99,6 +99,10 @@ def _dropped(pool: NodePool) -> Iterator[str]:
     return (at for at, value in given.items() if value is not None)
 
 
+#: By Tenure in charge; Karpenter's claims lack them.
+_COPIED_TO_CLAIMS: Final = ("spec.readinessTTL", "spec.initializationTTL")
+
+
 def _reboots(policy: NodePoolPolicy) -> Iterator[Finding]:
     repair = policy.spec.repair
     for number, entry in enumerate(repair.policies if repair is not None else ()):
@@ -133,7 +137,7 @@ def _overruled(pool: NodePool, policy: NodePoolPolicy, *, beside: bool) -> Itera
             message = f"{own} of NodePool {pool.name} is not Never, so this has no effect there"
             if beside:
                 message += "; Karpenter expires its nodes by force. Never makes Karpenter roll the pool once"
-        if field == "spec.readinessTTL" and beside:
+        if field in _COPIED_TO_CLAIMS and beside:
             message = (
                 f"{own} of NodePool {pool.name} wins, and Karpenter does not copy it to NodeClaims: "
                 "neither acts there"
