@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tenure.errors import Unavailable
+from tenure.errors import TooManyRequests, Unavailable
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES, PODS, Resource
 from tests.real.users import LOOK_EVERY, PATIENCE, Users
 
@@ -90,7 +90,8 @@ class Chronicle:
         for item in items:
             self._note(msgspec.json.decode(item))
         while True:
-            with suppress(Unavailable):  # It goes on behind the last version, and misses nothing.
+            # It goes on behind the last version, and misses nothing.
+            with suppress(Unavailable, TooManyRequests):
                 async for line in await client.watch(resource, version):
                     event = msgspec.json.decode(line)
                     assert event["type"] != "ERROR", event

@@ -19,6 +19,7 @@ from typing import Final
 
 import pytest
 
+from tenure.errors import ApiError
 from tenure.model.api.names import REPLACED_BY, REPLACES
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOL_POLICIES, NODES
 from testbed.karpenter import Karpenter
@@ -98,6 +99,16 @@ class Day:
         plane = self.seen.karpenter.plane
         await asyncio.to_thread(plane.stop_api_server)
         await asyncio.to_thread(plane.start_api_server)
+        async with asyncio.timeout(PATIENCE):
+            while not await self._is_back():
+                await asyncio.sleep(LOOK_EVERY)
+
+    async def _is_back(self) -> bool:
+        """It knows its rights and has filled its caches."""
+        try:
+            return bool(await self.seen.users.all(NODE_CLAIMS))
+        except ApiError:
+            return False
 
     async def a_node_becomes_unhealthy(self) -> None:
         well = [
@@ -142,8 +153,9 @@ def heard(seen: Accompanied) -> int:
 async def some_time(seen: Accompanied, versions: int) -> None:
     """Until so much has happened: faults come at any moment of a command."""
     until = heard(seen) + versions
-    while heard(seen) < until:
-        await asyncio.sleep(LOOK_EVERY)
+    async with asyncio.timeout(PATIENCE):
+        while heard(seen) < until:
+            await asyncio.sleep(LOOK_EVERY)
 
 
 async def all_is_over(seen: Accompanied) -> None:
