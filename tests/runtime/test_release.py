@@ -104,6 +104,10 @@ IN_CHARGE = {
 COPIED = {
     "karpenter.sh/do-not-disrupt-since": "2h 2026-01-05T08:00:00Z",
     names.EXPIRED_AT: "2026-01-05T08:00:00Z",
+    names.TERMINATION_BY: "tenure",
+    names.TERMINATION_BECAUSE: "ReadinessTimeout",
+    names.TERMINATION_AT: "2026-01-05T08:00:00Z",
+    names.TERMINATION_TIMESTAMP: "2026-01-05T08:00:00Z",
 }
 
 

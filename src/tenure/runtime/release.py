@@ -27,11 +27,14 @@ from tenure.errors import Conflict, NotFound, TenureError
 from tenure.kube.client.client import Client
 from tenure.model.api.meta import ObjectMeta
 from tenure.model.api.names import (
+    DISRUPTED_BY,
+    DISRUPTED_SINCE,
     DO_NOT_DISRUPT,
     DO_NOT_REPAIR,
     EXPIRED_AT,
     PROBE_BESIDE,
     RESERVED_TAINT,
+    TERMINATION_AT,
     TERMINATION_TIMESTAMP,
 )
 from tenure.model.api.node import Node, NodeSpec, Taint
@@ -44,8 +47,8 @@ _AT_ONCE: Final = 32
 _TRIES: Final = 5
 #: When a duration was first seen.
 _SINCE: Final = (since_key(DO_NOT_DISRUPT), since_key(DO_NOT_REPAIR))
-#: What Karpenter copies from a claim that is not registered to its Node.
-_COPIED: Final = (*_SINCE, EXPIRED_AT)
+#: What Karpenter copies from a claim that is not registered to its Node: this, and a deadline with its marks.
+_COPIED: Final = (*_SINCE, EXPIRED_AT, *MARKS_BESIDE, DISRUPTED_BY, DISRUPTED_SINCE)
 
 Thing = Node | NodeClaim | NodePool
 _TYPES: Final[Mapping[Resource, type[Thing]]] = {
@@ -137,13 +140,20 @@ def _on_node(node: Node, raw: bytes, *, in_charge: bool) -> _Found:
     levers = tuple(body["metadata"].get("annotations") or {})
     if in_charge:
         return _Found(node, levers)
-    copied = tuple(key for key in _COPIED if key in node.annotations)
+    copied = _copied(node)
     try:
         taints = _TAINTED.decode(raw).spec.taints
     except msgspec.MsgspecError:
         return _Found(node, (*levers, *copied))
     tainted = msgspec.structs.replace(node, spec=NodeSpec(taints=taints))
     return _Found(tainted, (*levers, *copied), tainted.has_taint(RESERVED_TAINT))
+
+
+def _copied(node: Node) -> tuple[str, ...]:
+    there = node.annotations
+    ours = there.get(TERMINATION_AT) == there.get(TERMINATION_TIMESTAMP)
+    stamp = (TERMINATION_TIMESTAMP,) if ours and TERMINATION_TIMESTAMP in there else ()
+    return (*(key for key in _COPIED if key in there), *stamp)
 
 
 def _written(thing: NodeClaim | NodePool) -> tuple[str, ...]:
@@ -193,7 +203,7 @@ def _told(found: _Found) -> Release:
         f"until {thing.annotations.get(kind.until, '')}"
         for kind in left_on(thing)
     ]
-    copied = [key for key in found.gone if key in _COPIED]
+    copied = [key for key in found.gone if key in _copied(thing)]
     taint = [f"taint {RESERVED_TAINT}"] if found.reserved else []
     return Release(NODES.kind, thing.name, "; ".join((*levers, *copied, *taint)))
 
