@@ -27,17 +27,24 @@ class Chronicle:
         self._users = users
         #: By UID.
         self.versions: dict[str, list[Json]] = {}
+        self._tasks: list[asyncio.Task[None]] = []
 
     @asynccontextmanager
     async def written(self) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(self._follow(resource)) for resource in FOLLOWED]
+        self._tasks = [asyncio.create_task(self._follow(resource)) for resource in FOLLOWED]
         try:
             yield
-            assert not any(task.done() for task in tasks), "the recorder has stopped"
+            self.goes_on()
         finally:
-            for task in tasks:
+            for task in self._tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def goes_on(self) -> None:
+        """It has not stopped."""
+        for task in self._tasks:
+            if task.done():
+                raise AssertionError("the recorder has stopped") from task.exception()
 
     def of(self, thing: Json) -> list[Json]:
         return self.versions.get(thing["metadata"]["uid"], [])

@@ -317,6 +317,8 @@ def test_beside_karpenter_an_action_that_never_starts_gets_no_advice_about_expir
     said = said_beside(tmp_path, capsys, freeze)["NoLever"]
     assert said == "beside Karpenter the window has no effect on Rebalance"
     assert "remove any other action" in CODES[Code.NO_LEVER].advice
+    freeze["spec"]["actions"] = ["Drift", "Consolidation", "Rebalance"]
+    assert "NoLever" not in said_beside(tmp_path, capsys, freeze), "it holds all the same"
 
 
 @pytest.mark.parametrize("flag", ["--beside-karpenter=True", "--beside-karpenter=TRUE"])

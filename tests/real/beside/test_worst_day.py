@@ -155,6 +155,7 @@ async def some_time(seen: Accompanied, versions: int) -> None:
     until = heard(seen) + versions
     async with asyncio.timeout(PATIENCE):
         while heard(seen) < until:
+            seen.chronicle.goes_on()
             await asyncio.sleep(LOOK_EVERY)
 
 

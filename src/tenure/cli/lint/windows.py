@@ -23,6 +23,7 @@ from tenure.schema.findings import Code, Finding
 #: Periods that follow each other for so long are taken for endless, where that is not known.
 _YEAR: Final = timedelta(days=365)
 EXPIRATION: Final = "Expiration"
+REBALANCE: Final = "Rebalance"
 
 
 def calendar_findings(window: MaintenanceWindow, now: datetime) -> Iterator[Finding]:
@@ -60,6 +61,8 @@ def lever_findings(
     if EXPIRATION in named and (pools or soft):
         yield from _expiration_findings([one for one in pools if _may_cover(window, one)])
         named -= {EXPIRATION}
+    if stopped:
+        named -= {REBALANCE}  # There is none beside Karpenter: a freeze that names it, too, holds.
     if without := sorted(named.difference(*(kind.actions for kind in LEVERS))):
         message = f"beside Karpenter the window has no effect on {', '.join(without)}"
         yield Finding(Code.NO_LEVER, "spec.actions", message)
