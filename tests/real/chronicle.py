@@ -27,6 +27,7 @@ class Chronicle:
         self._users = users
         #: By UID.
         self.versions: dict[str, list[Json]] = {}
+        self._known: dict[Resource, set[str]] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
     @asynccontextmanager
@@ -93,22 +94,43 @@ class Chronicle:
 
     async def _follow(self, resource: Resource) -> None:
         client = self._users.client
-        items, version = await client.list_all(resource)
-        for item in items:
-            self._note(msgspec.json.decode(item))
+        version = await self._list(resource)
         while True:
             # It goes on behind the last version, and misses nothing.
             with suppress(Unavailable, TooManyRequests):
                 async for line in await client.watch(resource, version):
                     event = msgspec.json.decode(line)
-                    assert event["type"] != "ERROR", event
+                    if (
+                        event["type"] == "ERROR"
+                    ):  # An API server that began anew knows no older version.
+                        assert event["object"]["code"] == 410, event
+                        version = await self._list(resource)
+                        break
                     version = event["object"]["metadata"]["resourceVersion"]
                     if event["type"] != "BOOKMARK":
-                        self._note(event["object"])
+                        self._note(resource, event["object"])
             await asyncio.sleep(LOOK_EVERY)
 
-    def _note(self, thing: Json) -> None:
-        self.versions.setdefault(thing["metadata"]["uid"], []).append(thing)
+    async def _list(self, resource: Resource) -> str:
+        """What is there now; what has gone meanwhile leaves at the version of the list."""
+        items, version = await self._users.client.list_all(resource)
+        there = [msgspec.json.decode(item) for item in items]
+        for thing in there:
+            self._note(resource, thing)
+        uids = {thing["metadata"]["uid"] for thing in there}
+        for uid in self._known.get(resource, set()) - uids:
+            last = self.versions[uid][-1]
+            if not is_leaving(last):
+                gone = {"deletionTimestamp": "unseen", "resourceVersion": version}
+                self._note(resource, {**last, "metadata": {**last["metadata"], **gone}})
+        return version
+
+    def _note(self, resource: Resource, thing: Json) -> None:
+        uid = thing["metadata"]["uid"]
+        self._known.setdefault(resource, set()).add(uid)
+        known = self.versions.setdefault(uid, [])
+        if not known or version_of(known[-1]) != version_of(thing):
+            known.append(thing)
 
 
 def version_of(thing: Json) -> int:
