@@ -68,7 +68,7 @@ soak: $(READY) ## Repeat the stories of processes that die and come back; N=10 t
 	@$(BIN)/python -m testbed.binaries
 	@$(BIN)/python -m testbed.soak $(or $(N),10) $(ARGS)
 
-kills: $(READY) ## Karpenter killed at its writes, beside Tenure, in 16 rounds (hours); ARGS="3 5" runs two
+kills: $(READY) ## Karpenter killed at its writes, beside Tenure, in 16 rounds of 4 minutes; ARGS="3 5" runs two
 	@$(BIN)/python -m testbed.binaries
 	@$(BIN)/python -m testbed.kills $(ARGS)
 
