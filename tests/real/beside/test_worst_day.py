@@ -199,7 +199,7 @@ def test_whatever_fails_pdbs_and_budgets_are_kept_and_nothing_is_left_over(
                 fault = random.choice(day.faults)
                 told[fault.__name__] += 1
                 await fault()
-            never = {"spec": {"expireAfter": "Never"}}
+            never = {"spec": {"expireAfter": "Never", "budgets": None}}
             await seen.users.client.patch(NODE_POOL_POLICIES, "young", never)
             await all_is_over(seen)
             await seen.chronicle.caught_up()
