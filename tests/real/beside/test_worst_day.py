@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from itertools import count
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -25,7 +26,14 @@ from tenure.model.api.resource import NODE_CLAIMS, NODE_POOL_POLICIES, NODES
 from testbed.karpenter import Karpenter
 from tests.builders import Manifest, a_deployment, a_pdb, a_stateful_set
 from tests.real import unhealthy
-from tests.real.beside.accompanied import Accompanied, a_policy, marks_of, tell
+from tests.real.beside.accompanied import (
+    ALLOWED,
+    TENURE,
+    Accompanied,
+    a_policy,
+    marks_of,
+    tell,
+)
 from tests.real.beside.onlooker import annotated, pool_of
 from tests.real.beside.test_replacing import CONDITION, EAGER, MORE, a_pool_of
 from tests.real.chronicle import is_leaving, version_of
@@ -169,6 +177,21 @@ async def all_is_over(seen: Accompanied) -> None:
     await seen.all_run(PODS)
 
 
+def commanded(seen: Accompanied, claim: Json) -> Iterator[tuple[int, float]]:
+    """From when until when a command of Tenure's had it: rolled back, or its Node gone."""
+    begun: int | None = None
+    for version in (known := seen.chronicle.of(claim)):
+        marked = REPLACED_BY in annotated(version)
+        if marked and begun is None:
+            begun = version_of(version)
+        elif not marked and begun is not None:
+            yield begun, version_of(version)
+            begun = None
+    if begun is not None:
+        last = seen.chronicle.of(seen.chronicle.node_of(known[-1]))[-1]
+        yield begun, version_of(last) if is_leaving(last) else inf
+
+
 def fewest(seen: Accompanied, app: str) -> int:
     """Pods of it that ran at a time, from the moment on at which all did."""
     pods = [v for v in seen.chronicle.versions.values() if _is_of(v[-1], app)]
@@ -209,13 +232,15 @@ def test_whatever_fails_pdbs_and_budgets_are_kept_and_nothing_is_left_over(
         assert owned == sorted(one["status"]["providerID"] for one in claims), "leaked, or doubled"
         for app, (pods, away) in WORKLOADS.items():
             assert fewest(seen, app) >= pods - away, app
-        assert await seen.most_at_once("busy") == 1
         busy = seen.ever("busy")
+        spans = [span for one in busy for span in commanded(seen, one)]
+        assert max(sum(a <= begun < z for a, z in spans) for begun, _ in spans) == 1
         known = (seen.chronicle.of(one)[-1] for one in busy)
         await seen.levers_whole(*(c for c in known if c.get("status", {}).get("nodeName")))
         replaced = len(seen.disrupted("busy"))
         assert len(busy) <= len([c for c in claims if pool_of(c) == "busy"]) + 2 * replaced
         print(f"\nworst day: {dict(told)}, {replaced} of {len(busy)} busy nodes left")  # noqa: T201
-        seen.wrote_only(*MORE, ("patch", "nodepools"))
+        asked = {(each.verb, each.resource) for each in seen.audit.entries(TENURE)}
+        assert asked <= ALLOWED | {*MORE, ("patch", "nodepools")}
 
     tell(karpenter, tmp_path, "worst-day", story)
