@@ -100,9 +100,8 @@ class Chronicle:
             with suppress(Unavailable, TooManyRequests):
                 async for line in await client.watch(resource, version):
                     event = msgspec.json.decode(line)
-                    if (
-                        event["type"] == "ERROR"
-                    ):  # An API server that began anew knows no older version.
+                    if event["type"] == "ERROR":
+                        # An API server that began anew knows no older version.
                         assert event["object"]["code"] == 410, event
                         version = await self._list(resource)
                         break
