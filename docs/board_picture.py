@@ -76,7 +76,7 @@ TOUR_SCENES: Final = (
 
 
 class Stepped(PlayedScenario):
-    """Stands still until it is told to go on; questions are answered at once, by whoever asks."""
+    """Stands still until it is told to go on; each question is answered at once, in the thread that asks."""
 
     def __init__(self, file: Path) -> None:
         super().__init__(file)

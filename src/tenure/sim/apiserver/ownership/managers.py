@@ -64,7 +64,7 @@ class Writer(NamedTuple):
 
 
 #: The embedded cluster's own controllers. They track nothing by themselves: a virtual day writes a hundred
-#: thousand objects whose managers nobody asks for.
+#: thousand objects whose managers no client reads.
 CONTROLLERS: Final = Writer("kube-controller-manager", tracks=False)
 TENURE: Final = Writer("tenure", tracks=False)
 
