@@ -134,6 +134,28 @@ def test_a_lever_needs_a_claim() -> None:
     assert "belongs to no claim" in (said(written(a_node(), ON), a_node()) or "")
 
 
+def test_from_a_node_whose_claim_is_gone_a_lever_may_go_and_nothing_else() -> None:
+    node = node_with(ON)
+    assert said(written(node, GONE), node) is None
+    assert "belongs to no claim of ours" in str(said(written(a_node(), ON), a_node()))
+    user = node_with({names.DO_NOT_DISRUPT: "true"})
+    gone = dict.fromkeys([names.DO_NOT_DISRUPT])
+    assert "is a user's" in str(said(written(user, gone), user))
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        (CLAIM, a_claim("b", ref=FOREIGN, status={"provider_id": "cloud://a"})),
+        (stand_in(a_claim("odd"), "status is no object", field="status"),),
+    ],
+    ids=["several", "one that cannot be read"],
+)
+def test_no_lever_goes_where_it_is_not_known_which_claim_the_node_has(claims: Any) -> None:
+    node = node_with(ON)
+    assert "belongs to no claim of ours" in str(said(written(node, GONE), node, *claims))
+
+
 @pytest.mark.parametrize("missing", marks())
 def test_a_lever_needs_all_of_its_marks(missing: str) -> None:
     part = {key: value for key, value in ON.items() if key != missing}

@@ -16,6 +16,7 @@ import pytest
 from tenure.model.api import names
 from tenure.model.api import resource as r
 from tenure.model.api.meta import format_time
+from tenure.ports.outcome import Ended
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.world import DEFAULT_EPOCH
 from tests.builders import a_cluster, a_deployment
@@ -183,3 +184,21 @@ def test_a_duration_on_a_claim_protects_its_node_and_ends(value: str) -> None:
         assert sum(map(bool, levers(story))) == 1
         story.run(31 * MINUTE)
         assert not any(levers(story))
+
+
+def test_a_node_whose_claim_is_gone_loses_its_lever_once_the_window_is_over() -> None:
+    """As one has that registers after its claim was deleted; no owner takes it along."""
+    with beside(freeze(5 * MINUTE, 40 * MINUTE)) as story:
+        (claim,), (node,) = story.all(r.NODE_CLAIMS), story.all(r.NODES)
+        orphan = {"metadata": {"ownerReferences": None}}
+        story.store.patch(r.NODES, "", node["metadata"]["name"], orphan)
+        body = {"metadata": {"finalizers": None}}
+        story.store.patch(r.NODE_CLAIMS, "", claim["metadata"]["name"], body)
+        story.store.delete(r.NODE_CLAIMS, "", claim["metadata"]["name"])
+        story.run_until(DEFAULT_EPOCH + 39 * MINUTE)
+        assert story.all(r.NODE_CLAIMS) == []
+        assert all(levers(story)), "the window covers the Node"
+        story.run_until(DEFAULT_EPOCH + 41 * MINUTE)
+        assert not any(levers(story))
+        assert not [one for one in story.history.entries if one.ended is Ended.VETOED]
+        assert story.checkers.violations == []

@@ -874,7 +874,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         _WARNING,
     ),
     Reason.LEVER_OFF: ReasonInfo(
-        "No window and no protection covers the Node now: Karpenter may disrupt it, or repair it."
+        "Nothing asks for that lever on the Node now. Without karpenter.sh/do-not-disrupt Karpenter may disrupt "
+        "the Node, without karpenter.sh/do-not-repair it may repair the Node."
     ),
     Reason.LEVER_SET: ReasonInfo(
         "The lever is to be set by the replica that acts: karpenter.sh/do-not-disrupt or "

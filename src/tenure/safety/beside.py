@@ -9,6 +9,7 @@ A list of what is allowed, not of what is forbidden: a new action is refused unt
 - on a Node, a lever (``karpenter.sh/do-not-disrupt`` or ``do-not-repair``) with its marks, where no user's
   value stands there. It is removed with its marks only, and not while a window, the claim, a budget of a
   policy or a replacement under way forbids what it stops;
+- of a Node without a NodeClaim, the removal of such a lever alone;
 - of a Node's taints, that one goes which Tenure in charge has launched it with (``tenure.dev/reserved``).
 
 While it is not known which Karpenter is in charge (``besideclaims``), nothing but status and instants that are remembered.
@@ -87,6 +88,16 @@ def beyond_levers(
     if not _only_remembers(action) and (why := unknown_karpenter(snapshot, settings)):
         return f"beside Karpenter Tenure only looks while {why}"
     return _beyond(action, snapshot, now, settings)
+
+
+def is_left_over(action: Patch | Delete, node: Node, snapshot: Snapshot) -> bool:
+    """Whether it takes off, of a lever of ours, what its NodeClaim has left behind."""
+    unknown = any(resource == NODE_CLAIMS for resource, _ in snapshot.unreadable())
+    has = unknown or snapshot.claims_with_provider(node.spec.provider_id)
+    if has or isinstance(action, Delete):
+        return False
+    written = _annotations(action) or {}
+    return bool(written) and all(value is None for value in written.values())
 
 
 def _only_remembers(action: Action) -> bool:

@@ -23,7 +23,9 @@ from tenure.model.api import names
 from tenure.model.api.meta import ApiObject, format_time
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.snapshot.snapshot import EVERY_CLASS
+from tenure.model.api.resource import NODE_POOLS
+from tenure.model.snapshot.snapshot import EVERY_CLASS, Change
+from tenure.model.snapshot.unreadable import stand_in
 from tests.core.beside.scenes import SETTINGS, marks
 from tests.core.beside.test_levers import window
 from tests.core.build import DISRUPTED, NOW, a_claim, a_node, a_policy, a_pool, ago, condition
@@ -394,3 +396,11 @@ def _drifting(state: list[ApiObject], drifted: set[int]) -> list[ApiObject]:
         f"w{number}": a_pair(f"w{number}", drifted=number in drifted)[0] for number in range(6)
     }
     return [claims.get(thing.name, thing) for thing in state]
+
+
+def test_when_a_pool_that_cannot_be_read_is_deleted_its_nodes_are_asked_by_themselves() -> None:
+    """Else a lever that it had closed would stay: no budget is left."""
+    odd = stand_in(a_pool(), "spec is no object", field="spec")
+    snapshot = snapshot_with(*pairs("a", "b"), a_policy("slow", budgets=ONE), ours=EVERY_CLASS)
+    touched = set(LeverDecider(SETTINGS).touched(Change(NODE_POOLS, odd.name, odd, None), snapshot))
+    assert {"node-a", "node-b"} <= touched

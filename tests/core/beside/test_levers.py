@@ -11,20 +11,32 @@ from tenure.core.beside.facts.levers import (
     LeverBlocks,
     LeverNotNeeded,
     MarkDropped,
+    NodeWithoutClaim,
     PoliciesUnlisted,
     ValueInTheWay,
 )
+from tenure.core.beside.levers import LeverDecider
 from tenure.core.decision import Patch, takes_away
+from tenure.core.policy.deciders import decide_all
 from tenure.core.reasons import Reason
 from tenure.core.windows.facts import WindowsUnlisted
 from tenure.model.api import names
 from tenure.model.api.meta import FOR_EVER, ApiObject, format_time
 from tenure.model.api.node import Node
-from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_POOL_POLICIES
+from tenure.model.api.nodeclaim import NodeClaim
+from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOL_POLICIES
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.settings import Settings
+from tenure.model.snapshot.snapshot import Change
 from tenure.model.snapshot.unreadable import stand_in
-from tests.core.beside.scenes import TRUE, annotations_of, marks, node_with, verdict_on
+from tests.core.beside.scenes import (
+    SETTINGS,
+    TRUE,
+    annotations_of,
+    marks,
+    node_with,
+    verdict_on,
+)
 from tests.core.build import (
     FOREIGN,
     NOW,
@@ -36,6 +48,7 @@ from tests.core.build import (
     fact_of,
     meta,
 )
+from tests.snapshots import snapshot_with
 
 HOUR = timedelta(hours=1)
 
@@ -329,3 +342,44 @@ def test_labels_of_the_node_decide_and_not_those_of_the_claim() -> None:
     assert verdict_on(node, a_claim(labels={"team": "db"}), window("db", team="db")).reason is (
         Reason.LEVER_OFF
     )
+
+
+@pytest.mark.parametrize("ends", [NOW, NOW + HOUR], ids=["over", "open"])
+def test_a_node_whose_claim_is_gone_has_its_lever_until_no_window_covers_it(ends: datetime) -> None:
+    """Karpenter disrupts no Node without a NodeClaim, but nothing else would ever take the lever back."""
+    verdict = verdict_on(node_with(ON), window(starts=NOW - HOUR, ends=ends))
+    if ends > NOW:
+        assert (verdict.reason, verdict.action) == (Reason.LEVER_ON, None)
+        assert verdict.recheck_at == ends
+    else:
+        assert (verdict.reason, annotations_of(verdict)) == (
+            Reason.LEVER_REMOVED,
+            dict.fromkeys(ON),
+        )
+        assert fact_of(verdict, NodeWithoutClaim).node == "node-a"
+
+
+@pytest.mark.parametrize("there", [{}, TRUE], ids=["nothing", "a user's"])
+def test_of_a_node_without_a_claim_that_has_no_lever_nothing_is_said(
+    there: dict[str, str],
+) -> None:
+    snapshot = snapshot_with(node_with(there), OPEN)
+    assert decide_all(LeverDecider(SETTINGS), snapshot, SETTINGS, NOW) == []
+
+
+TWO = (a_claim(), a_claim("b", status={"provider_id": "cloud://a"}))
+ODD = stand_in(a_claim("odd"), "status is no object", field="status")
+
+
+@pytest.mark.parametrize("claims", [TWO, (ODD,)], ids=["several", "one that cannot be read"])
+def test_a_lever_stays_where_it_is_not_known_which_claim_the_node_has(
+    claims: tuple[NodeClaim, ...],
+) -> None:
+    snapshot = snapshot_with(node_with(ON), *claims)
+    assert decide_all(LeverDecider(SETTINGS), snapshot, SETTINGS, NOW) == []
+
+
+def test_a_node_is_asked_again_once_the_claim_that_could_be_its_own_can_be_read() -> None:
+    snapshot = snapshot_with(node_with(ON))
+    change = Change(NODE_CLAIMS, "odd", ODD, None)
+    assert "node-a" in set(LeverDecider(SETTINGS).touched(change, snapshot))

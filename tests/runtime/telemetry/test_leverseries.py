@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from tenure.core.beside.levers import LeverDecider
 from tenure.core.policy.deciders import decide_all
 from tenure.model.api.meta import ApiObject, format_time
@@ -12,7 +14,7 @@ from tenure.runtime.telemetry import metricnames as names
 from tenure.runtime.telemetry.leverseries import lever_rows
 from tests.core.beside.scenes import SETTINGS, TRUE, marks, node_with
 from tests.core.beside.test_levers import HOUR, ON, OPEN
-from tests.core.build import NOW, a_claim
+from tests.core.build import NOW, a_claim, a_leaving_claim
 from tests.runtime.telemetry.test_scrape import scraped, value
 from tests.scenarios.test_beside_karpenter import beside, freeze
 from tests.snapshots import snapshot_with
@@ -47,6 +49,15 @@ def test_a_lever_is_past_its_end_five_minutes_after_it() -> None:
     assert soon[names.LEVERS_PAST_END.name] == {"": 0}
     late = rows(node_with(ON), a_claim(), after=HOUR + 6 * MINUTE)
     assert late[names.LEVERS_PAST_END.name] == {"": 1}
+
+
+@pytest.mark.parametrize("leaves", ["Node", "NodeClaim"])
+def test_on_a_node_whose_drain_takes_long_a_lever_is_not_past_its_end(leaves: str) -> None:
+    """It blocks nothing there, and an alert would send an operator to look for it."""
+    since = {"deletion_timestamp": NOW} if leaves == "Node" else {}
+    claim = a_leaving_claim() if leaves == "NodeClaim" else a_claim()
+    found = rows(node_with(ON, **since), claim, after=HOUR + 6 * MINUTE)
+    assert found[names.LEVERS_PAST_END.name] == {"": 0}
 
 
 def test_a_lever_without_a_known_end_and_a_users_are_not() -> None:

@@ -75,7 +75,10 @@ def _tell(outcome: Outcome, *, dry_run: bool, verbose: bool) -> int:
     for note in outcome.notes:
         say(f"note: {note}", err=True)
     if outcome.runs:
-        say(f"nothing is released: {outcome.runs}; stop it first", err=True)
+        say(
+            f"nothing is released: {outcome.runs}. Stop it first; one that was killed holds its Lease for 15 s",
+            err=True,
+        )
         return 1
     failed = [one for one in outcome.taken if one.problem]
     done = [one for one in outcome.taken if not one.problem]

@@ -51,7 +51,8 @@ class Causes(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: LeverKind = DISRUPTION
     node: Node
-    claim: NodeClaim
+    #: None: it is gone. Then nothing but a window counts.
+    claim: NodeClaim | None
     windows: Windows = ()
     #: Of its NodeClaim.
     protection: Protection | None = None
@@ -86,8 +87,8 @@ def cover_of(causes: Causes, now: datetime) -> Cover | None:
         return None
     facts = dict.fromkeys(_merged(fact for one in closed.values() for fact in one.facts))
     names = {name: None for fact in facts for name in _named(fact)}
-    if protection is not None:
-        facts[_said(causes, protection)] = None
+    if protection is not None and causes.claim is not None:
+        facts[_said(causes.kind, causes.claim, protection)] = None
         names[f"NodeClaim {causes.claim.name}"] = None
     if replacing is not None:
         facts[replacing.fact] = None
@@ -137,8 +138,8 @@ def _beyond(kind: LeverKind, closed: Container[str]) -> Iterator[str]:
     return (one for one, _ in kind.stopped if one not in closed)
 
 
-def _said(causes: Causes, protection: Protection) -> Fact:
-    return veto_on(causes.claim, protection) if causes.kind == REPAIR else protection
+def _said(kind: LeverKind, claim: NodeClaim, protection: Protection) -> Fact:
+    return veto_on(claim, protection) if kind == REPAIR else protection
 
 
 def _protects(protection: Protection | None, now: datetime) -> bool:

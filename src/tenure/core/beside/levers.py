@@ -18,6 +18,7 @@ from tenure.core.beside.departures import pools_touched, unrecorded
 from tenure.core.beside.karpenter import karpenter_of
 from tenure.core.beside.kinds import DISRUPTION, LeverKind
 from tenure.core.beside.limits import closed, limited
+from tenure.core.beside.mark import levers_on
 from tenure.core.beside.onenode import LeverView, node_verdicts
 from tenure.core.beside.poolnodes import PoolLeverView, pool_verdicts
 from tenure.core.beside.replacing.stand import replacing_of, stand_of
@@ -28,6 +29,7 @@ from tenure.core.protect.protection import protection_on
 from tenure.core.windows.windows import windows_for_commands
 from tenure.model.api.meta import ApiObject
 from tenure.model.api.names import CONSOLIDATABLE_CONDITION, DRIFTED_CONDITION
+from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import (
@@ -70,6 +72,8 @@ class LeverDecider:
                 replacements = snapshot.once(replacements_by_uid).get(claim.uid, ())
                 for one in (claim, *replacements):
                     yield from snapshot.nodes_with_provider(one.provider_id)
+                if is_unreadable(claim):
+                    yield from snapshot.nodes  # It may be that of any Node without one.
         elif change.resource in (DEPLOYMENTS, CRDS) or _alters_windows(change) or _lists(change):
             yield from self.keys(snapshot)
         if self._by_pool:
@@ -83,15 +87,33 @@ class LeverDecider:
             return self._view_of_pool(key.removeprefix(_POOL), snapshot)
         node = snapshot.nodes.get(key)
         claim = snapshot.claim_of(node) if node is not None else None
-        if claim is None or (self._by_pool and _limited(claim.pool_name, snapshot) is not None):
-            return None  # In the second case the key of the pool has it.
-        return self._view_of_node(key, snapshot)
-
-    def _view_of_node(self, name: str, snapshot: Snapshot) -> LeverView | None:
-        node = snapshot.nodes.get(name)
-        claim = snapshot.claim_of(node) if node is not None else None
-        if node is None or claim is None or is_unreadable(node):
+        if node is None or is_unreadable(node):
             return None
+        if claim is None:
+            return self._view_without_claim(node, snapshot)
+        if self._by_pool and _limited(claim.pool_name, snapshot) is not None:
+            return None  # The key of the pool has it.
+        return self._view_of_node(node, claim, snapshot)
+
+    def _view_without_claim(self, node: Node, snapshot: Snapshot) -> LeverView | None:
+        """What was set while it had one. Of several claims it is not known which one Karpenter takes."""
+        unknown = any(resource == NODE_CLAIMS for resource, _ in snapshot.unreadable())
+        has = unknown or snapshot.claims_with_provider(node.spec.provider_id)
+        if has or self._kind not in levers_on(node):
+            return None
+        return LeverView(
+            causes=Causes(
+                kind=self._kind,
+                node=node,
+                claim=None,
+                windows=windows_for_commands(self._kind.actions, snapshot),
+            ),
+            karpenter=karpenter_of(snapshot, self._settings),
+            leaves=node.deleting,
+            policies_unlisted=snapshot.unlisted(NODE_POOL_POLICIES),
+        )
+
+    def _view_of_node(self, node: Node, claim: NodeClaim, snapshot: Snapshot) -> LeverView:
         stand = stand_of(claim, snapshot) if self._kind == DISRUPTION else None
         return LeverView(
             causes=Causes(
@@ -117,9 +139,9 @@ class LeverDecider:
             pool=pool,
             fleet=fleet_of(name, snapshot),
             nodes=tuple(
-                view
-                for node in sorted(_nodes_of(name, snapshot))
-                if (view := self._view_of_node(node, snapshot)) is not None
+                self._view_of_node(node, claim, snapshot)
+                for node, claim in sorted(_pairs_of(name, snapshot), key=lambda it: it[0].name)
+                if not is_unreadable(node)
             ),
             departures=unrecorded(pool, snapshot),
         )
@@ -147,11 +169,15 @@ def _pools_touched(change: Change, snapshot: Snapshot) -> Iterator[str]:
 
 
 def _nodes_of(pool: str, snapshot: Snapshot) -> Iterator[str]:
+    return (node.name for node, _ in _pairs_of(pool, snapshot))
+
+
+def _pairs_of(pool: str, snapshot: Snapshot) -> Iterator[tuple[Node, NodeClaim]]:
     """The Nodes with one claim, of this pool: a Node counts by its claim, and not by its label."""
     for claim in snapshot.claims_of_pool(pool).values():
-        for name, node in snapshot.nodes_with_provider(claim.provider_id).items():
+        for node in snapshot.nodes_with_provider(claim.provider_id).values():
             if snapshot.claim_of(node) is claim:
-                yield name
+                yield node, claim
 
 
 def _limited(pool_name: str, snapshot: Snapshot) -> NodePool | None:
@@ -164,10 +190,11 @@ def _limited(pool_name: str, snapshot: Snapshot) -> NodePool | None:
 
 
 def _limits(pool: ApiObject | None) -> bool | None:
-    """None: that cannot be read."""
-    if not isinstance(pool, NodePool) or is_unreadable(pool):
-        return None
-    return limited(pool) is not None
+    """None: that cannot be read. A pool that is gone limits nothing."""
+    if pool is None:
+        return False
+    assert isinstance(pool, NodePool)
+    return None if is_unreadable(pool) else limited(pool) is not None
 
 
 def _is_next(claim: NodeClaim) -> bool:

@@ -2,7 +2,8 @@
 
 In the order in which the rules bite:
 
-1. a Node that leaves has none: it would have no effect;
+1. a Node that leaves has none: it would have no effect. Of one whose NodeClaim is gone a lever that stands there is
+   removed, because Karpenter disrupts no such Node, once no window covers it (the guard asks windows by the Node);
 2. while it is not known which Karpenter is in charge, no lever is set and none is removed;
 3. a value that a user wrote over ours, or took our mark from, is the user's: our marks are dropped;
 4. a value without our mark is the user's: it is never touched. Where it is not ``"true"``, Karpenter
@@ -26,6 +27,7 @@ from tenure.core.beside.facts.levers import (
     LeverNotNeeded,
     MarkDropped,
     NodeLeaves,
+    NodeWithoutClaim,
     PoliciesUnlisted,
     UsersProtection,
     ValueInTheWay,
@@ -116,7 +118,9 @@ def _decided(view: LeverView, cover: Cover | None, now: datetime) -> Verdict:
         return _users_own(view, cover, value)
     if cover is not None:
         return _covered(view, cover)
-    unneeded = LeverNotNeeded(node.name, changes_at(view.causes, now), kind)
+    unneeded: Fact = LeverNotNeeded(node.name, changes_at(view.causes, now), kind)
+    if view.causes.claim is None:
+        unneeded = NodeWithoutClaim(node.name, kind)
     if is_marked(node, kind):
         return _say(view, Reason.LEVER_REMOVED, unneeded, action=take_back(node, kind))
     return _say(view, Reason.LEVER_OFF, unneeded)
@@ -129,7 +133,7 @@ def _users_own(view: LeverView, cover: Cover | None, value: str) -> Verdict:
     in_the_way = ValueInTheWay(
         node=node.name,
         value=value,
-        claim=view.causes.claim.name,
+        claim=view.causes.claim.name if view.causes.claim is not None else "",
         because=cover.because if cover is not None else "",
         kind=kind,
     )

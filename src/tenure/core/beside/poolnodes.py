@@ -58,6 +58,7 @@ def _pool_nodes(view: PoolLeverView, covers: dict[str, Cover | None]) -> Iterato
     keys = label_keys(view.pool)
     for one in view.nodes:
         node, claim = one.node, one.causes.claim
+        assert claim is not None, "by it the Node is one of the pool"
         if one.leaves or is_leaving(claim, node):
             continue
         fleet_node = counted.get(node.name)
@@ -78,7 +79,8 @@ def _pool_nodes(view: PoolLeverView, covers: dict[str, Cover | None]) -> Iterato
 def _until(view: LeverView, choice: Choice) -> datetime | None:
     """None: no budget holds it. One that Karpenter has begun to disrupt keeps what it has: that may be
     rolled back."""
-    begun = is_leaving(view.causes.claim, view.node) and is_on(view.node, view.kind)
+    claim = view.causes.claim
+    begun = claim is not None and is_leaving(claim, view.node) and is_on(view.node, view.kind)
     return FOR_EVER if begun else choice.held.get(view.node.name)
 
 

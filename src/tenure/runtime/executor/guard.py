@@ -41,7 +41,7 @@ from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import first_unreadable
 from tenure.model.values.unreadable import UnreadableObject
 from tenure.safety import actions
-from tenure.safety.beside import beyond_levers
+from tenure.safety.beside import beyond_levers, is_left_over
 from tenure.safety.departure import (
     BEGINS,
     PLANNED,
@@ -220,6 +220,8 @@ def _write_node(action: Patch | Delete, snapshot: Snapshot) -> str | None:
     if node is None or node.uid != action.uid:
         return f"Node {action.name} is gone or another one"
     claim = snapshot.claim_of(node)
+    if snapshot.beside_karpenter and claim is None and is_left_over(action, node, snapshot):
+        return None
     foreign = actions.foreign_node(node, claim, snapshot.ours)
     if foreign is not None or claim is None:
         return foreign

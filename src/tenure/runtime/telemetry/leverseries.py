@@ -44,10 +44,16 @@ def lever_rows(
 
 
 def _past_end(snapshot: Snapshot, now: datetime) -> int:
-    """Nodes, and not levers."""
+    """Nodes, and not levers. On one that leaves a lever stays, and stops nothing."""
     return sum(
-        any(_is_past(node, kind, now) for kind in LEVERS) for node in snapshot.nodes.values()
+        any(_is_past(node, kind, now) for kind in LEVERS) and not _leaves(node, snapshot)
+        for node in snapshot.nodes.values()
     )
+
+
+def _leaves(node: Node, snapshot: Snapshot) -> bool:
+    claim = snapshot.claim_of(node)
+    return node.deleting or (claim is not None and claim.deleting)
 
 
 def _is_past(node: Node, kind: LeverKind, now: datetime) -> bool:

@@ -474,7 +474,7 @@ LEVERS_PAST_END: Final = Named(
     _G,
     (),
     "Beside Karpenter: Nodes with a lever of Tenure's whose mark tenure.dev/…-until is over for more "
-    "than 5m.",
+    "than 5m. Nodes that are being deleted are not counted.",
 )
 DRIFT_UNKNOWN: Final = Named(
     "tenure_nodeclaims_drift_unknown",

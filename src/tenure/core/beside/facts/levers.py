@@ -143,6 +143,17 @@ class NodeLeaves(Fact, frozen=True):
         return f"Node {self.node} or its NodeClaim is being deleted: no lever has an effect there"
 
 
+class NodeWithoutClaim(Fact, frozen=True):
+    node: str
+    kind: LeverKind = DISRUPTION
+
+    def __str__(self) -> str:
+        return (
+            f"Node {self.node} has no NodeClaim any more, so Karpenter does not {self.kind.verb} it, with or "
+            f"without {self.kind.annotation}"
+        )
+
+
 class PoliciesUnlisted(Fact, frozen=True):
     """Why a lever stays that nothing asks for."""
 
@@ -181,5 +192,6 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     ValueInTheWay(node="node-1", value="2h", because="MaintenanceWindow office-hours"),
     MarkDropped("node-1", "false"),
     NodeLeaves("node-1"),
+    NodeWithoutClaim("node-1"),
     PoliciesUnlisted("node-1", "403 Forbidden"),
 )
