@@ -178,7 +178,7 @@ def test_a_service_that_becomes_a_load_balancer_is_checked_again(world: World) -
         r.SERVICES, {"metadata": metadata, "spec": {"ports": [{"port": 80}]}}
     )
     changed = {**service, "spec": {**service["spec"], "type": "LoadBalancer"}}
-    with pytest.raises(Forbidden, match="requested: services.loadbalancers=1, used: "):
+    with pytest.raises(Forbidden, match=r"requested: services\.loadbalancers=1, used: "):
         world.store.update(r.SERVICES, changed)
 
 
