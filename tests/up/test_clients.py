@@ -6,14 +6,18 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
+import yaml
 
+from tenure.schema.structure.crd import CUSTOM_KINDS, generate
 from testbed import clients
 from testbed.binaries import found
 from tests import bed
-from tests.up.running import running
+from tests.up.running import Up, running
 
 pytestmark = [
     pytest.mark.real,
@@ -120,26 +124,31 @@ spec:
 }
 
 
-def test_helm_installs_upgrades_and_uninstalls(tmp_path: Path) -> None:
-    """With what helm does by itself: server-side apply, and a folder of kinds that come first."""
-    for name, text in CHART.items():
-        file = tmp_path / "chart" / name
+def write_chart(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        file = folder / "chart" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
+
+
+def said_by_helm(folder: Path, up: Up, *words: str) -> str:
+    ended = subprocess.run(  # noqa: S603  # our own words
+        [found(["helm"])["helm"], *words],
+        cwd=folder,
+        env={**up.environment, "KUBECONFIG": str(up.kubeconfig)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_helm_installs_upgrades_and_uninstalls(tmp_path: Path) -> None:
+    """With what helm does by itself: server-side apply, and a folder of kinds that come first."""
+    write_chart(tmp_path, CHART)
     with running(tmp_path, SPEED) as up:
-
-        def helm(*words: str) -> str:
-            ended = subprocess.run(  # noqa: S603  # our own words
-                [found(["helm"])["helm"], *words],
-                cwd=tmp_path,
-                env={**up.environment, "KUBECONFIG": str(up.kubeconfig)},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert ended.returncode == 0, ended.stderr
-            return ended.stdout
-
+        helm = partial(said_by_helm, tmp_path, up)
         here = ("web", "chart", "--wait", "--timeout=5m")
         helm("install", *here)
         assert "Phase:          Succeeded" in helm("test", "web", "--timeout=5m")
@@ -157,3 +166,25 @@ def test_helm_installs_upgrades_and_uninstalls(tmp_path: Path) -> None:
         helm("uninstall", "web")
         assert json.loads(helm("list", "--output=json")) == []
         assert "NotFound" in up.kubectl("get", "deployment", "web").stderr
+
+
+def test_helm_installs_karpenters_definitions_as_its_guide_does(tmp_path: Path) -> None:
+    """They are there already, and other ones are in the chart: helm takes them over."""
+    others = generate(CUSTOM_KINDS[:2])
+    for one in others:
+        one["spec"]["versions"][0]["additionalPrinterColumns"] = []
+    chart = {
+        "Chart.yaml": "{apiVersion: v2, name: karpenter-crd, version: 1.15.0}",
+        "templates/all.yaml": yaml.safe_dump_all(others),
+    }
+    write_chart(tmp_path, chart)
+    with running(tmp_path, SPEED) as up:
+        helm = partial(said_by_helm, tmp_path, up)
+        listed = ("get", "crd", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh", "-o", "name")
+        assert len(up.kubectl(*listed).stdout.splitlines()) == 2
+        where = ("karpenter-crd", "chart", "--namespace=kube-system")
+        helm("install", *where)
+        helm("upgrade", *where)
+        helm("uninstall", "karpenter-crd", "--namespace=kube-system")
+        assert len(up.kubectl(*listed).stdout.splitlines()) == 2
+        assert up.kubectl("get", "nodepools", "-o", "name").stdout.startswith("nodepool")

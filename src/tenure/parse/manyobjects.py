@@ -22,6 +22,10 @@ from tenure.parse.yamltext import Document, documents_in, read_documents
 #: The first lines of a file tell what it is.
 _FIRST: Final = 1 << 22
 
+#: Bytes of one line. No API server stores an object of a tenth of that.
+_LINE: Final = 1 << 24
+_DEVICES: Final = ("/", "dev")
+
 #: Bytes from which on a list in JSON is read item by item, and at most.
 _LONG: Final = 1 << 23
 _LONGEST: Final = 1 << 30
@@ -32,17 +36,17 @@ Found = tuple[str, dict[str, Any] | SpecError]
 def read_objects(path: Path) -> Iterator[Found]:
     """Every object, those in lists one by one. Raises ``SpecError`` for a file that is none of these."""
     try:
-        with path.open("rb") as file:
-            first = file.readline(_FIRST)
-            lines = _is_object(_without_mark(first))
-    except IsADirectoryError:
-        hint = "kubectl get nodes,pods,nodepools,nodeclaims -A -o json > cluster.json writes one."
-        raise SpecError("--from", str(path), "one file, not a folder", hint) from None
+        if not _is_plain_file(path):
+            first, lines = b"", False
+        else:
+            with path.open("rb") as file:
+                first = file.readline(_FIRST)
+                lines = _is_object(_without_mark(first))
     except OSError as error:
         raise SpecError(
             "--from", str(path), f"a file that can be read ({error.strerror})"
         ) from None
-    if is_packed(first):
+    if is_packed(first) or not _is_plain_file(path):
         with unpacked(path) as plain:
             yield from _found_in(plain, path)
     elif lines:
@@ -54,6 +58,15 @@ def read_objects(path: Path) -> Iterator[Found]:
         yield from _documents(read_documents(path))
 
 
+def _is_plain_file(path: Path) -> bool:
+    """Whether it can be read more than once: no pipe, no standard input. Raises ``SpecError`` for a folder."""
+    if path.is_dir():
+        hint = "kubectl get nodes,pods,nodepools,nodeclaims -A -o json > cluster.json writes one."
+        raise SpecError("--from", str(path), "one file, not a folder", hint)
+    # What stands for an open file may go on where it was left.
+    return not path.exists() or (path.is_file() and path.parts[:2] != _DEVICES)
+
+
 def _found_in(plain: IO[bytes], path: Path) -> Iterator[Found]:
     """The same of what was unpacked from the file at ``path``."""
     lines = _is_object(_without_mark(plain.readline(_FIRST)))
@@ -62,6 +75,8 @@ def _found_in(plain: IO[bytes], path: Path) -> Iterator[Found]:
         yield from _lines(plain, path.name)
         return
     data = _without_mark(plain.read())
+    if not data:
+        raise SpecError("--from", str(path), "the objects of a cluster, and it is empty")
     if len(data) > _LONG and (found := _list_in(data)) is not None:
         yield from _items(path.name, found)
     else:
@@ -106,13 +121,27 @@ def _items(place: str, found: _List) -> Iterator[Found]:
 
 
 def _lines(file: IO[bytes], name: str) -> Iterator[Found]:
-    for number, line in enumerate(file, 1):
-        if line := _without_mark(line).strip():
-            place = f"{name}:{number}"
+    for number, line in enumerate(_bounded(file), 1):
+        place = f"{name}:{number}"
+        if line is None:
+            got = f"a line of more than {_LINE} bytes"
+            yield place, SpecError(place, got, f"one object, of at most {_LINE} bytes")
+        elif line := _without_mark(line).strip():
             try:
                 yield from _unfolded(place, body(line))
             except SpecError as error:
                 yield place, SpecError(place, error.got, error.expected, error.hint)
+
+
+def _bounded(file: IO[bytes]) -> Iterator[bytes | None]:
+    """The lines; None for one that is too long, of which no more than a piece is ever held."""
+    while line := file.readline(_LINE + 1):
+        if len(line) <= _LINE:
+            yield line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = file.readline(_FIRST)
+        yield None
 
 
 def _documents(documents: Iterable[Document]) -> Iterator[Found]:

@@ -1,4 +1,4 @@
-"""A file that gzip wrote, or one in UTF-16 as PowerShell's ``>`` writes it, as plain UTF-8.
+"""A file that gzip wrote, or one in UTF-16 as PowerShell's ``>`` writes it, as plain UTF-8; and what comes through a pipe.
 
 It is unpacked piece by piece into a file without a name, which goes with its last user, and never beyond a bound.
 """
@@ -9,6 +9,7 @@ import codecs
 import gzip
 import zlib
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Final
@@ -28,14 +29,14 @@ def is_packed(start: bytes) -> bool:
 
 
 def unpacked(path: Path, *, longest: int = LONGEST) -> IO[bytes]:
-    """At its beginning. Raises ``SpecError``."""
+    """At its beginning; the file itself is read once. Raises ``SpecError``."""
     plain = TemporaryFile()  # noqa: SIM115  # The caller closes it.
     try:
         with path.open("rb") as packed:
             for piece in _utf_8(_pieces(packed)):
                 plain.write(piece)
                 if plain.tell() > longest:
-                    got = f"a file of more than {longest} bytes, unpacked"
+                    got = f"more than {longest} bytes, unpacked"
                     raise _wrong(path, got, f"at most {longest} bytes", "Split the file.")
     except (OSError, EOFError, zlib.error) as error:
         plain.close()
@@ -51,9 +52,8 @@ def unpacked(path: Path, *, longest: int = LONGEST) -> IO[bytes]:
     return plain
 
 
-def _pieces(packed: IO[bytes]) -> Iterator[bytes]:
-    compressed = packed.read(len(_COMPRESSED)) == _COMPRESSED
-    packed.seek(0)
+def _pieces(packed: BufferedReader) -> Iterator[bytes]:
+    compressed = packed.peek(len(_COMPRESSED)).startswith(_COMPRESSED)
     source = gzip.GzipFile(fileobj=packed) if compressed else packed
     while piece := source.read(_PIECE):
         yield piece

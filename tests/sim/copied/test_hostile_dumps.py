@@ -5,17 +5,19 @@ from __future__ import annotations
 import copy as copies
 import gzip
 import json
+import os
 import tracemalloc
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from tenure.errors import SpecError
 from tenure.model.api import resource as r
-from tenure.model.api.names import ZONE
+from tenure.model.api.names import DO_NOT_DISRUPT, ZONE
 from tenure.parse.unpacked import unpacked
 from tenure.sim.copied.copy import ClusterCopy, copied, read_copy
 from tenure.sim.copied.leftout import LeftOut, Problem, told
@@ -88,6 +90,64 @@ def test_a_workload_that_cannot_be_read_takes_no_pods_along() -> None:
         where = "spec.template.spec.containers[0].resources.requests.cpu"
         told_ = f'Deployment default/web is left out: {where}: got "lots", expected {AMOUNT}'
         assert notes == (told_,)
+
+
+def lots_of_cpu(pod: Obj) -> None:
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "lots"}}
+
+
+def of_an_odd_form(pod: Obj) -> None:
+    pod["spec"]["containers"] = {"web": "image"}
+
+
+@pytest.mark.parametrize("spoil", [lots_of_cpu, of_an_odd_form])
+def test_a_node_is_not_disrupted_whose_pods_are_not_all_there(
+    spoil: Callable[[Obj], None],
+) -> None:
+    """Without its pods a node looks empty, and would be the first to go."""
+    objects = dump()
+    name = next(one["spec"]["nodeName"] for one in objects if one["kind"] == "Pod")
+    for pod in objects:
+        if pod["kind"] == "Pod" and pod["spec"].get("nodeName") == name:
+            spoil(pod)
+    world, notes = played(copy_of(objects), minutes=60)
+    with world:
+        node = world.store.get(r.NODES, "", name)
+        assert node["metadata"]["annotations"][DO_NOT_DISRUPT] == "true"
+    told_ = f"{DO_NOT_DISRUPT} is set on 1 Node ({name}): pods that run there are left out"
+    assert told_ in notes
+
+
+def test_a_pod_that_has_ended_and_cannot_be_read_protects_no_node() -> None:
+    objects = dump()
+    pod = of(objects, "Pod")
+    pod["status"]["phase"] = "Succeeded"
+    lots_of_cpu(pod)
+    world, notes = played(copy_of(objects))
+    with world:
+        assert not [note for note in notes if DO_NOT_DISRUPT in note]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [("spec", "resources", "requests"), ("status", "capacity"), ("status", "allocatable")],
+    ids=".".join,
+)
+def test_a_claim_with_an_amount_that_cannot_be_read_is_named(path: tuple[str, ...]) -> None:
+    objects = dump()
+    claim = of(objects, "NodeClaim")
+    part = claim
+    for key in path:
+        part = part.setdefault(key, {})
+    part["cpu"] = "lots"
+    world, notes = played(copy_of(objects))
+    with world:
+        assert counts(world) == WHOLE
+        said = (
+            f"NodeClaim {claim['metadata']['name']} is taken as it is, though an API server would"
+        )
+        (note,) = [note for note in notes if note.startswith(said)]
+        assert f"{'.'.join(path)}.cpu: got 'lots', expected a Kubernetes quantity" in note
 
 
 def test_a_pool_that_the_api_server_would_refuse_is_taken_and_named() -> None:
@@ -213,7 +273,8 @@ def test_of_many_objects_of_a_kind_the_first_is_named() -> None:
         of(objects, "Pod", at)["spec"]["tolerations"] = "yes"
     world, notes = played(copy_of(objects))
     with world:
-        (note,) = notes
+        protected, note = notes
+        assert protected.startswith(f"{DO_NOT_DISRUPT} is set on ")
         assert note.startswith("20 Pods are left out, the first of them default/db-0: ")
         assert note.endswith('spec.tolerations: got "yes", expected a list')
 
@@ -445,3 +506,47 @@ def test_a_dump_is_unpacked_up_to_a_bound(tmp_path: Path) -> None:
 def test_a_folder_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="expected one file, not a folder"):
         read_copy(tmp_path)
+
+
+def through_a_pipe(data: bytes, folder: Path) -> ClusterCopy:
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=(data,))
+    writer.start()
+    try:
+        return read_copy(pipe)
+    finally:
+        writer.join()
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, _as_list], ids=["lines", "gzip", "a list"])
+def test_a_dump_through_a_pipe_is_read(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    """As ``--from <(command)`` and ``--from -`` are."""
+    plain, piped = read_copy(KARPENTER), through_a_pipe(pack(KARPENTER.read_bytes()), tmp_path)
+    assert (piped.objects, piped.at) == (plain.objects, plain.at)
+
+
+def test_a_pipe_without_a_word_says_so(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="and it is empty"):
+        through_a_pipe(b"", tmp_path)
+
+
+def test_a_line_is_read_up_to_a_bound_and_the_next_one_after_it(tmp_path: Path) -> None:
+    first, *others = KARPENTER.read_bytes().splitlines(keepends=True)
+    file = tmp_path / "dump.jsonl"
+    with file.open("wb") as writing:
+        writing.write(first)
+        for _ in range(40):
+            writing.write(b"[" * (1 << 20))
+        writing.write(b"\n")
+        writing.writelines(others)
+    tracemalloc.start()
+    try:
+        copy = read_copy(file)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 26
+    assert copy.objects == read_copy(KARPENTER).objects
+    (left_out,) = copy.left_out
+    assert "a line of more than 16777216 bytes" in left_out.problem.got

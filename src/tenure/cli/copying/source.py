@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
+
+from tenure.errors import SpecError
 
 if TYPE_CHECKING:
     from tenure.cli.cluster.access import Reached
@@ -56,7 +59,7 @@ def source_options(command: C) -> C:
         "from_file",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Begin with a copy of a cluster: what tenure snapshot wrote, or a dump of kubectl's.",
+        help="Begin with a copy of a cluster: what tenure snapshot wrote, or a dump of kubectl's; - for standard input.",
     )(command)
 
 
@@ -75,12 +78,22 @@ def reached(kubeconfig: str, context: str) -> Reached:
     return find_access(kubeconfig, context, os.environ)
 
 
+def _named(file: Path) -> Path:
+    if str(file) != "-":
+        return file
+    if sys.stdin is None or sys.stdin.isatty():
+        expected = "objects on standard input, and a terminal is there"
+        hint = "For example tenure snapshot | tenure up --from -"
+        raise SpecError("--from", "-", expected, hint)
+    return Path("/dev/stdin")
+
+
 def copy_of(source: Source) -> ClusterCopy:
     """Raises ``CannotRead`` for a cluster, ``SpecError`` for a file."""
     from tenure.sim.copied.copy import Copying, read_copy
 
     if source.file is not None:
-        return read_copy(source.file)
+        return read_copy(_named(source.file))
     from tenure.cli.copying.listing import snapshot_lines
 
     copying = Copying()

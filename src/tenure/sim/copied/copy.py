@@ -37,7 +37,7 @@ from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.cloud.catalogue import DEFAULT_ZONES
 from tenure.sim.copied.cloudlabels import bought
 from tenure.sim.copied.identity import LatestInstant, identified, instant_of
-from tenure.sim.copied.leftout import LeftOut, Problem, name_of, of_spec, problem_of
+from tenure.sim.copied.leftout import LeftOut, Problem, name_of, node_of, of_spec, problem_of
 from tenure.sim.copied.redaction import TAKEN, redacted
 from tenure.sim.copied.sharing import Sharing
 from tenure.sim.world import DEFAULT_EPOCH
@@ -161,7 +161,8 @@ class Copying:
 
     def _leave_out(self, place: str, resource: Resource, obj: Obj, problem: Problem) -> None:
         name = " ".join(filter(None, (name_of(obj), f"({place})")))
-        self._left_out_objects.append(LeftOut(resource.kind, name, problem))
+        left_out = LeftOut(resource.kind, name, problem, node=node_of(resource, obj))
+        self._left_out_objects.append(left_out)
 
     def _at(self) -> datetime:
         return instant_of(self._said_at) or self._latest.instant() or DEFAULT_EPOCH

@@ -9,9 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from tenure.errors import ApiError, SpecError, shown
-from tenure.model.api.resource import Resource
+from tenure.model.api.resource import PODS, Resource
 from tenure.sim.apiserver.objects.kinds import KINDS
-from tenure.sim.apiserver.objects.tree import Obj
+from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.shapes.decoding import Mistake, metadata_mistakes, mistakes
 
 _FORMS: Final = ("an object", "a list", "a plain value", "null", "nothing")
@@ -46,6 +46,8 @@ class LeftOut(msgspec.Struct, frozen=True):
     name: str
     problem: Problem
     how: How = How.NOT_AT_ALL
+    #: Of a pod: the Node that it runs on.
+    node: str = ""
 
 
 def told(found: Iterable[LeftOut]) -> Iterator[str]:
@@ -78,6 +80,14 @@ def name_of(obj: Any) -> str:
         [metadata.get(key) for key in ("namespace", "name")] if isinstance(metadata, dict) else []
     )
     return "/".join(shown(part) for part in parts if isinstance(part, str) and part)
+
+
+def node_of(resource: Resource, obj: Obj) -> str:
+    """Of a pod that runs, the Node, as far as it can be read; of everything else nothing."""
+    if resource != PODS or dig(obj, "status", "phase") in ("Succeeded", "Failed"):
+        return ""
+    node = dig(obj, "spec", "nodeName")
+    return node if isinstance(node, str) else ""
 
 
 def problem_of(

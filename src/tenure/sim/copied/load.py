@@ -17,10 +17,10 @@ import msgspec
 
 from tenure.errors import ApiError, SpecError, TenureError, shown
 from tenure.model.api import resource as r
-from tenure.model.api.names import NODEPOOL, NODEPOOL_HASH, NODEPOOL_HASH_VERSION
+from tenure.model.api.names import DO_NOT_DISRUPT, NODEPOOL, NODEPOOL_HASH, NODEPOOL_HASH_VERSION
 from tenure.model.api.resource import Resource
 from tenure.model.cloud.instance import Instance
-from tenure.model.values.quantity import parse_quantity
+from tenure.model.values.quantity import parse_quantity, parse_resources
 from tenure.providers.kwok.nodeclass import KWOK_NODE_CLASSES
 from tenure.sim.actors.nodestatus import READY, BootedInstance, status_of
 from tenure.sim.actors.workloads.ownedpods import controller_of
@@ -28,10 +28,19 @@ from tenure.sim.apiserver.objects.customkinds import schema_for
 from tenure.sim.apiserver.objects.kinds import BY_KIND, KINDS
 from tenure.sim.apiserver.objects.storedkinds import REPLICATION_CONTROLLERS
 from tenure.sim.apiserver.objects.strictness import Strictness
-from tenure.sim.apiserver.objects.tree import Obj, dig, drop
+from tenure.sim.apiserver.objects.tree import Obj, dig, drop, put
 from tenure.sim.copied.cloudlabels import bought
 from tenure.sim.copied.copy import NODE_CLASSES, ClusterCopy
-from tenure.sim.copied.leftout import How, LeftOut, Problem, counted, name_of, problem_of, told
+from tenure.sim.copied.leftout import (
+    How,
+    LeftOut,
+    Problem,
+    counted,
+    name_of,
+    node_of,
+    problem_of,
+    told,
+)
 from tenure.sim.copied.picking import is_known
 from tenure.sim.copied.redaction import TAKEN
 from tenure.sim.copied.revisions import Revisions
@@ -48,6 +57,11 @@ _WITHOUT_SPEC: Final = frozenset(
 #: What every pod has of its own.
 _OWN_OF_POD: Final = frozenset({"nodeName", "hostname", "priority"})
 _NAMED_MAX: Final = 5
+_AMOUNTS_OF_CLAIM: Final = (
+    ("spec", "resources", "requests"),
+    ("status", "capacity"),
+    ("status", "allocatable"),
+)
 #: Of the kinds that own pods, what makes them again here; and whose pods end with their Node.
 _PLAYED: Final = frozenset(
     (one.api_version, one.kind)
@@ -94,6 +108,7 @@ class _Loading:
         for resource in (*NODE_CLASSES, *TAKEN):
             self._put_all(resource)
         self._name_classes()
+        self._protect({one.node for one in self._left_out})
         for node in self._copy.of(r.NODES):
             name = node["metadata"]["name"]
             there = self._store.find(r.NODES, "", name) is not None
@@ -116,7 +131,8 @@ class _Loading:
                 self._put(resource, obj)
             except (TenureError, AttributeError, LookupError, TypeError, ValueError) as error:
                 problem = problem_of(resource, obj, error)
-                self._left_out.append(LeftOut(resource.kind, name_of(obj), problem))
+                node = node_of(resource, obj)
+                self._left_out.append(LeftOut(resource.kind, name_of(obj), problem, node=node))
             else:
                 self._uids.add(obj["metadata"].get("uid", ""))
 
@@ -128,6 +144,7 @@ class _Loading:
         if resource == r.NODES:
             obj = self._with_readable_amounts(obj)
         elif resource == r.NODE_CLAIMS:
+            self._check_amounts(obj)
             obj = self._with_annotations_of_its_pool(obj)
         admitted = self._admitted(resource, obj)
         counted = resource in _COUNTED or KINDS[resource].custom
@@ -178,6 +195,31 @@ class _Loading:
         # Those that are always taken and are not there were removed from the claim.
         lost = {key: value for key, value in template.items() if not is_known(key)}
         return {**claim, "metadata": {**claim["metadata"], "annotations": {**lost, **marks}}}
+
+    def _protect(self, names: set[str]) -> None:
+        """Keep the Nodes whose pods are not all here: they look emptier than they are."""
+        nodes = [node for name in sorted(names) if (node := self._store.find(r.NODES, "", name))]
+        for node in nodes:
+            marked = put(node, ("metadata", "annotations", DO_NOT_DISRUPT), "true")
+            self._store.rewrite(r.NODES, marked)
+        if nodes:
+            yet = f"{DO_NOT_DISRUPT} is set on {counted(len(nodes), 'Node')} ({_listed([*map(name_of, nodes)])})"
+            self._notes.append(f"{yet}: pods that run there are left out")
+
+    def _check_amounts(self, claim: Obj) -> None:
+        """Tenure protects a claim whose amounts it cannot read."""
+        for path in _AMOUNTS_OF_CLAIM:
+            amounts = dig(claim, *path)
+            for name, amount in amounts.items() if isinstance(amounts, dict) else ():
+                try:
+                    parse_resources({name: amount})
+                except SpecError as error:
+                    where = ".".join((*path, name))
+                    problem = Problem(where, shown(repr(amount)), error.expected)
+                    self._left_out.append(
+                        LeftOut("NodeClaim", name_of(claim), problem, How.AS_IT_IS)
+                    )
+                    return
 
     def _with_readable_amounts(self, node: Obj) -> Obj:
         """A Node without an amount that cannot be read has none of it to give; its pods stay."""

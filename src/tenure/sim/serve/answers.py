@@ -1,6 +1,6 @@
 """From what a client sent to what the store understands, and back.
 
-In: YAML becomes JSON, and so do the messages that kubectl sends in protobuf. Out: objects and
+In: YAML becomes JSON, and so do messages in protobuf. Out: objects and
 lists as tables, as metadata alone, or as YAML, where a client asks for it by its ``Accept`` header: the
 first of the listed forms that we can give is given, and a client that would rather have protobuf says
 JSON next. Errors stay as they are, and so do the lines of a watch that say one.
@@ -96,21 +96,17 @@ def _from_yaml(request: Request) -> Any:
 
 def _from_protobuf(request: Request) -> Obj:
     try:
-        return messages.read(request.body)
-    except messages.UnreadPod as error:
-        # Of kubectl, debug alone sends one: for a Node, or as a copy of another pod.
-        raise _unsupported(
-            f"no container to debug: {PLAYED} (a client that does not debug sends Pods as {JSON})"
-        ) from error
+        obj = messages.read(request.body)
     except proto.Unreadable as error:
-        raise _unsupported(
+        message = (
             f"the body of the request was in an unknown format (of protobuf this server does not "
             f"read {error}) - accepted media types include: {JSON}, {YAML}"
-        ) from error
-
-
-def _unsupported(message: str) -> ApiError:
-    return ApiError(message, status=415, reason="UnsupportedMediaType")
+        )
+        raise ApiError(message, status=415, reason="UnsupportedMediaType") from error
+    # Of kubectl, debug alone sends a Pod so: for a Node, or as a copy of another pod.
+    if obj["kind"] == "Pod" and request.query.get("fieldManager", "").startswith("kubectl"):
+        raise bad_request(f"no container to debug: {PLAYED}")
+    return obj
 
 
 def _with_body(request: Request, body: Any, content_type: str = JSON) -> Request:

@@ -22,6 +22,7 @@ from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.cloud.remote import PATH, CloudState, as_json
 from tenure.sim.serve.access import Access, opened
+from tenure.sim.serve.endpoints import Endpoints
 from tenure.sim.serve.everycluster import furnish
 from tenure.sim.serve.lease import elector_of, unheld_lease
 from tenure.sim.serve.notices import LabelledNodes
@@ -61,6 +62,7 @@ class ServedCluster:
         PublishedImages(self.world, report=report)
         LabelledNodes(self.world, report=report)
         self.world.kubelets.set_completion(Completion(self.world.store))
+        Endpoints(self.world.environment, self.world.store)
         PodEvents(self.world.environment, self.world.store, self.world.kubelets.is_alive)
 
     def __enter__(self) -> Self:

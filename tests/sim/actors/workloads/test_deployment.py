@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.model.api.resource import DEPLOYMENTS, NODES, PODS, REPLICA_SETS
+from tenure.model.api.resource import DEPLOYMENTS, NODES, PODS, PRIORITY_CLASSES, REPLICA_SETS
 from tenure.sim.actors.workloads.ownedpods import is_active, is_ready
 from tenure.sim.actors.workloads.revisions import CAUSE, HISTORY, REVISION
 from tenure.sim.actors.workloads.rollout import Limits, Size, next_sizes
@@ -252,3 +252,14 @@ def test_the_cause_of_a_change_stays_with_its_template(world: World) -> None:
     world.store.patch(DEPLOYMENTS, "default", "web", annotate)
     world.run(1)
     assert revisions(world)["app:2"] == "2 said later"
+
+
+def test_a_deployment_says_why_its_pods_are_refused(world: World) -> None:
+    world.add(DEPLOYMENTS, a_workload("web", pod={"priorityClassName": "urgent"}))
+    world.run(10)
+    failure = status(world)["conditions"][-1]
+    assert (failure["type"], failure["reason"]) == ("ReplicaFailure", "FailedCreate")
+    assert "no PriorityClass with name urgent was found" in failure["message"]
+    world.add(PRIORITY_CLASSES, {"metadata": {"name": "urgent"}, "value": 7})
+    world.run(60)
+    assert available(world) == ("True", "MinimumReplicasAvailable")

@@ -7,8 +7,16 @@ from typing import Any
 
 import pytest
 
-from tenure.model.api.resource import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, REPLICA_SETS
+from tenure.model.api.resource import (
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    PRIORITY_CLASSES,
+    REPLICA_SETS,
+)
 from tenure.sim.actors.workloads.replicaset import leaving_first
+from tenure.sim.apiserver.objects.storedkinds import RESOURCE_QUOTAS
 from tests.sim.workworld import World, a_node, a_workload, a_world, set_ready
 
 
@@ -155,3 +163,21 @@ def test_who_goes_first(goes: dict[str, Any], stays: dict[str, Any]) -> None:
 def test_pods_that_share_a_node_go_before_one_that_is_alone() -> None:
     pods = [candidate("alone"), candidate("b", node="n"), candidate("c", node="n")]
     assert [pod["metadata"]["name"] for pod in leaving_first(pods)] == ["b", "c", "alone"]
+
+
+def test_pods_above_a_quota_are_told_of_once(world: World) -> None:
+    metadata = {"name": "team", "namespace": "default"}
+    world.add(RESOURCE_QUOTAS, {"metadata": metadata, "spec": {"hard": {"pods": "2"}}})
+    world.add(REPLICA_SETS, a_workload("web", replicas=3))
+    world.run(600)
+    assert len(world.pods()) == 2
+    (told,) = [e for e in world.store.list(EVENTS) if e["reason"] == "FailedCreate"]
+    assert (told["type"], told["involvedObject"]["kind"]) == ("Warning", "ReplicaSet")
+    assert (
+        "exceeded quota: team, requested: pods=1, used: pods=2, limited: pods=2" in told["message"]
+    )
+    more = {"spec": {"hard": {"pods": "3"}}}
+    world.store.patch(RESOURCE_QUOTAS, "default", "team", more)
+    world.run(600)
+    assert len(world.pods()) == 3
+    assert "conditions" not in status(world)

@@ -29,6 +29,7 @@ from tenure.sim.actors.workloads.daemonpods import (
     revision_of,
     target_node,
 )
+from tenure.sim.actors.workloads.failedcreate import create_pod
 from tenure.sim.actors.workloads.fraction import count_of
 from tenure.sim.actors.workloads.ownedpods import Group, OwnedPods, is_active, is_ready, phase
 from tenure.sim.actors.workqueue import WorkQueue, queue_key
@@ -98,7 +99,7 @@ class DaemonSets:
     def _tend(self, daemon_set: Obj, node: str, fate: Fate, here: list[Obj]) -> int:
         """Make, keep or delete this node's pods; how many were made or deleted."""
         if fate.wanted and not here:
-            self._store.create(PODS, daemon_pod(daemon_set, node))
+            create_pod(self._store, daemon_pod(daemon_set, node), daemon_set, DAEMON_SETS)
             return 1
         staying = [pod for pod in here if "deletionTimestamp" not in pod["metadata"]]
         if not fate.tolerated:

@@ -18,6 +18,7 @@ from typing import Any, Final
 from tenure.model.api.resource import DEPLOYMENTS, REPLICA_SETS
 from tenure.sim.actors.workloads.ownedpods import OwnedPods, controller_of
 from tenure.sim.actors.workloads.podtemplate import owner_reference, template_revision
+from tenure.sim.actors.workloads.replicaset import REPLICA_FAILURE
 from tenure.sim.actors.workloads.revisions import (
     cause_of,
     next_revision,
@@ -188,6 +189,7 @@ class Deployments:
         status["conditions"] = [
             _available(before, enough=enough, now=self._store.stamp),
             _progressing(before, new, complete=complete, rolled=rolled, now=self._store.stamp),
+            *_failing(new, old),
         ]
         number = max(next_revision(old), revision_of(new[0])) if new else 0
         said = with_revision(deployment, number)
@@ -253,6 +255,15 @@ def _progressing(
         "lastTransitionTime": known["lastTransitionTime"] if known is not None else now(),
         "lastUpdateTime": now(),
     }
+
+
+def _failing(new: list[Obj], old: list[Obj]) -> list[Obj]:
+    """The condition of the ReplicaSet whose pods are refused; the new one's comes first."""
+    for replica_set in (*new, *old):
+        for one in dig(replica_set, "status", "conditions") or ():
+            if one["type"] == REPLICA_FAILURE and one["status"] == "True":
+                return [{**one, "lastUpdateTime": one["lastTransitionTime"]}]
+    return []
 
 
 def _limits(spec: Obj) -> Limits:

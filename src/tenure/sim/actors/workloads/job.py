@@ -21,6 +21,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tenure.model.api.resource import JOBS, PODS
+from tenure.sim.actors.workloads.failedcreate import create_pod
 from tenure.sim.actors.workloads.jobpods import (
     TRACKING,
     JobPods,
@@ -153,7 +154,7 @@ class Jobs:
                 self._queue.add_at(queue_key(job), due)
                 return
         for _ in range(count):
-            self._store.create(PODS, job_pod(job))
+            create_pod(self._store, job_pod(job), job, JOBS)
         status["active"] = len(pods_by_state.active) + count
 
     def _end(self, job: Obj, status: Obj, pods_by_state: JobPods) -> None:

@@ -9,7 +9,7 @@ Where a rate is given, pods are created no faster than that over all ReplicaSets
 kube-controller-manager does (20 per second unless it is told otherwise), each set in its turn.
 
 A pod that the API server refuses is tried again, later and later; meanwhile the condition
-``ReplicaFailure`` says why. Pods without an owner are not adopted.
+``ReplicaFailure`` and the event ``FailedCreate`` say why. Pods without an owner are not adopted.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Final
 
 from tenure.errors import ApiError
 from tenure.model.api.resource import PODS, REPLICA_SETS
+from tenure.sim.actors.workloads.failedcreate import create_pod
 from tenure.sim.actors.workloads.ownedpods import Group, OwnedPods, is_ready, phase, ready_since
 from tenure.sim.actors.workloads.podtemplate import new_pod
 from tenure.sim.actors.workqueue import WorkQueue, queue_key
@@ -84,7 +85,9 @@ class ReplicaSets:
         """Make one pod; a refusal becomes a condition, then it is retried later."""
         template = replica_set["spec"]["template"]
         try:
-            self._store.create(PODS, new_pod(template, replica_set, REPLICA_SETS))
+            create_pod(
+                self._store, new_pod(template, replica_set, REPLICA_SETS), replica_set, REPLICA_SETS
+            )
         except ApiError as error:
             self._write_status(replica_set, group, failure=error.message)
             raise

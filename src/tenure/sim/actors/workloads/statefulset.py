@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tenure.model.api.resource import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
+from tenure.sim.actors.workloads.failedcreate import create_pod
 from tenure.sim.actors.workloads.ownedpods import Group, OwnedPods, is_ready, phase, ready_since
 from tenure.sim.actors.workloads.statefulpods import (
     REVISION_LABEL,
@@ -133,7 +134,7 @@ class StatefulSets:
             where = (PERSISTENT_VOLUME_CLAIMS, metadata["namespace"], metadata["name"])
             if self._store.find(*where) is None:
                 self._store.create(PERSISTENT_VOLUME_CLAIMS, claim)
-        self._store.create(PODS, stateful_pod(stateful_set, ordinal))
+        create_pod(self._store, stateful_pod(stateful_set, ordinal), stateful_set, STATEFUL_SETS)
 
     def _write_status(self, stateful_set: Obj, by_ordinal: ByOrdinal) -> None:
         available = sum(self._is_available(stateful_set, pod) for pod in by_ordinal.values())

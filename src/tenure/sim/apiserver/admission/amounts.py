@@ -15,6 +15,7 @@ from tenure.errors import SpecError
 from tenure.model.api import resource as r
 from tenure.model.api.resource import Resource
 from tenure.model.values.quantity import format_quantity, parse_quantity
+from tenure.sim.apiserver.objects.storedkinds import RESOURCE_QUOTAS
 from tenure.sim.apiserver.objects.tree import Obj
 
 _TEMPLATED: Final = frozenset(
@@ -35,6 +36,8 @@ def with_text_amounts(resource: Resource, obj: Obj) -> Obj:
         changed = _changed(obj, "spec", lambda spec: _changed(spec, "resources", _resources))
     elif resource == r.LIMIT_RANGES:
         changed = _changed(obj, "spec", lambda spec: _changed(spec, "limits", _limits))
+    elif resource == RESOURCE_QUOTAS:
+        changed = _changed(obj, "spec", lambda spec: _changed(spec, "hard", _texts))
     elif resource in _TEMPLATED:
         changed = _changed(obj, "spec", lambda spec: _changed(spec, "template", _template))
     return changed

@@ -1,7 +1,7 @@
 """Kinds that clients define: a stored CustomResourceDefinition is served from then on.
 
 A definition of a kind that the embedded cluster has anyway is stored and not used: Tenure and its cloud go on with the
-kind that they know, and the definition says so. A deleted definition takes its objects along, and is gone
+kind that they know. One that says anything else than that says so. A deleted definition takes its objects along, and is gone
 when the last of them is.
 """
 
@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from tenure.model.api.resource import Resource
+from tenure.sim.apiserver.admission.definitionrules import with_defaults
+from tenure.sim.apiserver.objects.customkinds import served_definitions
 from tenure.sim.apiserver.objects.definition import (
     DEFINITIONS,
     Definition,
@@ -41,6 +43,9 @@ def notes_on(obj: Obj) -> list[str]:
     """What of the definition does not act here, one sentence each: for the client that writes it."""
     kind = obj["spec"]["names"]["kind"]
     if is_own(obj):
+        own = served_definitions().get(obj["metadata"]["name"])
+        if own is not None and with_defaults(own)["spec"] == obj["spec"]:
+            return []
         return [
             f"the embedded cluster serves {kind} itself; this definition is stored and not used"
         ]
@@ -135,8 +140,8 @@ class Definitions:
     def _status(self, obj: Obj, refused: str) -> Obj:
         now, spec = self._store.stamp(), obj["spec"]
         before = {one["type"]: one for one in obj.get("status", {}).get("conditions") or ()}
-        own = notes_on(obj)[0] if not refused and is_own(obj) else ""
-        told = own or "the initial names have been accepted"
+        own = notes_on(obj) if not refused and is_own(obj) else []
+        told = next(iter(own), "the initial names have been accepted")
         wanted = {
             "NamesAccepted": (
                 refused,

@@ -7,7 +7,7 @@ and immutable by agreement (``tenure.sim.apiserver.objects.tree``): nothing hand
 
 A write goes, in this order: which object and which version of it (404, 409) · what this
 subresource may write at all (status or the rest) · metadata · generation · admission (422) ·
-nothing changed? then nothing happens · a deleted object that nothing holds any more is
+quotas (403) · nothing changed? then nothing happens · a deleted object that nothing holds any more is
 removed · a new resourceVersion, the history, the watches, then the subscribers, later.
 
 Time comes from the clock, chance from the given ``Random``, and what has to happen later
@@ -65,6 +65,7 @@ from tenure.sim.apiserver.store import (
     eviction,
     namespaces,
     priority,
+    quotas,
     storageclasses,
     tracking,
 )
@@ -121,9 +122,11 @@ class Store:
         for resource in ALL:
             self._shelves[resource] = self._new_shelf(KINDS[resource])
         #: Told of every write, inside it.
+        self._quotas = quotas.Quotas(self)
         self._taps: tuple[Callable[[Resource, Obj | None, Obj | None], None], ...] = (
             GarbageCollector(self, collect_after).wrote,
             namespaces.Sweeper(self, collect_after).wrote,
+            self._quotas.wrote,
         )
         #: Counts the changes of what is served.
         self.served_version = 0
@@ -278,7 +281,9 @@ class Store:
         new.update(apiVersion=resource.api_version, kind=resource.kind, metadata=settled)
         if kind.status and not kind.keeps_status:
             new.pop("status", None)
-        return self.gate.create(kind, new)
+        new = self.gate.create(kind, new)
+        self._quotas.check(resource, new)
+        return new
 
     def update(
         self,
@@ -461,6 +466,7 @@ class Store:
         new: Obj = {"apiVersion": "", "kind": "", **given, "metadata": metadata}
         new["apiVersion"], new["kind"] = old["apiVersion"], old["kind"]
         new = self.gate.update(kind, new, old)
+        self._quotas.check(kind.resource, new, old)
         if kind.generation and spec_changed(old, new):
             new["metadata"] = {**metadata, "generation": old["metadata"]["generation"] + 1}
         if claims is not None:
