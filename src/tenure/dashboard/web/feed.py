@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from tenure.dashboard.fleet.changes import change_between, is_news
-from tenure.dashboard.fleet.frame import FrameMaker
+from tenure.dashboard.fleet.frame import FrameMaker, Inputs
 from tenure.dashboard.fleet.history import Recorder
 from tenure.dashboard.fleet.values import Frame
 from tenure.dashboard.web.source import NotNow, Source
@@ -26,6 +26,8 @@ RECORDED_EVERY: Final = 3.0
 PATIENCE: Final = 10.0
 #: Journal entries in one message: the newest.
 ENTRIES_MAX: Final = 200
+#: Lanes of the history that are encoded in one step.
+LANES_A_STEP: Final = 50
 #: Pages that are open at once.
 STREAMS_MAX: Final = 32
 
@@ -48,7 +50,6 @@ class Feed:
         self._maker, self._recorder = FrameMaker(), Recorder()
         self._frame: Frame | None = None
         self._frame_bytes: bytes | None = None
-        self._history_bytes: bytes | None = None
         self._made_at = 0.0
         self._number = 0
         self._entries_from = source.entries(NOW)[1]
@@ -85,11 +86,16 @@ class Feed:
         return self._encoded_frame()
 
     async def history(self) -> bytes:
-        """As JSON. Raises ``NotNow``."""
+        """As JSON, made in steps. Raises ``NotNow``."""
         await self._fresh()
-        if self._history_bytes is None:
-            self._history_bytes = encoded(self._recorder.history())
-        return self._history_bytes
+        history = self._recorder.history()
+        assert history is not None
+        lanes = []
+        for first in range(0, len(history.lanes), LANES_A_STEP):
+            await asyncio.sleep(0)
+            lanes.append(encoded(history.lanes[first : first + LANES_A_STEP])[1:-1])
+        raw = msgspec.Raw(b"[%s]" % b",".join(lanes))
+        return _ENCODER.encode(msgspec.structs.asdict(history) | {"lanes": raw})
 
     async def subscribe(self) -> Subscriber:
         """Its first message is the frame. Raises ``NotNow``."""
@@ -126,38 +132,46 @@ class Feed:
         return self._frame_bytes
 
     async def _make(self) -> None:
+        """In short steps, between which others go first."""
         inputs = self._source.inputs()
         if inputs is None:
             return
+        frame = await self._made_frame(inputs)
+        before = self._frame
+        change = None if before is None else change_between(before, frame)
+        if change is not None and before is not None and not is_news(change, before):
+            change = None
+        await asyncio.sleep(0)
+        self._recorder.record(frame)
+        await asyncio.sleep(0)
+        self._number += 1
+        said = b""
+        if change is not None and self.subscribers:
+            said = self._message("change", encoded(change))
+            await asyncio.sleep(0)
+        self._frame, self._frame_bytes = frame, None
+        said += self._new_entries()
+        if said:
+            await self.subscribers.put_to_each(said)
+
+    async def _made_frame(self, inputs: Inputs) -> Frame:
         making = self._maker.making(inputs)
         while True:
             try:
                 next(making)
             except StopIteration as end:
                 frame: Frame = end.value
-                break
-            await asyncio.sleep(0)  # Others go first.
-        await asyncio.sleep(0)
-        self._recorder.record(frame)
-        self._history_bytes = None
-        before, self._frame = self._frame, frame
-        change = None if before is None else change_between(before, frame)
-        self._frame_bytes = None
-        if change is not None and before is not None and not is_news(change, before):
-            change = None
-        self._number += 1
+                await asyncio.sleep(0)
+                return frame
+            await asyncio.sleep(0)
+
+    def _new_entries(self) -> bytes:
         if not self.subscribers:
             self._entries_from = self._source.entries(NOW)[1]
-            return
-        if change is not None:
-            self.subscribers.put(self._message("change", encoded(change)))
-        self._tell_entries()
-
-    def _tell_entries(self) -> None:
+            return b""
         entries, self._entries_from = self._source.entries(self._entries_from)
         newest = list(entries)[-ENTRIES_MAX:]
-        if newest:
-            self.subscribers.put(self._message("entries", encoded(newest)))
+        return self._message("entries", encoded(newest)) if newest else b""
 
     def _message(self, event: str, data: bytes) -> bytes:
         return b"id: %d\nevent: %s\ndata: %s\n\n" % (self._number, event.encode(), data)
