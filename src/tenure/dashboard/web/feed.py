@@ -19,9 +19,11 @@ from tenure.dashboard.web.source import NotNow, Source
 from tenure.dashboard.web.subscribers import Subscriber, Subscribers
 from tenure.dashboard.web.visible import visible
 
-#: Seconds between two frames: what has changed is seen within a second. And between two of the history while no page is open.
+#: Seconds between two frames that pages are told of: what has changed is seen within a second.
 EVERY: Final = 0.5
+#: Seconds between two frames of the history: of the reader's, or of the cluster's where that runs faster, but no fewer than the last.
 RECORDED_EVERY: Final = 3.0
+RECORDED_LEAST: Final = 0.1
 #: For the first frame, which may wait for the first lists.
 PATIENCE: Final = 10.0
 #: Journal entries in one message: the newest.
@@ -50,7 +52,12 @@ class Feed:
         self._maker, self._recorder = FrameMaker(), Recorder()
         self._frame: Frame | None = None
         self._frame_bytes: bytes | None = None
-        self._made_at = 0.0
+        self._told_at = 0.0
+        self._recorded_every = min(
+            RECORDED_EVERY * speed, max(RECORDED_EVERY, RECORDED_LEAST * speed)
+        )
+        #: Between two frames.
+        self._pause = min(EVERY * speed, self._recorded_every)
         self._number = 0
         self._entries_from = source.entries(NOW)[1]
         self._wanted = asyncio.Event()
@@ -59,7 +66,6 @@ class Feed:
 
     async def run(self) -> None:
         """Until cancelled."""
-        loop = asyncio.get_running_loop()
         while True:
             if not self.subscribers and self._frame is not None:  # The history begins at once.
                 await self._until_wanted()
@@ -68,14 +74,13 @@ class Feed:
                 await self._make()
             except Exception as error:  # noqa: BLE001  # a fault of ours, and no reason to stop
                 self._failed(error)
-            self._made_at = loop.time()
             async with self._made:
                 self._made.notify_all()
-            await asyncio.sleep(EVERY * self._speed)
+            await asyncio.sleep(self._pause)
 
     async def _until_wanted(self) -> None:
         try:
-            async with asyncio.timeout((RECORDED_EVERY - EVERY) * self._speed):
+            async with asyncio.timeout(self._recorded_every - self._pause):
                 await self._wanted.wait()
         except TimeoutError:
             return
@@ -114,7 +119,7 @@ class Feed:
 
     async def _fresh(self) -> None:
         loop = asyncio.get_running_loop()
-        if self._frame is not None and loop.time() - self._made_at < EVERY * self._speed * 1.5:
+        if self._frame is not None and loop.time() - self._told_at < EVERY * self._speed * 1.5:
             return
         self._wanted.set()
         try:
@@ -137,12 +142,18 @@ class Feed:
         if inputs is None:
             return
         frame = await self._made_frame(inputs)
+        self._recorder.record(frame)
+        await asyncio.sleep(0)
+        now = asyncio.get_running_loop().time()
+        if not self.subscribers or now - self._told_at >= EVERY * self._speed:
+            await self._tell(frame)
+            self._told_at = now
+
+    async def _tell(self, frame: Frame) -> None:
         before = self._frame
         change = None if before is None else change_between(before, frame)
         if change is not None and before is not None and not is_news(change, before):
             change = None
-        await asyncio.sleep(0)
-        self._recorder.record(frame)
         await asyncio.sleep(0)
         self._number += 1
         said = b""
