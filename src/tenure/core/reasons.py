@@ -402,7 +402,7 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
         "a budget of the NodePool, by pods that must not be evicted, or because its pods fit nowhere "
         "else.",
         "Change the window, raise the budget, remove the protection, or raise the limit that is named; "
-        "or wait until the instant that is named.",
+        "or wait until the recheck time of the verdict.",
         _NORMAL,
     ),
     Reason.DISRUPTION_WAITS: ReasonInfo(

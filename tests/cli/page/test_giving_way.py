@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 
@@ -37,20 +36,6 @@ def test_it_pauses_after_each_slice_however_deep_its_calls_are(
     monkeypatch.setattr(givingway, "sleep", pause)
     assert giving_way(lambda: _many(300)) == sum(range(300))
     assert pauses[0] >= 100
-
-
-@pytest.mark.parametrize("collects", [True, False])
-def test_the_collector_rests_meanwhile(collects: bool) -> None:
-    before = gc.isenabled()
-    try:
-        (gc.enable if collects else gc.disable)()
-        assert giving_way(gc.isenabled) is False
-        assert gc.isenabled() is collects
-        with pytest.raises(ZeroDivisionError):
-            giving_way(lambda: 1 // 0)
-        assert gc.isenabled() is collects
-    finally:
-        (gc.enable if before else gc.disable)()
 
 
 def test_what_it_raises_is_raised_and_the_thread_is_as_before() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.page import answers
 from tenure.cli.page.source import PageSource
 from tenure.dashboard.fleet.frame import Inputs
-from tenure.dashboard.web.source import About, NotNow
+from tenure.dashboard.web.source import About, NotNow, NotThere
 from tenure.model.api.meta import ObjectMeta
 from tenure.model.api.node import Node
 from tenure.model.api.resource import NODES
@@ -222,3 +223,70 @@ def test_a_twin_that_could_not_catch_up_begins_anew(
 
 def _broken(*_: object) -> None:
     raise ZeroDivisionError
+
+
+@pytest.fixture(params=[True, False], ids=["on", "off"])
+def collects(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Python's collector, as a program has it."""
+    before = gc.isenabled()
+    (gc.enable if request.param else gc.disable)()
+    yield request.param
+    (gc.enable if before else gc.disable)()
+
+
+def test_the_collector_rests_while_an_answer_is_made(
+    program: Program, monkeypatch: pytest.MonkeyPatch, collects: bool
+) -> None:
+    def why(seen: EvaluatedCluster, subject: str) -> bytes:
+        if subject == "broken":
+            raise NotThere("x")
+        return str(gc.isenabled()).encode()
+
+    monkeypatch.setattr(answers, "why", why)
+
+    async def story(source: PageSource) -> None:
+        assert await source.why("x") == b"False"
+        assert gc.isenabled() is collects
+        with pytest.raises(NotThere):
+            await source.why("broken")
+        assert gc.isenabled() is collects
+        program.listed = False
+        with pytest.raises(NotNow):
+            await source.why("x")
+        assert gc.isenabled() is collects
+
+    told(program, story, NO_TIME)
+
+
+def test_the_collector_rests_until_the_twin_has_caught_up(
+    program: Program, monkeypatch: pytest.MonkeyPatch, collects: bool
+) -> None:
+    """Else it goes through all that was replaced during a long answer, within a turn."""
+    collecting: list[bool] = []
+    follow = Tables.follow
+
+    def caught_up(tables: Tables, changed: Any, derived: Any) -> None:
+        collecting.append(gc.isenabled())
+        follow(tables, changed, derived)
+
+    def why(seen: EvaluatedCluster, _: str) -> bytes:
+        for number in range(MANY):
+            program.put(f"during-{number}")
+        return b""
+
+    monkeypatch.setattr(Tables, "follow", caught_up)
+    monkeypatch.setattr(answers, "why", why)
+
+    async def story(source: PageSource) -> None:
+        await source.why("x")
+        while len(collecting) < 2:
+            assert not gc.isenabled()
+            await asyncio.sleep(0)
+        while gc.isenabled() is not collects:
+            await asyncio.sleep(0)
+        assert collecting == [False, False]
+        await source.why("x")
+        source.close()
+        assert gc.isenabled() is collects, "closed before it caught up"
+
+    told(program, story, FOR_EVER)

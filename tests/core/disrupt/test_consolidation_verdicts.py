@@ -22,7 +22,7 @@ from tenure.core.gates.facts import BlockedByObject, VoluntaryDisruptionOff
 from tenure.core.protect.protection import Protection
 from tenure.core.reasons import Reason
 from tenure.core.windows.facts import WindowBlocks
-from tenure.model.api.meta import FOR_EVER
+from tenure.model.api.meta import FOR_EVER, format_time
 from tenure.model.api.names import DISRUPTION_REASON, EMPTY_CONDITION, REPLACED_BY
 from tenure.model.api.resource import NODE_POOLS
 from tenure.model.snapshot.consolidation import ConsolidationPlan, PlannedMove
@@ -123,7 +123,10 @@ def test_when_a_node_is_empty_only_its_emptiness_is_told() -> None:
 @pytest.mark.parametrize(
     ("why", "advice"),
     [
-        (WindowBlocks("freeze", ("Consolidation",), "node-a", ahead(60)), "Wait until the instant"),
+        (
+            WindowBlocks("freeze", ("Consolidation",), "node-a", ahead(60)),
+            f"Wait until {format_time(ahead(60))}, or change MaintenanceWindow freeze",
+        ),
         (
             BlockedByObject("Pod", "shop/db-0", Protection("true", FOR_EVER)),
             "Remove the protection",

@@ -1,6 +1,8 @@
-"""What is advised fits what blocks: an instant to wait for is named only where there is one."""
+"""What is advised fits what blocks, and names it: an instant to wait for only where there is one."""
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 import pytest
 
@@ -10,7 +12,13 @@ from tenure.core.gates.explained import info_of
 from tenure.core.gates.facts import BudgetUse, VelocityUse
 from tenure.core.gates.operations import Gate
 from tenure.core.reasons import Reason
-from tenure.core.windows.facts import InvalidWindowBlocks, WindowBlocks
+from tenure.core.windows.facts import (
+    InvalidWindowBlocks,
+    NextChance,
+    OutsideAllowWindows,
+    WindowBlocks,
+)
+from tenure.model.api.meta import format_time
 
 ZERO = BudgetUse(pool="general", nodes="0", limit=0, total=3)
 SCHEDULED = BudgetUse(pool="general", nodes="0", schedule="0 9 * * *", limit=0, total=3)
@@ -23,13 +31,44 @@ VELOCITY = VelocityUse(
 @pytest.mark.parametrize(
     ("gate", "fact", "advice"),
     [
-        (Gate.WINDOW, WindowBlocks("freeze", ("Drift",), "n"), "Delete the MaintenanceWindow"),
-        (Gate.WINDOW, WindowBlocks("day", ("Drift",), "n", AT), "Wait until the instant"),
-        (Gate.WINDOW, InvalidWindowBlocks("bad", "?", ("Drift",), "n"), "Correct or delete the"),
+        (
+            Gate.WINDOW,
+            WindowBlocks("freeze", ("Drift",), "n"),
+            "Delete MaintenanceWindow freeze, or give it",
+        ),
+        (
+            Gate.WINDOW,
+            WindowBlocks("day", ("Drift",), "n", AT),
+            f"Wait until {format_time(AT)}, or change MaintenanceWindow day: actions, selector",
+        ),
+        (
+            Gate.WINDOW,
+            WindowBlocks("day", ("Drift",), "n", AT, ("week",)),
+            f"Wait until {format_time(AT)}, or change MaintenanceWindows day, week: actions",
+        ),
+        (
+            Gate.WINDOW,
+            OutsideAllowWindows(("nights",), ("Drift",), "n", AT),
+            f"Wait until {format_time(AT)}, or change MaintenanceWindow nights: actions",
+        ),
+        (
+            Gate.WINDOW,
+            OutsideAllowWindows(("past", "old"), ("Drift",), "n"),
+            "Give MaintenanceWindows past, old schedules or dates that come, or delete them.",
+        ),
+        (
+            Gate.WINDOW,
+            InvalidWindowBlocks("bad", "?", ("Drift",), "n"),
+            "Correct or delete MaintenanceWindow bad.",
+        ),
         (Gate.BUDGET, ZERO, "Raise the budget that is named: it allows no"),
         (Gate.BUDGET, SCHEDULED, "Raise the budget that is named, or wait until its schedule"),
         (Gate.BUDGET, FULL, "Raise the budget that is named, or wait until its schedule"),
-        (Gate.BUDGET, VELOCITY, "Wait until the instant that is named, or raise the budget"),
+        (
+            Gate.BUDGET,
+            VELOCITY,
+            f"Wait until {format_time(AT)}, or raise budget 1 of NodePool general.",
+        ),
     ],
 )
 def test_what_is_advised_fits_what_blocks(gate: Gate, fact: Fact, advice: str) -> None:
@@ -39,5 +78,26 @@ def test_what_is_advised_fits_what_blocks(gate: Gate, fact: Fact, advice: str) -
         reason=Reason.DISRUPTION_BLOCKED,
         facts=(fact,),
         gate=gate,
+    )
+    assert info_of(verdict).advice.startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("chance", "advice"),
+    [
+        (NextChance(AT, ("b",)), f"Wait until {format_time(AT)}, or change MaintenanceWindow b:"),
+        (NextChance(None, ("a", "b")), "Change MaintenanceWindows a, b: actions, selector or"),
+    ],
+    ids=["then", "never"],
+)
+def test_windows_that_forbid_in_turns_are_waited_for_together(
+    chance: NextChance, advice: str
+) -> None:
+    verdict = Verdict(
+        concern=Concern.DISRUPTION,
+        subject=Subject("NodeClaim", "a"),
+        reason=Reason.DISRUPTION_BLOCKED,
+        facts=(WindowBlocks("a", ("Drift",), "n", AT - timedelta(hours=1)), chance),
+        gate=Gate.WINDOW,
     )
     assert info_of(verdict).advice.startswith(advice)

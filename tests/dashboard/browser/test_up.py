@@ -55,7 +55,7 @@ def test_why_a_drifted_node_has_not_gone_and_what_to_change(page: Page, address:
     answer = page.get_by_role("article", name=re.compile("^NodeClaim.general-"))
     expect(answer).to_contain_text("not active before", timeout=PATIENCE)
     change = answer.get_by_role("region", name="What to change")
-    expect(change).to_contain_text("or change the MaintenanceWindow that is named")
+    expect(change).to_contain_text("or change MaintenanceWindow nights")
     page.get_by_role("combobox", name="Object").fill("MaintenanceWindow/nights")
     page.get_by_role("button", name="Explain").click()
     expect(page.get_by_role("article", name="MaintenanceWindow/nights")).to_be_visible()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,12 +10,14 @@ import pytest
 
 from tenure.core.reasons import Reason
 from tenure.dashboard.fleet.changes import applied, change_between
-from tenure.dashboard.fleet.frame import FrameMaker, Inputs, frame_of
+from tenure.dashboard.fleet.frame import FOUND_A_STEP, NODES_READ, FrameMaker, Inputs, frame_of
 from tenure.dashboard.fleet.values import Frame, NodeView, Tone, Totals
 from tenure.model.api.meta import ObjectMeta
 from tenure.model.api.node import Node, NodeSpec, NodeStatus
+from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import NODES, PODS
+from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.snapshot.unreadable import stand_in
 from tenure.sim.scenario.dsl import Story
 from tenure.sim.scenario.load import load_scenario
@@ -141,8 +143,55 @@ def test_changes_applied_to_a_frame_give_the_next(name: str) -> None:
     assert most > 1
 
 
-def a_node(name: str) -> Node:
-    return Node(metadata=ObjectMeta(name=name), spec=NodeSpec(), status=NodeStatus())
+def a_node(name: str, pool: str = "") -> Node:
+    labels = {"karpenter.sh/nodepool": pool} if pool else {}
+    return Node(metadata=ObjectMeta(name=name, labels=labels), spec=NodeSpec(), status=NodeStatus())
+
+
+class Reading(Snapshot):
+    """Counts the Nodes whose pods are read, and how often the claims of one are looked for."""
+
+    read = looked = 0
+
+    def pods_on(self, node: str) -> Mapping[str, Pod]:
+        self.read += 1
+        return super().pods_on(node)
+
+    def claims_with_provider(self, provider_id: str) -> Mapping[str, NodeClaim]:
+        self.looked += 1
+        return super().claims_with_provider(provider_id)
+
+
+def test_every_step_of_a_frame_is_short() -> None:
+    snapshot = Reading(snapshot_with(*(a_node(f"n-{number}") for number in range(400))).tables)
+    inputs = Inputs(at=NOW, snapshot=snapshot, verdicts=None)
+    maker = FrameMaker()
+    steps: list[tuple[int, int]] = []
+    before = (0, 0)
+    for _ in maker.making(inputs):
+        steps.append((snapshot.read - before[0], snapshot.looked - before[1]))
+        before = snapshot.read, snapshot.looked
+    assert sum(read for read, _ in steps) == 400
+    assert max(read for read, _ in steps) <= NODES_READ
+    assert max(looked for _, looked in steps) <= FOUND_A_STEP
+    assert len(maker.frame(inputs).nodes) == 400
+
+
+def test_a_frame_is_in_order_when_pools_change() -> None:
+    snapshot = snapshot_with(a_node("n-1", "b"), a_node("n-2", "b"))
+    maker = FrameMaker()
+
+    def order() -> list[str]:
+        found = maker.frame(Inputs(at=NOW, snapshot=snapshot, verdicts=None))
+        return [view.name for view in found.nodes]
+
+    assert order() == ["n-1", "n-2"]
+    snapshot.tables.put(NODES, a_node("n-2", "a"))
+    assert order() == ["n-2", "n-1"]
+    snapshot.tables.put(NODES, a_node("n-0", "b"))
+    assert order() == ["n-2", "n-0", "n-1"]
+    snapshot.tables.remove(NODES, "n-2")
+    assert order() == ["n-0", "n-1"]
 
 
 def test_a_node_without_a_claim_is_foreign() -> None:

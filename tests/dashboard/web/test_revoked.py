@@ -63,7 +63,7 @@ async def _seconds_until_the_end(
                 monkeypatch.setattr(review, "RATE", 0.0)
                 for number in range(BURST):
                     with suppress(NotNow):
-                        await reviewer.answer(f"junk-{number}")
+                        await reviewer.answer(f"junk-{number}", "127.0.0.1")
             began = loop.time()
             with suppress(aiohttp.ClientError, TimeoutError):
                 async with asyncio.timeout(10 * CHECK_EVERY * SPEED):

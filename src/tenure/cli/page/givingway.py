@@ -6,15 +6,10 @@ takes it. The loop keeps it for as long as it computes, up to the interpreter's 
 one more slice. A turn so takes a few percent longer, and while the loop waits the thread has nearly everything.
 
 A slice ends at the next call or return of a function, by the hook that profilers use, of this thread alone.
-
-Python's collector rests meanwhile. It begins after so many new objects, whichever thread made them, and keeps the interpreter
-until it has gone through all that are young: 5 to 15 ms after an answer's, in a turn or while one waits. What an answer
-is made of is freed without it.
 """
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable
 from time import perf_counter, sleep
@@ -37,12 +32,9 @@ def giving_way(work: Callable[[], T]) -> T:
             sleep(PAUSE)
             end = perf_counter() + SLICE
 
-    before, collects = sys.getprofile(), gc.isenabled()
-    gc.disable()
+    before = sys.getprofile()
     sys.setprofile(hook)
     try:
         return work()
     finally:
         sys.setprofile(before)
-        if collects:
-            gc.enable()

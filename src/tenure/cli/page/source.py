@@ -15,6 +15,7 @@ import msgspec
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
 from tenure.cli.page import answers
+from tenure.cli.page.collector import Collector
 from tenure.cli.page.givingway import giving_way
 from tenure.dashboard.fleet.frame import Inputs
 from tenure.dashboard.web.source import About, NotNow
@@ -58,6 +59,7 @@ class PageSource:
         self._look_until = 0.0
         self._asked_at = 0.0
         self._thread = asyncio.Lock()
+        self._collector = Collector()
 
     def about(self) -> About:
         return self._program.about()
@@ -81,6 +83,7 @@ class PageSource:
     def close(self) -> None:
         self._loop = None
         self._forget()
+        self._collector.go_on()
 
     async def _answered(self, work: Callable[[EvaluatedCluster], bytes]) -> bytes:
         self._asked_at = asyncio.get_running_loop().time()
@@ -89,6 +92,7 @@ class PageSource:
     async def _beside(self, work: Callable[[EvaluatedCluster], bytes]) -> bytes:
         """One thread at a time: two would take twice as much from the loop, and the twin is for one."""
         await self._thread.acquire()
+        self._collector.rest()
         try:
             look = self._seen()
             task = asyncio.ensure_future(
@@ -96,6 +100,7 @@ class PageSource:
             )
         except BaseException:
             self._thread.release()
+            self._collector.go_on()
             raise
         task.add_done_callback(partial(self._ended, look))
         return await asyncio.shield(task)
@@ -106,8 +111,10 @@ class PageSource:
             task.exception()  # Told to those who wait, if any still do.
         if not look.sound:
             self._forget()  # What has changed was taken, and the twin does not know it.
-        elif self._twin.is_behind:
-            self._now_catch_up()
+        # What the twin kept is freed before the collector goes on.
+        catching_up = self._twin.is_behind and self._now_catch_up()
+        if not catching_up or self._collector.has_rested_long:
+            self._collector.go_on()
 
     def _seen(self) -> _Look:
         loop = asyncio.get_running_loop()
@@ -136,14 +143,16 @@ class PageSource:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._now_catch_up)
 
-    def _now_catch_up(self) -> None:
+    def _now_catch_up(self) -> bool:
+        """Whether it is going to."""
         if self._loop is None or self._thread.locked() or not self._twin.exists:
-            return
+            return False
         if self._loop.time() - self._asked_at >= TWIN_KEPT * self._speed:
             self._forget()
-        else:
-            self._look = None
-            self._tending = asyncio.ensure_future(self._catch_up())
+            return False
+        self._look = None
+        self._tending = asyncio.ensure_future(self._catch_up())
+        return True
 
     async def _catch_up(self) -> None:
         if self._loop is None:

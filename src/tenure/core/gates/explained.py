@@ -5,30 +5,31 @@ Several gates have one reason code; a verdict that one of them blocks names the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
 from tenure.core.decision import Verdict
-from tenure.core.facts import Fact, told
+from tenure.core.facts import Fact, some, told
 from tenure.core.gates.facts import (
     BlockedByObject,
     BudgetUse,
     DisruptionRulesUnusable,
-    VelocityUse,
     VoluntaryDisruptionOff,
 )
 from tenure.core.gates.operations import Gate
 from tenure.core.reasons import NO_ADVICE, REASONS, ReasonInfo
 from tenure.core.windows.facts import (
     InvalidWindowBlocks,
+    NextChance,
     OutsideAllowWindows,
     WindowActive,
     WindowBlocks,
+    blocking_windows,
 )
-from tenure.model.api.meta import FOR_EVER
+from tenure.model.api.meta import FOR_EVER, format_time
 
 
 class GateInfo(msgspec.Struct, frozen=True):
@@ -51,8 +52,8 @@ EXPLAINED: Final[Mapping[Gate, GateInfo]] = {
     ),
     Gate.WINDOW: GateInfo(
         "The node is to be disrupted, and a maintenance window does not allow that now.",
-        "Wait until the instant that is named, or change the MaintenanceWindow that is named: its "
-        "actions, selector or schedules.",
+        "Wait until the window allows it, or change the MaintenanceWindow: its actions, selector or "
+        "schedules.",
     ),
     Gate.OUTAGE: GateInfo(
         "The node is due for repair, but most nodes of its zone, image or instance type are "
@@ -102,10 +103,42 @@ def info_of(verdict: Verdict) -> ReasonInfo:
         meaning, advice = gate.meaning, gate.advice
     facts = tuple(told(verdict.facts))
     better = next(filter(None, map(_advice, facts)), "")
+    if not better and verdict.gate == Gate.WINDOW:
+        better = _advice_on_windows(facts)
     if not better and not verdict.gate:
         # Consolidation asks gates before there is a candidate that they could block.
-        better = next(filter(None, map(_advice_of_gate, facts)), "")
+        better = _advice_on_windows(facts) or next(filter(None, map(_advice_of_gate, facts)), "")
     return ReasonInfo(meaning, better or advice, info.event)
+
+
+def _advice_on_windows(facts: Sequence[Fact]) -> str:
+    """Empty: no fact is about one."""
+    for fact in facts:
+        match fact:
+            case NextChance(at=None, windows=names):
+                return f"Change {_windows(names)}: actions, selector or schedules."
+            case NextChance(at=datetime() as at, windows=names):
+                return _wait_or_change(at, names)
+    for fact in facts:
+        match fact:
+            case WindowBlocks(until=at) | OutsideAllowWindows(opens=at) if at != FOR_EVER:
+                return _wait_or_change(at, blocking_windows(fact))
+            case OutsideAllowWindows(windows=names):
+                return f"Give {_windows(names)} schedules or dates that come, or delete {_them(names)}."
+    return ""
+
+
+def _wait_or_change(at: datetime, names: Sequence[str]) -> str:
+    what = "actions, selector or schedules"
+    return f"Wait until {format_time(at)}, or change {_windows(names)}: {what}."
+
+
+def _windows(names: Sequence[str]) -> str:
+    return f"MaintenanceWindow{'s' if len(names) > 1 else ''} {some(names)}"
+
+
+def _them(names: Sequence[str]) -> str:
+    return "them" if len(names) > 1 else "it"
 
 
 def _advice_of_gate(fact: Fact) -> str:
@@ -114,8 +147,6 @@ def _advice_of_gate(fact: Fact) -> str:
             return "Set --voluntary-disruption=true."
         case DisruptionRulesUnusable():
             return "Correct spec.disruption of the NodePool."
-        case WindowBlocks() | OutsideAllowWindows():
-            return EXPLAINED[Gate.WINDOW].advice
         case BlockedByObject():
             return EXPLAINED[Gate.PODS].advice
         case _:
@@ -134,12 +165,10 @@ def _advice(fact: Fact) -> str:
             )
         case WindowActive(active=False, changes_at=None, exact=True):
             return "Give the MaintenanceWindow a schedule or dates that come, or delete it."
-        case InvalidWindowBlocks():
-            return "Correct or delete the MaintenanceWindow that is named."
-        case WindowBlocks(until=until) if until == FOR_EVER:
-            return "Delete the MaintenanceWindow that is named, or give it schedules or dates."
-        case VelocityUse(next_at=datetime()):
-            return "Wait until the instant that is named, or raise the budget that is named."
+        case InvalidWindowBlocks(window=name):
+            return f"Correct or delete MaintenanceWindow {name}."
+        case WindowBlocks(window=name, until=until) if until == FOR_EVER:
+            return f"Delete MaintenanceWindow {name}, or give it schedules or dates."
         case BudgetUse(limit=0, schedule="", nodes="0" | "0%"):
             return "Raise the budget that is named: it allows no disruption for as long as it is 0."
         case _:

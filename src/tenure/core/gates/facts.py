@@ -209,6 +209,12 @@ class VelocityUse(BudgetUse, frozen=True, kw_only=True):
     def gist(self) -> object:
         return super().gist(), self.within, self.next_at
 
+    def remedy(self) -> str:
+        if self.next_at is None:
+            return super().remedy()
+        at = format_time(self.next_at)
+        return f"Wait until {at}, or raise budget {self._name()} of NodePool {self.pool}."
+
     def _used(self) -> str:
         if not self.starts:
             return "none was started"

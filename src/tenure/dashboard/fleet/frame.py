@@ -6,7 +6,8 @@ change: what did is read again for the next frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -25,8 +26,10 @@ from tenure.model.api.resource import NODE_CLAIMS, NODES, PODS
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.packing.demand.steps import Steps, at_once
 
-#: Nodes that are read in one step, with some 20 pods each: half a millisecond, by which a turn may be late.
-NODES_READ: Final = 8
+#: Nodes that are read in one step, with some 20 pods each: a quarter of a millisecond, by which a turn may be late.
+NODES_READ: Final = 3
+#: Objects that changed whose nodes are found in one step: as long.
+FOUND_A_STEP: Final = 50
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +68,9 @@ def frame_of(
     return FrameMaker().frame(inputs)
 
 
+_Find = Callable[[str, Snapshot], Iterable[str]]
+
+
 class FrameMaker:
     """Keeps each node as long as nothing changes that it was made of."""
 
@@ -79,8 +85,12 @@ class FrameMaker:
         #: Up to which change it has followed the Nodes and the verdicts.
         self._nodes_number = -1
         self._verdicts_number = -1
+        #: What changed, by name, with what finds the keys of the nodes that it is of.
+        self._changed: deque[tuple[_Find, str]] = deque()
         #: Keys that are to be read again.
         self._todo: dict[str, None] = {}
+        #: Keys in the order of the frame; None: it may be another one now.
+        self._order: list[str] | None = None
 
     def frame(self, inputs: Inputs) -> Frame:
         """At once."""
@@ -89,7 +99,13 @@ class FrameMaker:
     def making(self, inputs: Inputs) -> Steps[Frame]:
         """In steps."""
         snapshot, verdicts = inputs.snapshot, inputs.verdicts
-        self._find(snapshot, verdicts)
+        self._note_changes(snapshot, verdicts)
+        found = 0
+        while self._changed:
+            find, what = self._changed.popleft()
+            self._todo.update(dict.fromkeys(find(what, snapshot)))
+            if not (found := found + 1) % FOUND_A_STEP:
+                yield
         read = 0
         while self._todo:
             key, _ = self._todo.popitem()
@@ -103,7 +119,10 @@ class FrameMaker:
         pending, waiting = pending_pods(snapshot, verdicts)
         yield
         nodes = self._sorted()
+        yield
         pools = pool_views(nodes, self._shown, snapshot, verdicts)
+        yield
+        totals = totals_of(self._shown.values(), waiting)
         yield
         return Frame(
             at=inputs.at,
@@ -111,19 +130,20 @@ class FrameMaker:
             leader=inputs.leader,
             notes=(*inputs.notes, *notes_of(snapshot)),
             lost=inputs.lost,
-            totals=totals_of(self._shown.values(), waiting),
+            totals=totals,
             pools=pools,
             nodes=nodes,
             pending=pending,
         )
 
     def _sorted(self) -> tuple[NodeView, ...]:
-        views = (one.view for one in self._shown.values())
-        return tuple(sorted(views, key=lambda one: (one.pool, one.name, one.key)))
+        if self._order is None:
+            self._order = sorted(self._shown, key=lambda key: _place(self._shown[key].view))
+        return tuple(self._shown[key].view for key in self._order)
 
     # -- what is to be read again --------------------------------------------------------
 
-    def _find(self, snapshot: Snapshot, verdicts: Verdicts | None) -> None:
+    def _note_changes(self, snapshot: Snapshot, verdicts: Verdicts | None) -> None:
         names, self._nodes_number = snapshot.touched_nodes(self._nodes_number)
         everything = self._prices.follow(snapshot) or verdicts is not self._verdicts
         if verdicts is not self._verdicts:
@@ -133,35 +153,23 @@ class FrameMaker:
             subjects, self._verdicts_number = verdicts.touched_subjects(self._verdicts_number)
         if everything or names is None or subjects is None:
             self._todo.update(dict.fromkeys(self._shown))
-        self._find_changed_claims(snapshot)
-        self._find_changed_nodes(snapshot)
-        for name in names or ():
-            self._todo.update(dict.fromkeys(self._keys_of(name, snapshot)))
-        for subject in subjects or ():
-            self._todo.update(dict.fromkeys(self._keys_about(subject, snapshot)))
+        self._note_changed_claims(snapshot)
+        nodes, self._nodes = self._nodes, dict(snapshot.nodes)
+        touched = dict.fromkeys((*(names or ()), *_changed(nodes, self._nodes)))
+        self._changed += ((self._keys_of, name) for name in touched)
+        self._changed += ((self._keys_about, subject) for subject in subjects or ())
 
-    def _find_changed_claims(self, snapshot: Snapshot) -> None:
-        now, before = snapshot.claims, self._claims
-        for name, claim in now.items():
-            if before.get(name) is not claim:
-                self._todo[key_of_claim(name)] = None
-                # Another claim may have had the Node.
-                for node in snapshot.nodes_with_provider(claim.provider_id):
-                    self._todo.update(dict.fromkeys(self._keys_of(node, snapshot)))
-        for name in before.keys() - now.keys():
+    def _note_changed_claims(self, snapshot: Snapshot) -> None:
+        before, self._claims = self._claims, dict(snapshot.claims)
+        for name in _changed(before, self._claims):
             self._todo[key_of_claim(name)] = None
-            for node in snapshot.nodes_with_provider(before[name].provider_id):
-                self._todo.update(dict.fromkeys(self._keys_of(node, snapshot)))
-        self._claims = dict(now)
+            # Another claim may have had the Node, or has it now.
+            claim = self._claims.get(name) or before[name]
+            self._changed.append((self._keys_with_provider, claim.provider_id))
 
-    def _find_changed_nodes(self, snapshot: Snapshot) -> None:
-        now, before = snapshot.nodes, self._nodes
-        for name, node in now.items():
-            if before.get(name) is not node:
-                self._todo.update(dict.fromkeys(self._keys_of(name, snapshot)))
-        for name in before.keys() - now.keys():
-            self._todo.update(dict.fromkeys(self._keys_of(name, snapshot)))
-        self._nodes = dict(now)
+    def _keys_with_provider(self, provider_id: str, snapshot: Snapshot) -> Iterator[str]:
+        for node in snapshot.nodes_with_provider(provider_id):
+            yield from self._keys_of(node, snapshot)
 
     def _keys_of(self, name: str, snapshot: Snapshot) -> Iterator[str]:
         """Views that a Node is, was or may become a part of."""
@@ -198,14 +206,29 @@ class FrameMaker:
             node = snapshot.nodes.get(name)
             if node is not None and owner_of(node, snapshot) is not None:
                 node = None  # A part of its claim.
+        before = self._shown.get(key)
         if claim is None and node is None:
-            self._shown.pop(key, None)
+            if before is not None:
+                del self._shown[key]
+                self._order = None
             return
         made = shown_node(claim, node, snapshot, verdicts, self._prices)
-        if made != self._shown.get(key):
+        if made != before:
             self._shown[key] = made
+            if before is None or _place(made.view) != _place(before.view):
+                self._order = None
         if node is not None:
             self._part_of[node.name] = key
+
+
+def _place(view: NodeView) -> tuple[str, str, str]:
+    return view.pool, view.name, view.key
+
+
+def _changed(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    """Names of objects that are new, gone, or not the same."""
+    found = [name for name, one in now.items() if before.get(name) is not one]
+    return found + [name for name in before if name not in now]
 
 
 def first_node(claim: NodeClaim, snapshot: Snapshot) -> Node | None:

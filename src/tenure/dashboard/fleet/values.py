@@ -2,6 +2,8 @@
 
 Sent to the page as JSON, with names in camel case. Prices are in micro-dollars an
 hour; None is unknown, never 0. Instants are RFC 3339 in UTC.
+
+Those of which there are thousands are not looked at by Python's collector (``gc=False``): none refers to what refers to it.
 """
 
 from __future__ import annotations
@@ -27,14 +29,14 @@ class Tone(StrEnum):
     FOREIGN = "foreign"
 
 
-class Share(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Share(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """What pods request of what a node has: millicores, or bytes."""
 
     requested: int
     allocatable: int
 
 
-class BlockerView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class BlockerView(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     #: As in messages: ``PodDisruptionBudget/default/web``. The page links it.
     subject: str
     message: str
@@ -43,7 +45,7 @@ class BlockerView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     lasting: bool = False
 
 
-class NodeView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class NodeView(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """A NodeClaim with its Node, or a Node without a NodeClaim."""
 
     #: Unique and stable: ``NodeClaim/general-4nv74``, or ``Node/ip-10-0-0-1``.
@@ -76,7 +78,7 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     more_blockers: int = 0
 
 
-class PoolView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PoolView(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     name: str
     #: Nodes by tone.
     nodes: dict[Tone, int] = {}
@@ -88,7 +90,7 @@ class PoolView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     because: str = ""
 
 
-class PendingPod(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PendingPod(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """A pod that waits for a node."""
 
     #: ``Pod/default/web-1``
@@ -147,7 +149,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     pending: tuple[PendingPod, ...] = ()
 
 
-class Segment(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Segment(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """A stretch of a node's life. Without an end it lasts."""
 
     begin: datetime
@@ -158,7 +160,7 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     because: str
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Mark(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """An instant of a node's life, past or to come: ``launched``, ``ready``, ``deadline``, ``expires``."""
 
     at: datetime
@@ -168,7 +170,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     foreseen: bool = False
 
 
-class Lane(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Lane(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     key: str
     name: str
     pool: str
@@ -177,7 +179,7 @@ class Lane(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     marks: tuple[Mark, ...] = ()
 
 
-class Cost(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Cost(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     at: datetime
     price: int
     nodes: int

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from aiohttp import web
 
-from tenure.dashboard.web.review import Answer, Reviewer
+from tenure.dashboard.web.review import Answer, Reviewer, sender_of
 from tenure.runtime.telemetry.serving import LOOPBACK_HOSTS, names_loopback
 
 BEARER: Final = "bearer"
@@ -60,7 +60,8 @@ class BearerGuard:
         given = request.headers.getall("Authorization", [])
         if len(given) != 1 or not given[0].lower().startswith(_SCHEME):
             raise Refused(401, "a bearer token is required: Authorization: Bearer TOKEN")
-        answer = await self._reviewer.answer(given[0][len(_SCHEME) :].strip())
+        token = given[0][len(_SCHEME) :].strip()
+        answer = await self._reviewer.answer(token, sender_of(request.remote))
         if answer is Answer.UNKNOWN:
             raise Refused(401, "the API server does not accept the token")
         if answer is Answer.FORBIDDEN:

@@ -1,7 +1,8 @@
 """Whether a bearer token may read the page: the API server is asked, by TokenReview and SubjectAccessReview.
 
 Answers are kept for a minute at most, by a keyed hash of the token; the token itself is kept nowhere and said to no log.
-Tokens that are not known are asked about at a limited rate, so that the API server is not flooded through the page.
+Tokens that are not known are asked about at a limited rate, so that the API server is not flooded through the page: each sender
+has a rate of its own, so that unknown tokens of one keep out no other, and all together have one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, Final
 
 import msgspec
@@ -29,9 +31,14 @@ MUST_LIST: Final = (PODS, NODES, NODE_POOLS)
 KEPT: Final = 60.0
 DENIED_KEPT: Final = 10.0
 ANSWERS_MAX: Final = 1000
-#: Tokens that are asked about in a second, and at once.
+#: Tokens of one sender that are asked about in a second, and at once; and of all senders.
 RATE: Final = 5.0
 BURST: Final = 20
+RATE_OF_ALL: Final = 20.0
+BURST_OF_ALL: Final = 100
+SENDERS_MAX: Final = 1000
+#: Bits of an IPv6 address that one sender has for itself.
+_NETWORK: Final = 64
 ANSWER_MAX: Final = 10.0
 _TOKEN_MAX: Final = 16_384
 
@@ -68,32 +75,81 @@ class _AccessReview(msgspec.Struct, frozen=True):
     status: _AccessStatus = _AccessStatus()
 
 
+class _Rate:
+    """So many in a second, and some at once."""
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate, self._burst = rate, float(burst)
+        self._left, self._counted_at = float(burst), 0.0
+
+    def gain(self, now: float) -> bool:
+        """Whether there is one."""
+        self._left = min(self._burst, self._left + (now - self._counted_at) * self._rate)
+        self._counted_at = now
+        return self._left >= 1
+
+    def take(self) -> None:
+        self._left -= 1
+
+
+def sender_of(address: str | None) -> str:
+    """Of an IPv6 address its network: a sender has as many addresses there as it likes."""
+    try:
+        found = ip_address(address or "")
+    except ValueError:
+        return ""
+    if isinstance(found, IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(IPv6Address(int(found) >> (128 - _NETWORK) << (128 - _NETWORK)))
+
+
+class _Answers:
+    """Those of one kind, the latest last, each with the instant until which it counts."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[bytes, tuple[Answer, float]] = OrderedDict()
+
+    def get(self, name: bytes) -> tuple[Answer, float] | None:
+        return self._kept.get(name)
+
+    def put(self, name: bytes, answer: Answer, until: float) -> None:
+        self._kept.pop(name, None)
+        self._kept[name] = answer, until
+        while len(self._kept) > ANSWERS_MAX:
+            self._kept.popitem(last=False)
+
+    def drop(self, name: bytes) -> None:
+        self._kept.pop(name, None)
+
+
 class Reviewer:
     def __init__(self, transport: Transport, *, speed: float = 1.0) -> None:
         """``transport``: without the fence of the Lease; a replica that stands by answers, too."""
         self._transport = transport
         self._speed = speed
         self._key = secrets.token_bytes(32)
-        #: The latest last: the answer, and until when it counts.
-        self._kept: OrderedDict[bytes, tuple[Answer, float]] = OrderedDict()
+        #: Apart, so that those who are refused push out no user who reads.
+        self._allowed, self._denied = _Answers(), _Answers()
         self._asking: dict[bytes, asyncio.Task[Answer]] = {}
-        self._tokens_left, self._counted_at = float(BURST), 0.0
+        self._rate_of_all = _Rate(RATE_OF_ALL / speed, BURST_OF_ALL)
+        self._rates: OrderedDict[str, _Rate] = OrderedDict()
 
-    async def answer(self, token: str) -> Answer:
-        """Raises ``NotNow`` where the API server does not say."""
+    async def answer(self, token: str, sender: str) -> Answer:
+        """``sender``: as ``sender_of`` names it. Raises ``NotNow`` where the API server does not say."""
         if not token or len(token) > _TOKEN_MAX or not token.isascii() or not token.isprintable():
             return Answer.UNKNOWN
         name = hashlib.blake2b(token.encode(), key=self._key, digest_size=32).digest()
         now = asyncio.get_running_loop().time()
-        kept = self._kept.get(name)
+        was_allowed = self._allowed.get(name)
+        kept = was_allowed or self._denied.get(name)
         if kept is not None and kept[1] > now:
             return kept[0]
         task = self._asking.get(name)
         if task is None:
-            if (
-                kept is None or kept[0] is not Answer.ALLOWED
-            ):  # Who was allowed waits for no others.
-                self._take(now)
+            if was_allowed is None:  # Who was allowed waits for no others.
+                self._take(sender, now)
             task = asyncio.create_task(self._asked(name, token))
             self._asking[name] = task
         try:
@@ -101,13 +157,16 @@ class Reviewer:
         except (TenureError, TimeoutError, msgspec.MsgspecError):
             raise NotNow("the API server does not say whether the token may read this") from None
 
-    def _take(self, now: float) -> None:
-        gained = (now - self._counted_at) / self._speed * RATE
-        self._tokens_left = min(float(BURST), self._tokens_left + gained)
-        self._counted_at = now
-        if self._tokens_left < 1:
+    def _take(self, sender: str, now: float) -> None:
+        rate = self._rates.get(sender) or _Rate(RATE / self._speed, BURST)
+        self._rates[sender] = rate
+        self._rates.move_to_end(sender)
+        while len(self._rates) > SENDERS_MAX:
+            self._rates.popitem(last=False)
+        if not (rate.gain(now) and self._rate_of_all.gain(now)):
             raise NotNow("too many unknown tokens; try again in a moment")
-        self._tokens_left -= 1
+        rate.take()
+        self._rate_of_all.take()
 
     async def _asked(self, name: bytes, token: str) -> Answer:
         try:
@@ -115,10 +174,11 @@ class Reviewer:
                 found = await self._review(token)
             seconds = KEPT if found is Answer.ALLOWED else DENIED_KEPT
             until = asyncio.get_running_loop().time() + seconds * self._speed
-            self._kept.pop(name, None)
-            self._kept[name] = found, until
-            while len(self._kept) > ANSWERS_MAX:
-                self._kept.popitem(last=False)
+            right, wrong = self._allowed, self._denied
+            if found is not Answer.ALLOWED:
+                right, wrong = wrong, right
+            wrong.drop(name)
+            right.put(name, found, until)
             return found
         finally:
             del self._asking[name]

@@ -26,6 +26,7 @@ LIMITS: Final = Limits(
 ANSWER_MAX: Final = 30.0
 WHY_KEPT, WHY_PATIENCE, WHY_KEYS, WHY_UNDER_WAY = 3.0, 20.0, 64, 8
 CALENDAR_KEPT, CALENDAR_PATIENCE = 60.0, 25.0
+HISTORY_KEPT, HISTORY_PATIENCE = 2.0, 15.0
 ENTRIES_MAX: Final = 500
 SUBJECT_MAX: Final = 600
 
@@ -79,9 +80,14 @@ class PageServer:
             fresh=CALENDAR_KEPT * speed,
             patience=CALENDAR_PATIENCE * speed,
         )
+        self._history = Once(
+            lambda _: self.feed.history(),
+            fresh=HISTORY_KEPT * speed,
+            patience=HISTORY_PATIENCE * speed,
+        )
         self._answers: dict[str, _Answer] = {
             "/api/fleet": lambda _: self.feed.frame(),
-            "/api/history": lambda _: self.feed.history(),
+            "/api/history": lambda _: self._history.get(),
             "/api/calendar": lambda _: self._calendar.get(),
             "/api/why": self._why_of,
             "/api/entries": self._entries,
@@ -102,6 +108,7 @@ class PageServer:
         await self._listener.close()
         await self._why.close()
         await self._calendar.close()
+        await self._history.close()
         self._source.close()
 
     # -- answers -------------------------------------------------------------------------

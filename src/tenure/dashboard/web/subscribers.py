@@ -52,6 +52,8 @@ class Subscribers:
     def remove(self, one: Subscriber) -> None:
         self._all.discard(one)
 
-    def put(self, message: bytes) -> None:
-        for one in self._all:
+    async def put_to_each(self, message: bytes) -> None:
+        """One after the other: to write to all of them at once takes as long as a turn. Those who come meanwhile know it."""
+        for one in list(self._all):
             one.put(message)
+            await asyncio.sleep(0)

@@ -44,7 +44,7 @@ class LeverBlocks(Fact, frozen=True, kw_only=True):
         if self.until == FOR_EVER:
             return "Delete the MaintenanceWindow that is named, or give it schedules or dates."
         return (
-            "Wait until the instant that is named, or change the MaintenanceWindow that is named: its "
+            f"Wait until {format_time(self.until)}, or change the MaintenanceWindow that is named: its "
             "actions, selector or schedules."
         )
 

@@ -1,0 +1,35 @@
+"""Python's collector, which rests while an answer is made.
+
+It begins after so many new objects, whichever thread made them, and keeps the interpreter until it has gone through all that are
+young: 5 to 100 ms after an answer's, in a turn or while one waits. What an answer is made of is freed without it; and what was
+replaced meanwhile is freed once the twin has caught up, so until then it rests, too.
+"""
+
+from __future__ import annotations
+
+import gc
+from time import monotonic
+from typing import Final
+
+#: Seconds after which it goes on even so, at the end of an answer.
+RESTS_MAX: Final = 5.0
+
+
+class Collector:
+    def __init__(self) -> None:
+        self._rests_since: float | None = None
+
+    @property
+    def has_rested_long(self) -> bool:
+        return self._rests_since is not None and monotonic() - self._rests_since >= RESTS_MAX
+
+    def rest(self) -> None:
+        """Where it is off anyway, it stays so."""
+        if gc.isenabled():
+            gc.disable()
+            self._rests_since = monotonic()
+
+    def go_on(self) -> None:
+        if self._rests_since is not None:
+            self._rests_since = None
+            gc.enable()
