@@ -24,6 +24,7 @@ from tests.real.cluster import CRDS, patient
 from tests.real.rights import Right, asked, granted
 
 PAGE: Final = ROOT / "docs" / "beside-karpenter.md"
+REFERENCE: Final = ROOT / "docs" / "beside-karpenter-reference.md"
 MIGRATION: Final = ROOT / "docs" / "migration.md"
 INSTALL: Final = (
     "helm install tenure charts/tenure --namespace tenure --create-namespace "
@@ -106,15 +107,19 @@ def test_one_who_leaves_leaves_nothing_in_the_whole_cluster(cluster: Cluster) ->
             if command == "tenure release":
                 lets_the_lease_run_out(cluster)
             cluster.typed(command)
-            if command == by_hand()[-1]:
+            if command == by_hand()[0]:
+                (noted,) = cluster.marks()
+                assert noted == f"NodeClaim {claim}: karpenter.sh/do-not-repair-since"
+            if command == by_hand()[1]:
                 assert cluster.marks() == []
         assert cluster.everything() == before
 
 
 def by_hand() -> list[str]:
-    """The lines of the page for a cluster without Tenure."""
-    found = re.findall(r"^(?:for one in .*)?kubectl annotate node.*$", PAGE.read_text(), re.M)
-    return [line for line in found if " NAME " not in line]
+    """The lines of the pages for a cluster without Tenure: for levers, and for what is only noted."""
+    (levers,) = re.findall(r"^for one in .*kubectl annotate .*$", PAGE.read_text(), re.M)
+    (notes,) = re.findall(r"^kubectl annotate .* --all .*$", REFERENCE.read_text(), re.M)
+    return [levers, notes]
 
 
 def lets_the_lease_run_out(cluster: Cluster) -> None:
