@@ -97,6 +97,17 @@ def test_each_blocker_says_whom_it_keeps_until_when_and_what_to_change(
     assert advice in said["text"]
 
 
+def test_a_pdb_names_the_nodes_that_it_keeps_from_consolidation() -> None:
+    pdb = a_pdb(maxUnavailable=0)
+    with Story(*a_cluster(a_fleet(1)), pdb) as story:
+        story.run(5 * MINUTE)
+        node = the_node(story)
+        said = why(story, PDB)
+    (kept,) = said["around"]
+    assert (kept["subject"], kept["reason"]) == (node.key, Reason.UNCONSOLIDATABLE)
+    assert [(one["subject"], one["until"]) for one in kept["blockers"]] == [(PDB, None)]
+
+
 def test_a_pdb_says_what_it_allows_and_what_to_change(story: Story) -> None:
     said = why(story, PDB)
     assert (

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from tenure.core.disrupt.consolidation import figures, podsthere
+from tenure.core.disrupt.consolidation.decider import ConsolidationDecider
+from tenure.core.disrupt.consolidation.planned import plan_now
 from tenure.core.disrupt.consolidation.question import Asked, ask, asking
 from tenure.core.disrupt.facts.candidates import PendingPodsFirst, PendingPodsFit, ReservedForPods
 from tenure.core.disrupt.facts.consolidation import (
@@ -20,8 +23,10 @@ from tenure.core.disrupt.facts.consolidation import (
 )
 from tenure.core.facts import Fact
 from tenure.core.gates.facts import BlockedByObject, BlockedUntil
+from tenure.core.gates.operations import Gate
 from tenure.core.provision.demand import is_reschedulable
 from tenure.core.provision.facts import TypesAwaited
+from tenure.core.reasons import Reason
 from tenure.core.terminate.facts.pods import PdbNeverAllows
 from tenure.core.windows.facts import OutsideAllowWindows
 from tenure.model.api.meta import ApiObject, Condition
@@ -61,9 +66,11 @@ from tests.core.build import (
     a_pool,
     a_type,
     a_window,
+    about,
     ago,
     ahead,
     condition,
+    evaluated,
     meta,
     types,
 )
@@ -201,6 +208,33 @@ def test_a_node_names_the_gate_that_lasts_longest() -> None:
     assert isinstance(blocked.fact, PdbNeverAllows)
     found = asked(*there, window, never)
     assert found.changes_at == ahead(10 * 3600), "when the window opens, other words may be right"
+
+
+def test_its_verdict_has_the_gate_and_the_objects_of_all_gates() -> None:
+    """What lasts longest first, as of a candidate that is blocked."""
+    told = condition("PodScheduled", at=ago(600)), condition("Ready")
+    pool = a_pool(disruption={"consolidateAfter": "1m"})
+    objects = [
+        a_class(),
+        pool,
+        a_claim("a"),
+        node(),
+        a_pod("web", node="node-a", conditions=told),
+        a_window(spec={"type": "Allow", "actions": ["Consolidation"], **EVERY_NIGHT}),
+        a_pdb(expected_pods=1, current_healthy=1, desired_healthy=1),
+    ]
+    snapshot = snapshot_with(*objects, observations=Observations(instance_types=types()))
+    plan = plan_now(ask(snapshot, SETTINGS, NOW), NOW)
+    found = evaluated(ConsolidationDecider(), *objects, consolidation=plan)
+    for subject in ("NodeClaim/a", "Node/node-a"):
+        verdict = about(found, subject)
+        assert (verdict.reason, verdict.gate) == (Reason.UNCONSOLIDATABLE, Gate.PODS)
+        assert [(str(one.subject), one.lasting, one.until) for one in verdict.blockers] == [
+            ("PodDisruptionBudget/default/web", True, None),
+            ("MaintenanceWindow/office-hours", False, ahead(10 * 3600)),
+        ]
+    changed = msgspec.structs.replace(plan, blocked={})
+    assert changed.by_node != plan.by_node, "other blockers are another verdict"
 
 
 def test_a_protection_that_ends_is_asked_about_again_then() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tenure.cli.cluster.evaluated import EvaluatedCluster
-from tenure.core.decision import Subject, Verdict
+from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import counted, told
 from tenure.core.terminate.facts.pods import PdbNeverAllows, PdbUnreadable
 from tenure.core.terminate.pdb import refusal, setting_of
@@ -26,8 +26,17 @@ _USED_UP: Final = (
 
 
 def kept_by(resource: Resource, item: ApiObject, evaluated: EvaluatedCluster) -> list[Verdict]:
-    """In the order of their subjects; of a Node and its claim about which the same is said, the claim."""
+    """In the order of their subjects; of a Node and its claim about which the same is said, the claim.
+
+    That a node is not consolidated is told only where the object keeps the node from nothing else.
+    """
     found = [one for one in evaluated.in_force() if _names(one, resource, item)]
+    disrupted = {one.subject for one in found if one.concern is not Concern.CONSOLIDATION}
+    found = [
+        one
+        for one in found
+        if one.concern is not Concern.CONSOLIDATION or one.subject not in disrupted
+    ]
     of_claims = {_said(one) for one in found if one.subject.kind == NODE_CLAIMS.kind}
     return sorted(
         (one for one in found if one.subject.kind != NODES.kind or _said(one) not in of_claims),

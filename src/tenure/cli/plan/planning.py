@@ -48,7 +48,7 @@ def plan_of(evaluated: EvaluatedCluster) -> Plan:
     verdicts = [_unless_under_way(verdict, evaluated.snapshot) for verdict in verdicts]
     to_do = [verdict for verdict in verdicts if verdict.action is not None]
     quiet = [verdict for verdict in verdicts if verdict.action is None]
-    not_now = [v for v in quiet if v.reason not in SETTLED or v.blockers]
+    not_now = [v for v in quiet if v.reason not in SETTLED or _is_kept(v)]
     # What is told of above is not settled, whatever another decider says of it.
     told = {v.subject for v in (*to_do, *not_now)}
     settled = [v for v in quiet if v.reason in SETTLED and v.subject not in told]
@@ -71,6 +71,11 @@ def plan_of(evaluated: EvaluatedCluster) -> Plan:
         held=str(evaluated.clock_blocker or ""),
         consolidation=consolidation_outlook(evaluated),
     )
+
+
+def _is_kept(verdict: Verdict) -> bool:
+    """Why nodes are not consolidated is told with the moves."""
+    return bool(verdict.blockers) and verdict.concern is not Concern.CONSOLIDATION
 
 
 def _unless_under_way(verdict: Verdict, snapshot: Snapshot) -> Verdict:

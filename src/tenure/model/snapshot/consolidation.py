@@ -49,12 +49,36 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
         return self.price - sum(one.price for one in self.launches)
 
 
+class BlockingObject(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a gate that blocks depends on: a blocker of the verdict on the Node."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    fact: Fact
+    until: datetime | None = None
+    #: Only a user ends it.
+    lasting: bool = False
+
+
+class BlockedNode(msgspec.Struct, frozen=True, kw_only=True):
+    """A Node that gates block."""
+
+    #: The one that lasts longest.
+    gate: str
+    #: Of all gates that block it, what lasts longest first.
+    objects: tuple[BlockingObject, ...] = ()
+
+
 class ConsolidationPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     #: Of the snapshot that it was made on.
     at: datetime
     moves: tuple[PlannedMove, ...] = ()
     #: By the name of a Node that could go and stays: why.
     why: Mapping[str, tuple[Fact, ...]] = {}
+    #: By the name of such a Node: the gates that block it.
+    blocked: Mapping[str, BlockedNode] = {}
     #: What all nodes cost that could go, and how many there are.
     price: int = 0
     candidates: int = 0
@@ -75,9 +99,10 @@ class ConsolidationPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return sum(move.saves for move in self.moves)
 
     @cached_property
-    def by_node(self) -> dict[str, PlannedMove | tuple[Fact, ...]]:
+    def by_node(self) -> dict[str, PlannedMove | tuple[tuple[Fact, ...], BlockedNode | None]]:
         """By the name of a Node: its move, or why it stays."""
-        return {**self.why, **{name: move for move in self.moves for name in move.nodes}}
+        stays = {name: (why, self.blocked.get(name)) for name, why in self.why.items()}
+        return {**stays, **{name: move for move in self.moves for name in move.nodes}}
 
     def says_the_same(self, other: ConsolidationPlan | None) -> bool:
         """Whether it differs from another in nothing but its instant."""

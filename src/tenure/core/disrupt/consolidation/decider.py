@@ -20,6 +20,7 @@ from functools import partial
 import msgspec
 
 from tenure.core.decision import Concern, Subject, Verdict
+from tenure.core.disrupt.consolidation.blocked import blockers_of
 from tenure.core.disrupt.consolidation.eligible import switched_off
 from tenure.core.disrupt.consolidation.subject import PLANNED_NODE
 from tenure.core.disrupt.facts.consolidation import NodeUnderutilized, PodsChangedLately
@@ -38,7 +39,7 @@ from tenure.model.api.nodeclaim import NodeClaim
 from tenure.model.api.nodepool import NodePool
 from tenure.model.api.resource import NODE_POOLS
 from tenure.model.settings import Settings
-from tenure.model.snapshot.consolidation import PlannedMove
+from tenure.model.snapshot.consolidation import BlockedNode, PlannedMove
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.model.snapshot.unreadable import is_unreadable
 
@@ -52,6 +53,8 @@ class ConsolidationView(msgspec.Struct, frozen=True, kw_only=True):
     move: PlannedMove | None = None
     #: Why there is none.
     why: tuple[Fact, ...] = ()
+    #: The gates that block it.
+    blocked: BlockedNode | None = None
 
 
 class ConsolidationDecider:
@@ -80,8 +83,8 @@ class ConsolidationDecider:
         move = plan.by_claim.get(key) if plan is not None else None
         if move is not None and node.name in move.nodes:
             return ConsolidationView(claim=claim, node=node, move=move)
-        why = () if is_replaced(claim) else _why(claim, node, snapshot)
-        return ConsolidationView(claim=claim, node=node, why=why) if why else None
+        why, blocked = ((), None) if is_replaced(claim) else _why(claim, node, snapshot)
+        return ConsolidationView(claim=claim, node=node, why=why, blocked=blocked) if why else None
 
     def decide(
         self, view: ConsolidationView, settings: Settings, now: datetime
@@ -90,7 +93,15 @@ class ConsolidationDecider:
         if move is None:
             late = isinstance(view.why[0], PodsChangedLately | TypesAwaited)
             reason = Reason.CONSOLIDATES_LATER if late else Reason.UNCONSOLIDATABLE
-            verdict = _say(claim, reason, *view.why, recheck_at=_changes_at(view.why, now))
+            blocked = view.blocked
+            verdict = _say(
+                claim,
+                reason,
+                *view.why,
+                blockers=blockers_of(blocked) if blocked is not None else (),
+                recheck_at=_changes_at(view.why, now),
+                gate=blocked.gate if blocked is not None else "",
+            )
             return verdict, also_of(node, verdict)
         approved = is_replaced(claim) and reason_of(claim) == Disruption.UNDERUTILIZED
         if is_replaced(claim) and not approved:
@@ -102,14 +113,18 @@ class ConsolidationDecider:
         return verdict, also_of(node, verdict)
 
 
-def _why(claim: NodeClaim, node: Node, snapshot: Snapshot) -> tuple[Fact, ...]:
-    """Why its node stays; empty: nothing is known of it, or the node is empty."""
+def _why(
+    claim: NodeClaim, node: Node, snapshot: Snapshot
+) -> tuple[tuple[Fact, ...], BlockedNode | None]:
+    """Why its node stays, and the gates that block it; empty: nothing is known of it, or the node is empty."""
     pool, plan = snapshot.pools.get(claim.pool_name), snapshot.observations.consolidation
     off = switched_off(pool, claim) if is_open(pool) and claim.initialized else None
     if off is not None:
-        return (off,)
+        return (off,), None
     empty = said_since(claim, EMPTY_CONDITION) is not None
-    return () if plan is None or empty else plan.why.get(node.name, ())
+    if plan is None or empty:
+        return (), None
+    return plan.why.get(node.name, ()), plan.blocked.get(node.name)
 
 
 def _changes_at(why: Iterable[Fact], now: datetime) -> datetime | None:

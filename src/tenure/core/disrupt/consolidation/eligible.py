@@ -32,7 +32,7 @@ from tenure.core.disrupt.replacements import pauses_of
 from tenure.core.facts import Fact
 from tenure.core.gates.fleet import PoolFleet, fleet_of
 from tenure.core.gates.gatefacts import GateFacts
-from tenure.core.gates.longest import keeping
+from tenure.core.gates.longest import Keeping, keeping
 from tenure.core.gates.operations import BEFORE_PLAN, Gate, Operation
 from tenure.core.gates.reasons import TRAITS, Disruption
 from tenure.core.gates.traits import Traits
@@ -90,6 +90,8 @@ class Excluded(msgspec.Struct, frozen=True, kw_only=True):
     why: tuple[Fact, ...]
     #: When that may change although nothing happens.
     recheck_at: datetime | None = None
+    #: The gates that block it, where these are why.
+    kept: Keeping | None = None
 
     @property
     def is_not_quiet(self) -> bool:
@@ -267,7 +269,7 @@ def _eligible(
     since, at = quiet_at(claim, node, snapshot)
     if since is None or at is None or now < at:
         return Excluded(claim=claim, node=node, why=_changed(since, at, pool), recheck_at=at)
-    facts = GateFacts(
+    asked = GateFacts(
         claim=claim,
         node=node,
         pool=pool.pool,
@@ -277,10 +279,10 @@ def _eligible(
         fleet=pool.fleet,
         drain=before_drain(node, snapshot),
     )
-    kept = keeping(Operation.VOLUNTARY, facts, settings, now, only=gates)
+    kept = keeping(Operation.VOLUNTARY, asked, settings, now, only=gates)
     if kept is not None:
-        told = kept.governing
-        return Excluded(claim=claim, node=node, why=told.facts, recheck_at=told.recheck_at)
+        facts, at = kept.governing.facts, kept.governing.recheck_at
+        return Excluded(claim=claim, node=node, why=facts, recheck_at=at, kept=kept)
     return Eligible(claim=claim, node=node, price=price, cost=there.cost)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
+from tenure.core.disrupt.consolidation.blocked import blocked_node
 from tenure.core.disrupt.consolidation.question import Asked
 from tenure.core.facts import Fact
 from tenure.model.snapshot.consolidation import ConsolidationPlan, PlannedLaunch, PlannedMove
@@ -16,8 +17,11 @@ from tenure.packing.consolidate.search import Search
 def planned(asked: Asked, at: datetime) -> Iterator[ConsolidationPlan | None]:
     """None: the search may be suspended here. The plan comes last, and is the only one."""
     question = asked.question
+    blocked = {name: blocked_node(kept) for name, kept in asked.kept.items()}
     if question is None:
-        yield ConsolidationPlan(at=at, why=asked.why, waits=asked.waits, empty=asked.empty)
+        yield ConsolidationPlan(
+            at=at, why=asked.why, blocked=blocked, waits=asked.waits, empty=asked.empty
+        )
         return
     search = Search(question)
     yield None
@@ -34,6 +38,7 @@ def planned(asked: Asked, at: datetime) -> Iterator[ConsolidationPlan | None]:
         at=at,
         moves=tuple(moves),
         why=why,
+        blocked=blocked,
         price=sum(one.price for one in question.candidates),
         candidates=len(question.candidates),
         empty=asked.empty,

@@ -33,6 +33,7 @@ from tenure.core.disrupt.simulate import Simulation, simulation_in, waits_for_li
 from tenure.core.facts import Fact
 from tenure.core.gates.budgets import UNLIMITED, limit
 from tenure.core.gates.fleet import fleet_of
+from tenure.core.gates.longest import Keeping
 from tenure.core.gates.operations import Gate
 from tenure.core.pool.lookup import capacity_of
 from tenure.core.provision.knownnodes import reading_nodes
@@ -58,6 +59,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     claims: Mapping[str, str] = {}
     #: By the name of a node that could be a candidate and is none: why.
     why: Mapping[str, tuple[Fact, ...]] = {}
+    #: By the name of such a node: the gates that block it.
+    kept: Mapping[str, Keeping] = {}
     #: Names of nodes without reschedulable pods: the method Empty takes them away.
     empty: tuple[str, ...] = ()
     #: Those of them that go: no pod is moved there.
@@ -97,6 +100,7 @@ def asking(
         for one in found
         if isinstance(one, Eligible) and could_be(one.claim, snapshot) is not None
     ]
+    kept = {one.node.name: one.kept for one in excluded if one.kept is not None}
     excluded += [
         Excluded(claim=one.claim, node=one.node, why=rejected.alone[one.node.name])
         for one in eligible
@@ -113,7 +117,7 @@ def asking(
         question = step.question
         if question is not None:
             question = msgspec.structs.replace(question, alone=rejected.together, last=empty)
-        yield msgspec.structs.replace(step, question=question, empty=empty)
+        yield msgspec.structs.replace(step, question=question, kept=kept, empty=empty)
 
 
 def _asked(
