@@ -7,21 +7,22 @@ from random import Random
 from typing import Any
 
 from tenure.core.decider import InSteps
-from tenure.core.decision import Concern, Create, Verdict
+from tenure.core.decision import Concern, Create, Subject, Verdict
 from tenure.core.policy.deciders import AWAIT_CREATIONS, PATIENCE
 from tenure.core.provision.decider import ProvisionDecider
 from tenure.core.provision.facts import PlannedAnew
 from tenure.core.reasons import Reason
 from tenure.model.api.meta import ApiObject
-from tenure.model.api.names import NOMINATED_PODS
+from tenure.model.api.names import INSTANCE_TYPE, NOMINATED_PODS
 from tenure.model.api.pod import Pod
 from tenure.model.api.resource import PODS
+from tenure.model.cloud.offering import InstanceType
 from tenure.model.snapshot.observations import Observations
 from tenure.model.snapshot.snapshot import Change, Snapshot
 from tenure.runtime.evaluate.evaluator import Evaluator
 from tenure.runtime.evaluate.verdicts import verdict_id
 from tests.builders import SECOND
-from tests.core.build import NOW, SETTINGS, a_claim, a_class, a_pending_pod, a_pool, types
+from tests.core.build import NOW, SETTINGS, a_claim, a_class, a_pending_pod, a_pool, a_type, types
 from tests.runtime.evaluate.test_evaluator import OneDecider
 from tests.runtime.evaluate.test_suspended import drained, of_drain
 from tests.snapshots import RESOURCE_OF, SERVED, governed_tables
@@ -34,6 +35,7 @@ class Turns:
         self.tables, self.now = governed_tables(), NOW
         self._steps, self._asked = steps, 0
         self._changes: list[Change] = []
+        self._types, self._observed = types(), list[Subject]()
         self.evaluator = self._fresh()
         for item in (a_class(), *items):
             self.put(item)
@@ -48,13 +50,19 @@ class Turns:
     def remove(self, name: str) -> None:
         self._changes.append(self.tables.remove(PODS, f"default/{name}"))
 
+    def sell(self, *kinds: InstanceType) -> None:
+        """These are all that the cloud lists from now on."""
+        self._types = dict.fromkeys(types(), kinds)
+        self._observed.append(Subject("NodeClass", "default"))
+
     @property
     def snapshot(self) -> Snapshot:
-        return Snapshot(self.tables, Observations(instance_types=types()), ours=SERVED)
+        return Snapshot(self.tables, Observations(instance_types=self._types), ours=SERVED)
 
     def turn(self, leave_out: Iterable[Concern] = ()) -> list[Verdict]:
         self.now += SECOND / 10
         changes, self._changes = self._changes, []
+        observed, self._observed = self._observed, []
         done = 0
 
         def enough() -> bool:
@@ -62,7 +70,7 @@ class Turns:
             done += 1
             return done >= self._steps
 
-        self.evaluator.begin(self.snapshot, changes, (), self.now, frozenset(leave_out))
+        self.evaluator.begin(self.snapshot, changes, observed, self.now, frozenset(leave_out))
         found = self.evaluator.resume(self.snapshot, self.now, enough)
         while self.evaluator.unfinished:
             done = 0
@@ -257,6 +265,55 @@ def test_in_whatever_step_another_claim_is_created_the_limits_hold() -> None:
         (left,) = {"p0", "p1"} - turns.creating()
         said = turns.evaluator.about("Pod", left, "default")
         assert (PlannedAnew(),) in [one.facts for one in said], at
+
+
+def test_in_whatever_step_the_catalogue_becomes_empty_nothing_is_launched_until_it_is_back() -> (
+    None
+):
+    pool = a_pool()
+    whole = Turns(pool, *some(2), steps=1).until_created()
+    for at in range(whole):
+        turns = Turns(pool, *some(2), steps=1)
+        for _ in range(at):
+            turns.turn()
+        turns.sell()
+        for _ in range(2 * whole):
+            turns.turn()
+            assert not turns.creating(), at
+        for name in ("p0", "p1"):
+            found = turns.evaluator.about("Pod", name, "default")
+            (said,) = (one for one in found if one.concern is Concern.PROVISIONING)
+            assert said.reason is Reason.FAILED_SCHEDULING, at
+            assert said.message == "NodePool general: the NodePool has no instance types", at
+        turns.sell(*some_types())
+        turns.until_created()
+        assert turns.creating() == {"p0", "p1"}, at
+
+
+def test_in_whatever_step_a_type_is_sold_no_longer_only_what_is_there_is_launched() -> None:
+    """The claims of the plan list it: they are not created, and the next plan is made with what is there."""
+    pool, (small, large) = a_pool(), some_types()
+    whole = Turns(pool, *some(2), steps=1).until_created()
+    for at in range(whole):
+        turns = Turns(pool, *some(2), steps=1)
+        turns.sell(small, large)
+        for _ in range(at):
+            turns.turn()
+        turns.sell(large)
+        turns.until_created()
+        assert turns.creating() == {"p0", "p1"}, at
+        for one in turns.evaluator.actionable():
+            if isinstance(one.action, Create):
+                (listed,) = (
+                    each["values"]
+                    for each in one.action.body["spec"]["requirements"]
+                    if each["key"] == INSTANCE_TYPE
+                )
+                assert listed == [large.name], at
+
+
+def some_types() -> tuple[InstanceType, ...]:
+    return a_type("small"), a_type("large", cpu="8", price=200_000)
 
 
 def test_pods_that_share_nodes_with_some_that_change_get_their_nodes() -> None:
