@@ -163,6 +163,7 @@ class Reason(StrEnum):
     FIELDS_IGNORED = "FieldsIgnored"
     FIELDS_DIFFER = "FieldsDiffer"
     POOL_NOT_READY = "PoolNotReady"
+    NO_COMPATIBLE_INSTANCE_TYPES = "NoCompatibleInstanceTypes"
     LAUNCHES_BACK_OFF = "LaunchesBackOff"
     LIMIT_REACHED = "LimitReached"
     DISRUPTION_INVALID = "DisruptionInvalid"
@@ -777,6 +778,12 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.POOL_NOT_READY: ReasonInfo(
         "The pool launches nothing: its template or node class cannot be used.",
         "Correct the field or the node class that the message names; tenure lint shows an example.",
+        _WARNING,
+    ),
+    Reason.NO_COMPATIBLE_INSTANCE_TYPES: ReasonInfo(
+        "The pool launches nothing: no instance type that the provider lists meets its requirements, or "
+        "too few do for its minValues.",
+        "Correct the requirements or minValues that the message names.",
         _WARNING,
     ),
     Reason.WINDOWS_UNLISTED: ReasonInfo(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.core.facts import NodeClassNotServed
+from tenure.core.pool.offers import template_requirements
 from tenure.core.provision.facts import (
     Closed,
     NodeClassRefused,
@@ -15,7 +16,7 @@ from tenure.core.provision.facts import (
     PoolStatic,
 )
 from tenure.core.provision.knownnodes import closed_nodes, in_service_since, nodes_with_capacity
-from tenure.core.provision.supply import open_pools, template_requirements
+from tenure.core.provision.supply import open_pools
 from tenure.model.api import names
 from tenure.model.api.node import Taint
 from tenure.model.api.nodeclaim import Requirement, ResourceRequests

@@ -9,7 +9,7 @@ import msgspec
 
 from tenure.cli.lint.source import Source
 from tenure.core.facts import NAMED_MAX, some
-from tenure.core.provision.supply import template_requirements
+from tenure.core.pool.offers import template_requirements
 from tenure.core.terminate.workloads import Ground, Workload
 from tenure.errors import SpecError
 from tenure.model.api.names import WELL_KNOWN_LABELS

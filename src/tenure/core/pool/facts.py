@@ -62,6 +62,51 @@ class LimitsUsedUp(Fact, frozen=True):
         return f"no more nodes are launched: {' and '.join(self.fields)} {verb} used up"
 
 
+class NoTypeListed(Fact, frozen=True):
+    node_class: str
+
+    def __str__(self) -> str:
+        return f"no node is launched: the provider lists no instance types for {self.node_class}"
+
+    def remedy(self) -> str:
+        return "Correct the node class, or wait until the provider lists instance types."
+
+
+class NoTypeMeets(Fact, frozen=True):
+    #: How many the provider lists.
+    types: int
+
+    def gist(self) -> object:
+        return type(self)
+
+    def __str__(self) -> str:
+        types = counted(self.types, "instance type")
+        return f"no node is launched: 0 of {types} meet the requirements of the NodePool"
+
+    def remedy(self) -> str:
+        return "Correct spec.template.spec.requirements of the NodePool."
+
+
+class TooFewForMinValues(Fact, frozen=True):
+    key: str
+    wanted: int
+    #: Of the instance types that meet the requirements.
+    found: int
+
+    def __str__(self) -> str:
+        values = counted(self.found, "value")
+        return (
+            f"no node is launched: minValues {self.wanted} of {self.key} cannot be met, the instance types that "
+            f"meet the requirements of the NodePool have {values}"
+        )
+
+    def remedy(self) -> str:
+        return (
+            f"Lower minValues of {self.key} to {self.found}, allow more instance types, or set "
+            f"--min-values-policy=BestEffort."
+        )
+
+
 class NodesOfNoUse(Fact, frozen=True):
     """New nodes of the pool were not Ready in time or were repaired soon, several in a row."""
 
@@ -132,6 +177,9 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     PoolSize(1),
     PoolSize(3, (("cpu", "12", "100"),)),
     LimitsUsedUp(("spec.limits.cpu", "spec.limits.memory")),
+    NoTypeListed("EC2NodeClass default"),
+    NoTypeMeets(59),
+    TooFewForMinValues("node.kubernetes.io/instance-type", 15, 2),
     NodesOfNoUse(3, "15m", "general-4nv74", AT),
     NodesOfNoUse(3, "15m", "general-4nv74", AT, next_at=THEN),
     NodesOfNoUse(3, "15m", "general-4nv74", AT, tried="general-26szh"),

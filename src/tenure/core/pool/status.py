@@ -37,8 +37,10 @@ from tenure.core.pool.facts import (
     PoolSize,
     RepairUnusable,
     TemplateHashMissing,
+    TooFewForMinValues,
 )
-from tenure.core.pool.lookup import node_class_of, node_class_problem, usage_of
+from tenure.core.pool.lookup import node_class_key, node_class_of, node_class_problem, usage_of
+from tenure.core.pool.offers import offers_nothing
 from tenure.core.pool.registrations import (
     Registrations,
     generations_of,
@@ -94,6 +96,8 @@ class PoolView(msgspec.Struct, frozen=True, kw_only=True):
     usage: Mapping[str, int]
     registrations: Registrations
     back_off: BackOff
+    #: Why none of the instance types may be launched; None: one may, or they are not known.
+    nothing: Fact | None = None
     #: Until when no node of it is consolidated, because that was undone; None: nodes are, or never are.
     paused_until: datetime | None = None
     #: Its nodes as budgets count them (``Budgets``).
@@ -143,6 +147,10 @@ class PoolDecider:
     def observed(self, subject: Subject, snapshot: Snapshot) -> Iterable[str]:
         if subject.kind == NODE_POOLS.kind:
             yield subject.name
+        elif subject.kind == "NodeClass":
+            for name, pool in snapshot.pools.items():
+                if node_class_key(pool.node_class_ref) == subject.name:
+                    yield name
 
     def view(self, snapshot: Snapshot, key: str) -> PoolView | None:
         pool = snapshot.pools.get(key)
@@ -160,6 +168,7 @@ class PoolDecider:
                 generations_of(pool, node_class),
             ),
             back_off=back_off_of(pool, snapshot.claims_of_pool(key).values(), node_class),
+            nothing=offers_nothing(pool, snapshot),
             paused_until=_paused_until(pool, snapshot),
             fleet=self._budgets.fleet(key, snapshot) if self._budgets is not None else None,
             departures=departures_in(pool, snapshot),
@@ -173,6 +182,8 @@ class PoolDecider:
         budgets = self._budgets
         allowed = budgets.allowed(view.pool, view.fleet, now) if budgets is not None else ()
         seen = msgspec.structs.replace(view, back_off=view.back_off.at(now))
+        if settings.min_values_policy != "Strict" and isinstance(view.nothing, TooFewForMinValues):
+            seen = msgspec.structs.replace(seen, nothing=None)
         verdict = _decide(seen, allowed, now)
         if not view.ours:
             return (verdict,)
@@ -212,6 +223,9 @@ def _decide(view: PoolView, allowed: Sequence[Allowed], now: datetime) -> Verdic
     if ready.status != "True":
         facts = (LaunchesNothing(ready.message), *_bad_blocks(pool, found))
         return _verdict(pool, Reason.POOL_NOT_READY, *facts, action=status)
+    if view.nothing is not None:
+        facts = (view.nothing, *_bad_blocks(pool, found))
+        return _verdict(pool, Reason.NO_COMPATIBLE_INSTANCE_TYPES, *facts, action=status)
     if bad := tuple(_bad_blocks(pool, found)):
         reason = Reason.DISRUPTION_INVALID if found.disruption else Reason.REPAIR_INVALID
         return _verdict(pool, reason, *bad, action=status)

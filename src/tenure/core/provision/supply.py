@@ -23,7 +23,7 @@ from typing import Final
 from tenure.core.claim.initialize import is_ephemeral, is_startup
 from tenure.core.claim.register import registered_taints
 from tenure.core.facts import NodeClassNotServed
-from tenure.core.marks.ownership import class_label, is_our_pool, is_ours
+from tenure.core.marks.ownership import is_our_pool, is_ours
 from tenure.core.pool.limits import remaining, requirements_of, types_of
 from tenure.core.pool.lookup import (
     node_class_key,
@@ -31,6 +31,7 @@ from tenure.core.pool.lookup import (
     node_class_problem,
     to_come,
 )
+from tenure.core.pool.offers import template_requirements
 from tenure.core.provision.facts import (
     Closed,
     NodeClassRefused,
@@ -293,15 +294,3 @@ def _template(pool: NodePool, snapshot: Snapshot) -> PoolTemplate:
         remaining=remaining(pool, snapshot),
         limits=parse_resources(pool.spec.limits, "spec.limits") if pool.spec.limits else None,
     )
-
-
-def template_requirements(pool: NodePool) -> Requirements:
-    """What every node of the pool will be labelled with, as requirements."""
-    spec = pool.spec.template.spec
-    labels = {
-        **pool.spec.template.metadata.labels,
-        names.NODEPOOL: pool.name,
-        **class_label(spec.node_class_ref),
-    }
-    written = Requirements.from_wire(spec.requirements, "spec.template.spec.requirements")
-    return written.intersect(Requirements.from_labels(labels))
