@@ -162,6 +162,27 @@ def test_a_pool_may_keep_nodes_with_pods(block: dict[str, str]) -> None:
 FIRST_TO_GO = {"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-1000"}}}
 
 
+def test_a_window_that_keeps_empty_nodes_keeps_them_empty() -> None:
+    """They are room for pods that arrive: pods of other nodes do not move there, which would then go instead."""
+    freeze = a_window("warm", actions=["EmptyConsolidation"])
+    apps = [a_deployment(name, replicas=4, cpu="700m") for name in ("web", "api")]
+    with Story(*a_cluster(*apps, freeze), a_pdb(maxUnavailable=1)) as story:
+        story.run(5 * MINUTE)
+        full = nodes_of(story, "api")
+        scale(story, 0)
+        story.run(50 * MINUTE)  # Until 08:55; the window is active until 09:00.
+        nodes = story.count("nodes")
+        assert (nodes, nodes_of(story, "api")) == (4, full)
+        story.run(HOUR)
+        assert (story.count("nodes"), nodes_of(story, "api")) == (len(full), full)
+        story.checkers.assert_kept()
+
+
+def nodes_of(story: Story, app: str) -> set[str]:
+    pods = (pod for pod in story.all(PODS) if pod["metadata"]["labels"]["app"] == app)
+    return {pod["spec"]["nodeName"] for pod in pods}
+
+
 # -- something cheaper -----------------------------------------------------------------------
 
 

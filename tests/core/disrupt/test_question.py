@@ -415,11 +415,23 @@ def test_it_goes_by_whichever_policy_its_pool_has(policy: str) -> None:
     assert closed(found)["node-b"]
 
 
+def test_an_empty_node_that_a_window_or_a_budget_keeps_takes_no_pods() -> None:
+    """Else a node with pods would go in place of the empty one, and its pods would be disturbed for that."""
+    window = a_window(spec={"actions": ["EmptyConsolidation"]})
+    assert closed(question(*beside_an_empty_node(window)))["node-b"]
+    assert closed(question(*beside_an_empty_node(), pool=a_pool(disruption=CLOSED)))["node-b"]
+
+
+def test_an_empty_node_that_a_window_and_an_annotation_keep_takes_pods() -> None:
+    window = a_window(spec={"actions": ["EmptyConsolidation"]})
+    vetoed = beside_an_empty_node(window, annotations={DO_NOT_DISRUPT: "true"})
+    assert not closed(question(*vetoed))["node-b"]
+
+
 def test_an_empty_node_that_stays_takes_pods() -> None:
-    """A budget, an annotation or a pool that consolidates nothing keeps it."""
+    """An annotation or a pool that consolidates nothing keeps it."""
     vetoed = beside_an_empty_node(annotations={DO_NOT_DISRUPT: "true"})
     never = a_pool("spare", disruption={"consolidateAfter": "Never"})
-    assert not closed(question(*beside_an_empty_node(), pool=a_pool(disruption=CLOSED)))["node-b"]
     assert not closed(question(*vetoed))["node-b"]
     assert not closed(question(*beside_an_empty_node(never, labels={NODEPOOL: "spare"})))["node-b"]
 

@@ -84,7 +84,7 @@ class ConsolidationPlan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     candidates: int = 0
     #: Names of nodes without reschedulable pods: they need no plan, and go for the reason ``Empty``.
     empty: tuple[str, ...] = ()
-    #: Those of them that no pod is moved onto: no window, budget or protection keeps them.
+    #: Those of them that no pod is moved onto: no protection keeps them.
     going: frozenset[str] = frozenset()
     #: Why there is no plan now; None: there is one.
     waits: Fact | None = None

@@ -1,8 +1,9 @@
-"""Nodes that go because they are empty: no pod is moved onto them.
+"""Nodes that go because they are empty, at once or when a window or a budget lets them: no pod is moved onto them.
 
-A pod that is moved there keeps a node that would go at once, for another one that would stay: nothing is saved,
-and its pods are disturbed. Where a window, a protection or a closed budget keeps the empty node, it stays
-anyway, and may as well take pods.
+A pod that is moved there keeps a node that would go, for another one that would stay: nothing is saved, and its
+pods are disturbed. A window or a budget that keeps empty nodes keeps room for pods that arrive: if pods were moved
+there, nodes with pods would go in place of the empty ones. Where a protection keeps the empty node, it
+stays anyway, and may as well take pods.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import msgspec
 
 from tenure.core.disrupt.consolidation.eligible import Pools
 from tenure.core.disrupt.emptiness import consolidate_after, is_occupied, pods_expected
-from tenure.core.gates.budgets import allowance
 from tenure.core.gates.gatefacts import GateFacts
 from tenure.core.gates.gates import first_blocked
 from tenure.core.gates.operations import BEFORE_PLAN, Gate, Operation
@@ -30,7 +30,8 @@ from tenure.model.snapshot.snapshot import Snapshot
 from tenure.packing.demand.steps import NODES_A_STEP, Steps
 
 _EMPTY: Final = TRAITS[Disruption.EMPTY]
-_GATES: Final = BEFORE_PLAN - {Gate.BUDGET}
+#: Those of a single node. Windows and budgets only say when it goes.
+_GATES: Final = BEFORE_PLAN - {Gate.BUDGET, Gate.WINDOW}
 
 
 class GoingEmpty(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,8 +44,7 @@ class GoingEmpty(msgspec.Struct, frozen=True, kw_only=True):
 def going_empty(
     snapshot: Snapshot, settings: Settings, now: datetime, despite: Set[Gate] = frozenset()
 ) -> Steps[GoingEmpty]:
-    """In steps: the nodes that the method Empty takes away as soon as they are due, as if the gates in
-    ``despite`` were open. One that waits for others of its budget goes, too."""
+    """In steps: the nodes that the method Empty takes away, as if the gates in ``despite`` were open."""
     pools, found, instants = Pools(snapshot, _EMPTY), set[str](), list[datetime]()
     said = snapshot.claims_that_say(EMPTY_CONDITION)
     for number, claim in enumerate(tuple(said.values()), start=1):
@@ -101,9 +101,4 @@ def _stays(
         drain=before_drain(node, snapshot),
     )
     blocked = first_blocked(Operation.VOLUNTARY, facts, settings, now, only=_GATES - despite)
-    if blocked is not None:
-        return True, blocked.recheck_at
-    if Gate.BUDGET in despite:
-        return False, None
-    allowed = allowance(known.pool, _EMPTY, node, known.fleet, now, claim=claim)
-    return allowed.closed, allowed.changes_at
+    return (False, None) if blocked is None else (True, blocked.recheck_at)
