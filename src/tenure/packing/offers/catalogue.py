@@ -27,7 +27,14 @@ from tenure.packing.demand.requests import HostPort, Resources, ports_conflict
 from tenure.packing.offers.claimable import NEW_NODE, refusal_of, said_in_claim
 from tenure.packing.offers.daemons import DaemonPod, loads_by_type, that_fit_together
 from tenure.packing.offers.narrowing import Narrowing, Offer, Place, levels
-from tenure.packing.offers.provided import allocatable, counted, indexed, offers_by_place, rankings
+from tenure.packing.offers.provided import (
+    allocatable,
+    counted,
+    in_units,
+    indexed,
+    offers_by_place,
+    rankings,
+)
 
 #: What keeps a pod away that prefers nodes without such taints.
 SOFT_EFFECTS: Final = (*HARD_EFFECTS, "PreferNoSchedule")
@@ -68,11 +75,18 @@ class Catalogue:
         self.daemon_ports = [load.ports for load in loads]
         #: What each type leaves to pods, in ``units``.
         self.available: Final = [
-            tuple(
+            whole
+            if not over
+            else tuple(
                 (allocatable(t, name) - over.get(name, 0)) // size
                 for name, size in zip(units.names, units.sizes, strict=True)
             )
-            for t, over in zip(self.types, self.overhead, strict=True)
+            for t, over, whole in zip(
+                self.types,
+                self.overhead,
+                in_units(given, units.names, units.sizes),
+                strict=True,
+            )
         ]
         self._levels: Final = [levels(column) for column in zip(*self.available, strict=True)]
         self._offers = offers_by_place(given, dry)

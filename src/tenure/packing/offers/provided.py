@@ -111,6 +111,17 @@ def counted(given: _Types) -> Mapping[tuple[int, str, str], int]:
     }
 
 
+@lru_cache(64)
+def in_units(
+    given: _Types, names: tuple[str, ...], sizes: tuple[int, ...]
+) -> Sequence[tuple[int, ...]]:
+    """What each type has: pods ask for the same few resources, in the same steps, again and again."""
+    return [
+        tuple(allocatable(kind, name) // size for name, size in zip(names, sizes, strict=True))
+        for kind in indexed(given)[0]
+    ]
+
+
 def allocatable(type_: InstanceType, resource: str) -> int:
     if not is_attachable(resource):
         return type_.allocatable.get(resource, 0)

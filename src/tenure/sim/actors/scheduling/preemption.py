@@ -79,10 +79,12 @@ class Preemption:
         if static_refusals(cls, node, eligible=eligible):
             return None
         lower = self._lower(cls, node)
+        if not lower:
+            return None
         room = _Room(node)
         for victim in lower:
             room.take(victim.cls, -1)
-        if not lower or not room.fits(cls):
+        if not room.fits(cls):
             return None
         victims: list[Victim] = []
         for one in sorted(lower, key=lambda v: (not v.breaks_budget, -v.priority, v.started)):
@@ -93,11 +95,15 @@ class Preemption:
         return Choice(node.name, tuple(victims)) if victims else None
 
     def _lower(self, cls: PodClass, node: NodeState) -> list[Victim]:
+        there = self._placement.on(node.name).items()
+        below = [each for each in there if each[1].cls.priority < cls.priority]
+        if not below:
+            return []  # Nearly always.
         found: list[Victim] = []
         allowed: dict[str, int] = {}
         budgets = self._budgets()
-        for key, place in self._placement.on(node.name).items():
-            pod = self._pod(key) if place.cls.priority < cls.priority else None
+        for key, place in below:
+            pod = self._pod(key)
             if pod is None:
                 continue
             found.append(
