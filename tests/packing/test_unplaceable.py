@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from tenure.model.matching.requirement import Requirement
 from tenure.packing.demand.problem import Problem
 from tenure.packing.pack import pack
-from tests.packing.build import a_pod, a_pool, a_type, pods
+from tests.packing.build import NO_SCHEDULE, a_pod, a_pool, a_type, pods
 from tests.packing.judges.adding import addable
 from tests.packing.judges.verify import verify
 from tests.packing.mixes import GPU, TYPES, a_mix
@@ -19,6 +21,7 @@ KNOWN = {
     129: "it needs pods that wait for others of their own",
 }
 PODS_MAX = 16
+FEW_PODS = 10
 
 
 @pytest.mark.parametrize("start", range(0, 140, 20))
@@ -34,6 +37,26 @@ def test_what_is_left_out_cannot_be_added(start: int) -> None:
             found.add(seed)
     # One that is mended leaves the list.
     assert found == KNOWN.keys() & set(seeds)
+
+
+@pytest.mark.parametrize("start", range(0, 140, 35))
+def test_nor_can_it_where_the_nodes_of_one_pool_alone_have_a_label(start: int) -> None:
+    """Pods of the mixes are spread, near and apart over racks: those that need none fit on other nodes, too."""
+    found = set()
+    for seed in range(start, start + 35):
+        problem = a_mix(seed)
+        if len(problem.pods) > FEW_PODS:
+            continue
+        operator, taints = ("In", [NO_SCHEDULE]) if seed % 2 else ("Exists", [])
+        racks = Requirement.of("rack", operator, ("r1",))
+        pools = (a_pool("racks", TYPES, requirements=[racks], taints=taints), a_pool("good", TYPES))
+        problem = msgspec.structs.replace(problem, templates=pools)
+        packing = pack(problem)
+        assert verify(problem, packing) == []
+        one_each = {uid.split("-")[0]: uid for uid in sorted(packing.unplaced, reverse=True)}
+        if any(addable(problem, packing, uid) for uid in one_each.values()):
+            found.add(seed)
+    assert found <= KNOWN.keys()
 
 
 def test_a_pod_beside_others_that_ask_for_what_no_limit_allows_is_served() -> None:

@@ -18,7 +18,7 @@ from tenure.cli.explain.text import as_text
 from tenure.cli.plan.planning import plan_of
 from tenure.core.facts import Fact
 from tenure.core.reasons import Reason
-from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE
+from tenure.model.api.names import CAPACITY_TYPE, INSTANCE_TYPE, ZONE
 from tenure.model.api.resource import NODE_CLAIMS, NODE_POOLS, NODES
 from tenure.model.cloud.offering import InstanceType, Offering
 from tenure.model.settings import Settings
@@ -329,3 +329,26 @@ def told(story: Story, types: tuple[InstanceType, ...]) -> None:
     """Tenure hears of it at once."""
     story.cloud.sell(types)
     story.controller.inventory.node_classes_changed()
+
+
+def test_a_node_whose_offering_is_no_longer_listed_is_replaced_as_drifted() -> None:
+    """The type is there, without the zone and capacity type of the node: the checkers agree that it differs."""
+    pool = a_pool(requirements=[LARGE], disruption={**QUIET, "consolidateAfter": "Never"})
+    with Story(a_node_class(), pool, a_deployment(replicas=1)) as story:
+        story.run(5 * MINUTE)
+        (zone,) = (one["metadata"]["labels"][ZONE] for one in story.all(NODE_CLAIMS))
+        there = uids(story)
+        story.cloud.sell(
+            tuple(
+                msgspec.structs.replace(
+                    kind, offerings=tuple(one for one in kind.offerings if one.zone != zone)
+                )
+                for kind in story.cloud.types
+            )
+        )
+        story.run(3 * HOUR)
+        (left,) = (one["metadata"]["labels"][ZONE] for one in story.all(NODE_CLAIMS))
+        assert left != zone
+        assert not uids(story) & there
+        assert story.running("web") == 1
+        story.checkers.assert_kept()

@@ -11,7 +11,8 @@ order pods are bound.
   on one node, after these; pods that are left again, as long as that helps;
 - pods that must be on one node with others go where most of these go, and are kept together;
 - the first pods of a group that asks for itself choose the domain that most of them can use;
-- pods that only have to keep off some values are not pinned to one.
+- pods that only have to keep off some values are not pinned to one;
+- pods that need no domain of a key go to nodes without the label where no domain of it takes them.
 """
 
 from __future__ import annotations
@@ -53,6 +54,12 @@ class Dealt(msgspec.Struct):
     left_over: list[LeftOver] = []
 
 
+def _needed(one: PodClass) -> frozenset[str]:
+    """Labels that a node for the pods must have: they must be near to others there, or are spread."""
+    groups = (*one.rules.near, *(each.group for each in one.rules.spreads))
+    return frozenset(group.key for group in groups if not group.on_hostname)
+
+
 def _effort(one: PodClass) -> int:
     return 1 + len(one.member_of) // GROUPS_A_CLASS
 
@@ -84,6 +91,8 @@ class Dealer:
         #: For each group that pods must be on one node with: how many of its pods are dealt to each
         #: value of a key.
         self._beside: dict[Group, dict[tuple[str, str], int]] = {}
+        #: Labels that the nodes of the lots that are made now must not have.
+        self._absent: tuple[str, ...] = ()
 
     def deal(self, queue: Iterable[Waiting], caps: Mapping[int, int]) -> Dealt:
         """Lots of all that wait. ``caps``: by position, the most pods that are dealt."""
@@ -110,10 +119,13 @@ class Dealer:
             ordered = keyed.get((one.rules, one.member_of))
             if ordered is None:
                 ordered = keyed[one.rules, one.member_of] = self._keys(one)
+            options = self._sites.options(one, ordered) if ordered else []
+            if not options:
+                ordered = self._with_domains(one, ordered)
+                options = self._sites.options(one, ordered) if ordered else []
             if not ordered:
                 dealt.lots.append(self._lot(one, waiting.take(waiting.left), ()))
                 continue
-            options = self._sites.options(one, ordered)
             order = levels[position], len(options), not one.rules.spreads, position
             todo.append((order, waiting, ordered, options))
             self._note_suited(waiting, options)
@@ -129,7 +141,10 @@ class Dealer:
             self._deal(dealt, waiting, keys_, options, most)
             if position in left_to_deal:
                 left_to_deal[position] -= before - waiting.left
-        for _, waiting, keys_, _ in todo:
+        for (level, _, _, position), waiting, keys_, _ in todo:
+            if waiting.left:
+                self._level = level
+                self._deal_unlabelled(dealt, waiting, keys_, left_to_deal.get(position, NO_END))
             if waiting.left:
                 dealt.left_over.append(self._left_over(waiting, keys_))
         return dealt
@@ -153,12 +168,15 @@ class Dealer:
         A node without the label is in no domain: nothing keeps pods off it, but those that must be near
         to others, or are spread, cannot go there.
         """
-        rules = one.rules
-        keys = {group.key for group in rules.near} | {each.group.key for each in rules.spreads}
-        keep_off = {group.key for group in rules.far}
+        keep_off = {group.key for group in one.rules.far}
         keep_off |= {group.key for group in one.member_of if group in self._asked}
-        keys |= {key for key in keep_off if self._sites.may_have(key)}
+        keys = {key for key in keep_off if self._sites.may_have(key)} | _needed(one)
         return tuple(sorted(keys - {HOSTNAME}))
+
+    def _with_domains(self, one: PodClass, keys: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the keys that pods need, or that some node for them may have a value of."""
+        needed = _needed(one)
+        return tuple(key for key in keys if key in needed or self._sites.options(one, (key,)))
 
     # -- dealing -------------------------------------------------------------------------------------
 
@@ -171,7 +189,7 @@ class Dealer:
                 if key not in pinned:
                     allowed, _ = self._domains.allowances(one, key)
                     off += [(key, value) for value, most in sorted(allowed.items()) if not most]
-        signature = self._sites.pinned(one.demand.signature, pins, tuple(off))
+        signature = self._sites.pinned(one.demand.signature, pins, tuple(off), self._absent)
         for group in self._beside.keys() & one.member_of if self._beside else ():
             beside = self._beside[group]
             for pin in pins:
@@ -226,6 +244,18 @@ class Dealer:
             left -= count
             position += count
         dealt.lots += [self._lot(one, uids, pins) for pins, uids in hands.items()]
+
+    def _deal_unlabelled(
+        self, dealt: Dealt, waiting: Waiting, keys: tuple[str, ...], most: int
+    ) -> None:
+        """Where no domain takes them: to nodes that have none of the labels that the pods do not need."""
+        needed = _needed(waiting.one)
+        self._absent = tuple(key for key in keys if key not in needed)
+        if self._absent:
+            left = tuple(key for key in keys if key in needed)
+            options = self._sites.options(self._sites.without(waiting.one, self._absent), left)
+            self._deal(dealt, waiting, left, options, most)
+        self._absent = ()
 
     def _best(
         self,

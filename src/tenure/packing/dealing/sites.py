@@ -32,7 +32,7 @@ class Sites:
     def __init__(self, catalogues: Sequence[Catalogue]) -> None:
         self._catalogues = catalogues
         self._entrances: dict[tuple[Signature, Pins], list[tuple[Catalogue, Narrowing]]] = {}
-        self._narrowed: dict[tuple[Signature, Pins, Pins], Signature] = {}
+        self._narrowed: dict[tuple[Signature, Pins, Pins, tuple[str, ...]], Signature] = {}
         self._may_have: dict[str, bool] = {}
         self._options: dict[tuple[Signature, tuple[str, ...]], list[Pins]] = {}
         self._fitting: dict[tuple[object, ...], list[Pins]] = {}
@@ -115,20 +115,29 @@ class Sites:
             found = self._holds[key] = {id(c): _holding(c, one) for c in self._catalogues}
         return found
 
-    def pinned(self, signature: Signature, pins: Pins, off: Pins = ()) -> Signature:
-        """The signature with these values, and without those."""
-        if not pins and not off:
+    def without(self, one: PodClass, keys: tuple[str, ...]) -> PodClass:
+        """The class, for nodes that have none of these labels."""
+        signature = self.pinned(one.demand.signature, (), absent=keys)
+        demand = msgspec.structs.replace(one.demand, signature=signature)
+        return msgspec.structs.replace(one, demand=demand)
+
+    def pinned(
+        self, signature: Signature, pins: Pins, off: Pins = (), absent: tuple[str, ...] = ()
+    ) -> Signature:
+        """The signature with these values, without those, and without these labels."""
+        if not pins and not off and not absent:
             return signature
-        known = self._narrowed.get((signature, pins, off))
+        known = self._narrowed.get((signature, pins, off, absent))
         if known is None:
             more = [Requirement.of(key, "In", (value,)) for key, value in pins]
             values: dict[str, list[str]] = {}
             for key, value in off:
                 values.setdefault(key, []).append(value)
             more += [Requirement.of(key, "NotIn", there) for key, there in values.items()]
+            more += [Requirement.of(key, "DoesNotExist") for key in absent]
             narrowed = (wanted.add(*more) for wanted in signature.alternatives)
             possible = tuple(w for w in narrowed if not any(w[one.key].impossible for one in more))
-            known = self._narrowed[signature, pins, off] = msgspec.structs.replace(
+            known = self._narrowed[signature, pins, off, absent] = msgspec.structs.replace(
                 signature, alternatives=possible
             )
         return known

@@ -72,8 +72,16 @@ class Drifts:
         )
 
     def _is_offered(self, claim: Obj) -> bool:
-        type_ = read.labels(claim).get("node.kubernetes.io/instance-type")
-        return type_ in {one.name for one in self._cloud.types}
+        """The instance type, in the zone and as the capacity type of the claim, sold out or not."""
+        labels = read.labels(claim)
+        term = labels.get("karpenter.sh/capacity-type")
+        terms = {term, "on-demand"} if term == "reserved" else {term}
+        return any(
+            one.zone == labels.get("topology.kubernetes.io/zone") and one.capacity_type in terms
+            for kind in self._cloud.types
+            if kind.name == labels.get("node.kubernetes.io/instance-type")
+            for one in kind.offerings
+        )
 
     def _claim_changed(self, type_: str, claim: Obj, _old: Obj | None) -> None:
         if type_ == DELETED:

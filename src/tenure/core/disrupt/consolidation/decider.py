@@ -19,8 +19,7 @@ from functools import partial
 
 import msgspec
 
-from tenure.core.decision import Concern, Subject, Verdict
-from tenure.core.disrupt.consolidation.blocked import blockers_of
+from tenure.core.decision import Blocker, Concern, Subject, Verdict
 from tenure.core.disrupt.consolidation.eligible import switched_off
 from tenure.core.disrupt.consolidation.subject import PLANNED_NODE
 from tenure.core.disrupt.facts.consolidation import NodeUnderutilized, PodsChangedLately
@@ -98,7 +97,7 @@ class ConsolidationDecider:
                 claim,
                 reason,
                 *view.why,
-                blockers=blockers_of(blocked) if blocked is not None else (),
+                blockers=_blockers_of(blocked) if blocked is not None else (),
                 recheck_at=_changes_at(view.why, now),
                 gate=blocked.gate if blocked is not None else "",
             )
@@ -125,6 +124,18 @@ def _why(
     if plan is None or empty:
         return (), None
     return plan.why.get(node.name, ()), plan.blocked.get(node.name)
+
+
+def _blockers_of(node: BlockedNode) -> tuple[Blocker, ...]:
+    return tuple(
+        Blocker(
+            subject=Subject(one.kind, one.name, one.namespace, one.uid),
+            fact=one.fact,
+            until=one.until,
+            lasting=one.lasting,
+        )
+        for one in node.objects
+    )
 
 
 def _changes_at(why: Iterable[Fact], now: datetime) -> datetime | None:

@@ -16,12 +16,10 @@ import msgspec
 
 from tenure.core.disrupt.consolidation.eligible import Pools
 from tenure.core.disrupt.emptiness import consolidate_after, is_occupied, pods_expected
-from tenure.core.gates.gatefacts import GateFacts
 from tenure.core.gates.gates import first_blocked
 from tenure.core.gates.operations import BEFORE_PLAN, Gate, Operation
 from tenure.core.gates.reasons import TRAITS, Disruption
 from tenure.core.marks.candidacy import node_of
-from tenure.core.terminate.drain import before_drain
 from tenure.model.api.names import EMPTY_CONDITION
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
@@ -89,16 +87,6 @@ def _stays(
     despite: Set[Gate],
 ) -> tuple[bool, datetime | None]:
     """Whether a gate keeps it, and when that may differ."""
-    known = pools.of(claim.pool_name)
-    facts = GateFacts(
-        claim=claim,
-        node=node,
-        pool=known.pool,
-        windows=known.windows,
-        pauses=known.pauses,
-        traits=_EMPTY,
-        fleet=known.fleet,
-        drain=before_drain(node, snapshot),
-    )
+    facts = pools.of(claim.pool_name).asked_of(claim, node, snapshot)
     blocked = first_blocked(Operation.VOLUNTARY, facts, settings, now, only=_GATES - despite)
     return (False, None) if blocked is None else (True, blocked.recheck_at)

@@ -210,6 +210,7 @@ class Pools:
                 pauses=tuple(pauses_of(claims)),
                 paused_until=paused_until(claims.values()),
                 windows=self._windows,
+                traits=self._traits,
             )
         return found
 
@@ -223,6 +224,21 @@ class KnownPool(msgspec.Struct, frozen=True, kw_only=True):
     #: Pods that were moved needed new nodes.
     paused_until: datetime | None
     windows: Windows
+    #: Of the method that would take its nodes.
+    traits: Traits
+
+    def asked_of(self, claim: NodeClaim, node: Node, snapshot: Snapshot) -> GateFacts:
+        """What the gates ask about one of its nodes, before its drain."""
+        return GateFacts(
+            claim=claim,
+            node=node,
+            pool=self.pool,
+            windows=self.windows,
+            pauses=self.pauses,
+            traits=self.traits,
+            fleet=self.fleet,
+            drain=before_drain(node, snapshot),
+        )
 
 
 def eligible_nodes(
@@ -269,16 +285,7 @@ def _eligible(
     since, at = quiet_at(claim, node, snapshot)
     if since is None or at is None or now < at:
         return Excluded(claim=claim, node=node, why=_changed(since, at, pool), recheck_at=at)
-    asked = GateFacts(
-        claim=claim,
-        node=node,
-        pool=pool.pool,
-        windows=pool.windows,
-        pauses=pool.pauses,
-        traits=UNDERUTILIZED,
-        fleet=pool.fleet,
-        drain=before_drain(node, snapshot),
-    )
+    asked = pool.asked_of(claim, node, snapshot)
     kept = keeping(Operation.VOLUNTARY, asked, settings, now, only=gates)
     if kept is not None:
         facts, at = kept.governing.facts, kept.governing.recheck_at

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from tenure.core.disrupt.consolidation.blocked import blocked_node
 from tenure.core.disrupt.consolidation.question import Asked
 from tenure.core.facts import Fact
-from tenure.model.snapshot.consolidation import ConsolidationPlan, PlannedLaunch, PlannedMove
+from tenure.core.gates.longest import Keeping
+from tenure.model.snapshot.consolidation import (
+    BlockedNode,
+    BlockingObject,
+    ConsolidationPlan,
+    PlannedLaunch,
+    PlannedMove,
+)
 from tenure.packing.consolidate.balanced import scores
 from tenure.packing.consolidate.question import Move, Question
 from tenure.packing.consolidate.search import Search
@@ -17,7 +23,7 @@ from tenure.packing.consolidate.search import Search
 def planned(asked: Asked, at: datetime) -> Iterator[ConsolidationPlan | None]:
     """None: the search may be suspended here. The plan comes last, and is the only one."""
     question = asked.question
-    blocked = {name: blocked_node(kept) for name, kept in asked.kept.items()}
+    blocked = {name: _blocked_node(kept) for name, kept in asked.kept.items()}
     if question is None:
         yield ConsolidationPlan(
             at=at, why=asked.why, blocked=blocked, waits=asked.waits, empty=asked.empty
@@ -50,6 +56,23 @@ def plan_now(asked: Asked, at: datetime) -> ConsolidationPlan:
     """The plan, without a pause."""
     (plan,) = (step for step in planned(asked, at) if step is not None)
     return plan
+
+
+def _blocked_node(kept: Keeping) -> BlockedNode:
+    """As a plan keeps it: the model knows neither gates nor verdicts."""
+    objects = tuple(
+        BlockingObject(
+            kind=one.subject.kind,
+            name=one.subject.name,
+            namespace=one.subject.namespace,
+            uid=one.subject.uid,
+            fact=one.fact,
+            until=one.until,
+            lasting=one.lasting,
+        )
+        for one in kept.blockers
+    )
+    return BlockedNode(gate=kept.governing.gate, objects=objects)
 
 
 def _planned_move(move: Move, claims: Mapping[str, str], question: Question) -> PlannedMove:
