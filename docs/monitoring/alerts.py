@@ -275,8 +275,7 @@ _AROUND: Final = (
         meaning="A right is missing, or an admission policy or webhook refuses. What was to be written is tried again about once a "
         "minute: a lever that cannot be set blocks nothing, a node that cannot be deleted stays.",
         steps=(
-            "The log of the replica that leads names object and answer: `acted`, `outcome` begins with `failed`. Panel "
-            "*Requests to the API server* shows which verb and kind.",
+            "The log of the replica that leads names object and answer: `acted`, with an outcome that begins with `failed`.",
             "A right is missing: apply the chart's ClusterRole of this release. A policy refuses: except Tenure's account from it.",
         ),
         fires=((_at(m.API_ANSWERS, 'verb="patch", resource="nodes", code="422"'), "0+1x120"),),
