@@ -267,6 +267,24 @@ _AROUND: Final = (
         ),
     ),
     Alert(
+        name="TenureRefused",
+        severity=_W,
+        expression=f"{rate(m.API_ANSWERS, where=like('code', '403|422'))} > 0",
+        lasts="15m",
+        summary="The API server refuses requests of {{ $labels.namespace }}/{{ $labels.job }}",
+        meaning="A right is missing, or an admission policy or webhook refuses. What was to be written is tried again about once a "
+        "minute: a lever that cannot be set blocks nothing, a node that cannot be deleted stays.",
+        steps=(
+            "The log of the replica that leads names object and answer: `acted`, with an outcome that begins with `failed`.",
+            "A right is missing: apply the chart's ClusterRole of this release. A policy refuses: except Tenure's account from it.",
+        ),
+        fires=((_at(m.API_ANSWERS, 'verb="patch", resource="nodes", code="422"'), "0+1x120"),),
+        quiet=(
+            (_at(m.API_ANSWERS, 'verb="patch", resource="nodes", code="409"'), "0+1x120"),
+            (_at(m.API_ANSWERS, 'verb="create", resource="events", code="403"'), "0+1x5 5x115"),
+        ),
+    ),
+    Alert(
         name="TenureClockWrong",
         severity=_C,
         expression=f"max by ({_REPLICAS}) (abs({m.CLOCK_SKEW.name})) > 10",

@@ -55,13 +55,15 @@ class Outcome(msgspec.Struct, frozen=True):
     asked: dict[str, int]
 
 
-def live_beside(seed: int, deeds: int = 40) -> Outcome:
+def live_beside(seed: int, deeds: int = 40, *, meddling: bool = False) -> Outcome:
+    """``meddling``: users edit what is Tenure's, too."""
     random = Random(f"beside/{seed}")
+    chosen = (*_DEEDS, *_MEDDLING) if meddling else _DEEDS
     policy = a_soft_policy("20m", budgets=_BUDGETS[0])
     with closing(Accompanied(*a_cluster(replicas=PODS, policy=policy), seed=seed)) as story:
         story.play(timedelta(minutes=5))
         for _ in range(deeds):
-            random.choice(_DEEDS)(story, random)
+            random.choice(chosen)(story, random)
             story.play(timedelta(seconds=random.randrange(5, 90)))
         _calm(story)
         story.play(timedelta(minutes=45))
@@ -98,6 +100,11 @@ def _left(story: Accompanied, since: datetime) -> Iterator[str]:
             # What Karpenter has copied to a Node goes with the lever.
             if marks and names.DO_NOT_DISRUPT_BY not in _annotations(one):
                 yield f"{resource.kind} {one['metadata']['name']}: {', '.join(marks)}"
+    claimed = {one.get("status", {}).get("providerID") for one in story.all(r.NODE_CLAIMS)}
+    for node in story.all(r.NODES):
+        alone = node["spec"].get("providerID") not in claimed
+        if alone and names.DO_NOT_DISRUPT_BY in _annotations(node):
+            yield f"Node {node['metadata']['name']} has a lever and no NodeClaim"
     refused = Counter[tuple[str, str]]()
     for entry in story.history.entries:
         if entry.ended is Ended.VETOED:
@@ -176,6 +183,50 @@ def _protect(story: Accompanied, random: Random) -> None:
         story.store.patch(r.NODES, "", random.choice(nodes)["metadata"]["name"], body)
 
 
+def _recreate_policy(story: Accompanied, random: Random) -> None:
+    """Under the same name: it remembers no departure any more."""
+    old = story.store.find(r.NODE_POOL_POLICIES, "", "usual")
+    assert old is not None
+    story.store.delete(r.NODE_POOL_POLICIES, "", "usual")
+    story.apply({**a_soft_policy(), "spec": old["spec"]})
+
+
+def _edit_lever(story: Accompanied, random: Random) -> None:
+    """A user takes a lever over, overwrites it, or removes a part of it."""
+    nodes = [one for one in story.all(r.NODES) if names.DO_NOT_DISRUPT_BY in _annotations(one)]
+    edits = (
+        {names.DO_NOT_DISRUPT_BY: None},
+        {names.DO_NOT_DISRUPT: None},
+        {names.DO_NOT_DISRUPT: "false"},
+        {names.DO_NOT_DISRUPT_UNTIL: None},
+    )
+    if nodes:
+        body = {"metadata": {"annotations": random.choice(edits)}}
+        story.store.patch(r.NODES, "", random.choice(nodes)["metadata"]["name"], body)
+
+
+def _end_replacement(story: Accompanied, random: Random) -> None:
+    """A user deletes one, maybe before its Node is there."""
+    for claim in story.all(r.NODE_CLAIMS):
+        if names.CREATED_BY in _annotations(claim):
+            story.store.delete(r.NODE_CLAIMS, "", claim["metadata"]["name"])
+
+
+def _orphan(story: Accompanied, random: Random) -> None:
+    """A claim goes without its finalizers, and its Node stays behind."""
+    if nodes := story.all(r.NODES):
+        node = random.choice(nodes)
+        story.store.patch(
+            r.NODES, "", node["metadata"]["name"], {"metadata": {"ownerReferences": None}}
+        )
+        for claim in story.all(r.NODE_CLAIMS):
+            if claim.get("status", {}).get("providerID") == node["spec"].get("providerID"):
+                name = claim["metadata"]["name"]
+                story.store.patch(r.NODE_CLAIMS, "", name, {"metadata": {"finalizers": None}})
+                if story.store.find(r.NODE_CLAIMS, "", name) is not None:
+                    story.store.delete(r.NODE_CLAIMS, "", name)
+
+
 def _crash(story: Accompanied, random: Random) -> None:
     story.crash()
 
@@ -194,4 +245,10 @@ _DEEDS: Final[tuple[Deed, ...]] = (
     _change_karpenter,
     _protect,
     _crash,
+)
+_MEDDLING: Final[tuple[Deed, ...]] = (
+    *[_edit_lever] * 4,
+    *[_recreate_policy] * 2,
+    *[_end_replacement] * 2,
+    _orphan,
 )

@@ -96,6 +96,12 @@ def test_a_day_beside_karpenter_opens_no_more_nodes_than_budgets_let_go(seed: in
     assert outcome.asked["open beyond budgets"] > 0
 
 
+@pytest.mark.parametrize("seed", [3, 12, 26, 94])
+def test_a_day_beside_karpenter_on_which_users_edit_levers_ends_at_rest_too(seed: int) -> None:
+    """The last three showed a lever that a window would have set on a Node without a NodeClaim, and the guard refused."""
+    assert live_beside(seed, meddling=True).problems == ()
+
+
 def test_the_same_seed_lives_the_same_day_twice_and_another_one_does_not() -> None:
     assert live(5, SHORT).digest == live(5, SHORT).digest
     assert live(5, SHORT).digest != live(6, SHORT).digest

@@ -136,7 +136,7 @@ def test_a_lever_needs_a_claim() -> None:
 
 def test_from_a_node_whose_claim_is_gone_a_lever_may_go_and_nothing_else() -> None:
     node = node_with(ON)
-    assert said(written(node, GONE), node) is None
+    assert said(written(node, GONE), node, OPEN) is None
     assert "belongs to no claim of ours" in str(said(written(a_node(), ON), a_node()))
     user = node_with({names.DO_NOT_DISRUPT: "true"})
     gone = dict.fromkeys([names.DO_NOT_DISRUPT])

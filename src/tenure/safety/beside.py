@@ -92,12 +92,16 @@ def beyond_levers(
 
 def is_left_over(action: Patch | Delete, node: Node, snapshot: Snapshot) -> bool:
     """Whether it takes off, of a lever of ours, what its NodeClaim has left behind."""
-    unknown = any(resource == NODE_CLAIMS for resource, _ in snapshot.unreadable())
-    has = unknown or snapshot.claims_with_provider(node.spec.provider_id)
-    if has or isinstance(action, Delete):
+    if isinstance(action, Delete) or not _is_unclaimed(node, snapshot):
         return False
     written = _annotations(action) or {}
     return bool(written) and all(value is None for value in written.values())
+
+
+def _is_unclaimed(node: Node, snapshot: Snapshot) -> bool:
+    """Karpenter disrupts no such Node."""
+    unknown = any(resource == NODE_CLAIMS for resource, _ in snapshot.unreadable())
+    return not unknown and not snapshot.claims_with_provider(node.spec.provider_id)
 
 
 def _only_remembers(action: Action) -> bool:
@@ -238,6 +242,8 @@ def _removes(
     although = f"the lever of Node {node.name} would be removed although"
     if any(written.get(key, "") is not None for key in marks):
         return f"a mark of ours would stay on Node {node.name} without the lever"
+    if _is_unclaimed(node, snapshot):
+        return None
     if why := unlisted_windows(snapshot):
         return f"{although} {why}"
     if lever == names.DO_NOT_DISRUPT and (why := snapshot.unlisted(NODE_POOL_POLICIES)):

@@ -24,7 +24,12 @@ from tenure.model.api import names
 from tenure.model.api.meta import FOR_EVER, ApiObject, format_time
 from tenure.model.api.node import Node
 from tenure.model.api.nodeclaim import NodeClaim
-from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODE_POOL_POLICIES
+from tenure.model.api.resource import (
+    MAINTENANCE_WINDOWS,
+    NODE_CLAIMS,
+    NODE_POOL_POLICIES,
+    Resource,
+)
 from tenure.model.api.window import MaintenanceWindow
 from tenure.model.settings import Settings
 from tenure.model.snapshot.snapshot import Change
@@ -344,19 +349,16 @@ def test_labels_of_the_node_decide_and_not_those_of_the_claim() -> None:
     )
 
 
-@pytest.mark.parametrize("ends", [NOW, NOW + HOUR], ids=["over", "open"])
-def test_a_node_whose_claim_is_gone_has_its_lever_until_no_window_covers_it(ends: datetime) -> None:
-    """Karpenter disrupts no Node without a NodeClaim, but nothing else would ever take the lever back."""
-    verdict = verdict_on(node_with(ON), window(starts=NOW - HOUR, ends=ends))
-    if ends > NOW:
-        assert (verdict.reason, verdict.action) == (Reason.LEVER_ON, None)
-        assert verdict.recheck_at == ends
-    else:
-        assert (verdict.reason, annotations_of(verdict)) == (
-            Reason.LEVER_REMOVED,
-            dict.fromkeys(ON),
-        )
-        assert fact_of(verdict, NodeWithoutClaim).node == "node-a"
+@pytest.mark.parametrize(
+    "unlisted", [{}, {NODE_POOL_POLICIES: "403 Forbidden"}], ids=["listed", "no right"]
+)
+def test_from_a_node_whose_claim_is_gone_a_lever_is_removed_in_a_window_too(
+    unlisted: dict[Resource, str],
+) -> None:
+    """Karpenter disrupts no Node without a NodeClaim, and nothing else would ever take the lever back."""
+    verdict = verdict_on(node_with(ON), OPEN, unlisted=unlisted)
+    assert (verdict.reason, annotations_of(verdict)) == (Reason.LEVER_REMOVED, dict.fromkeys(ON))
+    assert (verdict.recheck_at, fact_of(verdict, NodeWithoutClaim).node) == (None, "node-a")
 
 
 @pytest.mark.parametrize("there", [{}, TRUE], ids=["nothing", "a user's"])

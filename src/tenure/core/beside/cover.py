@@ -51,7 +51,7 @@ class Causes(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: LeverKind = DISRUPTION
     node: Node
-    #: None: it is gone. Then nothing but a window counts.
+    #: None: it is gone, and nothing covers the Node.
     claim: NodeClaim | None
     windows: Windows = ()
     #: Of its NodeClaim.

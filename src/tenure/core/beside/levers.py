@@ -102,15 +102,9 @@ class LeverDecider:
         if has or self._kind not in levers_on(node):
             return None
         return LeverView(
-            causes=Causes(
-                kind=self._kind,
-                node=node,
-                claim=None,
-                windows=windows_for_commands(self._kind.actions, snapshot),
-            ),
+            causes=Causes(kind=self._kind, node=node, claim=None),
             karpenter=karpenter_of(snapshot, self._settings),
             leaves=node.deleting,
-            policies_unlisted=snapshot.unlisted(NODE_POOL_POLICIES),
         )
 
     def _view_of_node(self, node: Node, claim: NodeClaim, snapshot: Snapshot) -> LeverView:

@@ -2,8 +2,8 @@
 
 In the order in which the rules bite:
 
-1. a Node that leaves has none: it would have no effect. Of one whose NodeClaim is gone a lever that stands there is
-   removed, because Karpenter disrupts no such Node, once no window covers it (the guard asks windows by the Node);
+1. a Node that leaves has none: it would have no effect. From one whose NodeClaim is gone it is removed, whatever a
+   window says: Karpenter disrupts no such Node;
 2. while it is not known which Karpenter is in charge, no lever is set and none is removed;
 3. a value that a user wrote over ours, or took our mark from, is the user's: our marks are dropped;
 4. a value without our mark is the user's: it is never touched. Where it is not ``"true"``, Karpenter
