@@ -23,12 +23,12 @@ from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.cloud.remote import PATH, CloudState, as_json
 from tenure.sim.cloud.standins import STAND_INS
 from tenure.sim.serve.access import Access, opened
-from tenure.sim.serve.endpoints import Endpoints
-from tenure.sim.serve.everycluster import furnish
+from tenure.sim.serve.controllers.endpoints import Endpoints
+from tenure.sim.serve.controllers.everycluster import furnish
+from tenure.sim.serve.controllers.revisions import keep_revisions
 from tenure.sim.serve.lease import elector_of, unheld_lease
 from tenure.sim.serve.notices import LabelledNodes
 from tenure.sim.serve.pace import PacedLoop
-from tenure.sim.serve.revisions import keep_revisions
 from tenure.sim.serve.welcome import WELCOME, PublishedImages
 from tenure.sim.world import World, WorldOptions
 
