@@ -40,9 +40,13 @@ def commands() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    built, folder = (tmp_path_factory.mktemp(name) for name in ("built", "index"))
-    wheel = python_packages(built, made_at())
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return python_packages(tmp_path_factory.mktemp("built"), made_at())
+
+
+@pytest.fixture(scope="module")
+def index(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("index")
     fill(folder, chain([wheel], wheels.folder().iterdir()))
     with served(folder) as address:
         yield address
@@ -139,3 +143,19 @@ def test_the_wheel_has_the_examples_of_the_checkout(computer: Computer) -> None:
         check=True,
     ).stdout.splitlines()
     assert written == {name: (ROOT / name).read_bytes() for name in listed}
+
+
+def test_pipx_installs_the_wheel_itself_and_goes_on_from_there(
+    computer: Computer, wheel: Path
+) -> None:
+    """What the page says for as long as no release is on PyPI; then the upgrade and the way back."""
+    shutil.copy(wheel, computer.home)
+    computer.run(f"pipx install ~/{wheel.name}")
+    place = computer.run("readlink -f $(which tenure)").stdout
+    assert place.startswith(str(computer.home))
+    said = computer.run("tenure --version").stdout
+    version = said.split()[-1]
+    computer.run("pipx upgrade tenure")
+    computer.run(f"pipx install --force tenure=={version}")
+    assert computer.run("tenure --version").stdout == said
+    computer.run("pipx uninstall tenure && ! which tenure")

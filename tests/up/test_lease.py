@@ -30,6 +30,7 @@ def test_run_refuses_the_cluster_in_one_line_and_writes_nothing(tmp_path: Path) 
                 "run",
                 "--metrics-port=0",
                 "--health-probe-port=0",
+                "--journal-port=0",
                 "--webhook-port=0",
             ],
             cwd=tmp_path,

@@ -71,14 +71,16 @@ def _found_in(plain: IO[bytes], path: Path) -> Iterator[Found]:
     """The same of what was unpacked from the file at ``path``."""
     lines = _is_object(_without_mark(plain.readline(_FIRST)))
     plain.seek(0)
+    # /dev/fd/63 has no name that says anything without its folder.
+    name = str(path) if path.parts[:2] == _DEVICES else path.name
     if lines:
-        yield from _lines(plain, path.name)
+        yield from _lines(plain, name)
         return
     data = _without_mark(plain.read())
     if not data:
         raise SpecError("--from", str(path), "the objects of a cluster, and it is empty")
     if len(data) > _LONG and (found := _list_in(data)) is not None:
-        yield from _items(path.name, found)
+        yield from _items(name, found)
     else:
         yield from _documents(documents_in(text_of(data, str(path)), str(path)))
 

@@ -25,8 +25,10 @@ from tenure.sim.actors.nodes.tainteviction import TaintEviction
 from tenure.sim.actors.volumes.driver import VolumeTimings
 from tenure.sim.actors.volumes.storage import Storage
 from tenure.sim.apiserver.store.store import Store
+from tenure.sim.cloud.awslabels import AWS_GROUPS, with_aws_labels
 from tenure.sim.cloud.catalogue import DEFAULT_ZONES, instance_types, select
 from tenure.sim.cloud.cloud import CloudTimings, SimulatedCloud
+from tenure.sim.cloud.standins import StandIns
 from tenure.sim.virtual.environment import Environment
 from tenure.sim.virtual.faults import Faults, FaultSwitch
 from tenure.sim.virtual.outages import ZoneOutages
@@ -40,6 +42,8 @@ class InfrastructureOptions(msgspec.Struct, frozen=True, kw_only=True):
     types: Sequence[InstanceType] = ()
     #: Node classes of other clouds that the embedded one launches for.
     stands_in_for: Sequence[Resource] = ()
+    #: Whether such a class is Ready, as its own cloud's controller would have it; else its status says so.
+    makes_classes_ready: bool = False
     cloud: CloudTimings = CloudTimings()
     kubelet: KubeletTimings = KubeletTimings()
     #: How long the pods of some apps take for what they do; the first that covers a pod counts.
@@ -58,9 +62,7 @@ class Infrastructure:
         options: InfrastructureOptions | None = None,
     ) -> None:
         options = options or InfrastructureOptions()
-        types = options.types or instance_types(
-            select(options.catalogue), seed=environment.seed, zones=options.zones
-        )
+        types = options.types or _catalogue(options, environment.seed)
         self.faults = FaultSwitch(options.faults)
         self.outages = ZoneOutages()
         self.pods = BoundPods(store)
@@ -92,6 +94,8 @@ class Infrastructure:
             outages=self.outages,
             stands_in_for=options.stands_in_for,
         )
+        if options.makes_classes_ready:
+            StandIns(environment, store, options.stands_in_for)
         self.node_lifecycle = NodeLifecycle(environment, store, self.pods, self.kubelets)
         self.kubelets.on_silence(self.node_lifecycle.fell_silent)
         self.taint_eviction = TaintEviction(environment, store, self.pods)
@@ -105,3 +109,10 @@ class Infrastructure:
     def _is_alive(self, node: str) -> bool:
         """Storage is there before the kubelets that it asks about."""
         return self.kubelets.is_alive(node)
+
+
+def _catalogue(options: InfrastructureOptions, seed: int) -> tuple[InstanceType, ...]:
+    types = instance_types(select(options.catalogue), seed=seed, zones=options.zones)
+    if any(one.group in AWS_GROUPS for one in options.stands_in_for):
+        return tuple(map(with_aws_labels, types))
+    return types

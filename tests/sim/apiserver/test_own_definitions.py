@@ -14,7 +14,7 @@ from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.objects.customkinds import SERVED_KINDS
 from tenure.sim.apiserver.objects.definition import DEFINITIONS
 from tenure.sim.apiserver.objects.tree import put
-from tenure.sim.serve.everycluster import furnish
+from tenure.sim.serve.controllers.everycluster import furnish
 from tests.sim.workworld import World, a_world
 
 KINDS = [pytest.param(one, id=one["metadata"]["name"]) for one in generate(SERVED_KINDS)]

@@ -10,7 +10,7 @@ import pytest
 from tenure.model.api.resource import NAMESPACES, NODES, PODS, SERVICES
 from tenure.sim.apiserver.objects.storedkinds import ENDPOINT_SLICES, ENDPOINTS
 from tenure.sim.apiserver.objects.tree import Obj
-from tenure.sim.serve.endpoints import Endpoints
+from tenure.sim.serve.controllers.endpoints import Endpoints
 from tests.sim.workworld import World, a_node, a_world
 
 LABELS = {"app": "web"}

@@ -9,7 +9,7 @@ import pytest
 
 from tenure.model.api.resource import DAEMON_SETS, STATEFUL_SETS, Resource
 from tenure.sim.apiserver.objects.storedkinds import CONTROLLER_REVISIONS
-from tenure.sim.serve.revisions import keep_revisions
+from tenure.sim.serve.controllers.revisions import keep_revisions
 from tenure.sim.world import World
 
 

@@ -32,8 +32,8 @@ from tenure.model.matching.requirements import Requirement, Requirements
 from tenure.model.values.quantity import parse_quantity
 from tenure.providers.kwok.catalogue import built_in_types
 from tenure.sim.apiserver.objects.tree import Obj, dig
+from tenure.sim.cloud.awslabels import aws_labels
 from tenure.sim.cloud.catalogue import VOLUMES_MAX, instance_types, price_list
-from tenure.sim.copied.awslabels import aws_labels
 from tenure.sim.copied.cloudlabels import Bought, bought, labels_of_type, price_in
 from tenure.sim.copied.copy import ClusterCopy
 

@@ -20,6 +20,7 @@ from tenure.model.api.resource import NODES, Resource
 from tenure.parse.yamltext import Document, read_documents
 from tenure.sim.actors.kubelet.podstatus import APP_LABELS
 from tenure.sim.apiserver.objects.tree import Obj, dig
+from tenure.sim.cloud.standins import STAND_INS
 from tenure.sim.scenario.actions import Apply, Patch
 from tenure.sim.scenario.context import span
 from tenure.sim.scenario.expectations import Expectation, ExpectationReader
@@ -120,6 +121,7 @@ class _Loader:
             there = self._base.changeable()
         manifest_reader = ManifestReader(options.epoch, there)
         objects = tuple(self._objects(manifest_reader))
+        options = self._with_stand_ins(options, objects)
         zones = sorted(self._zones(options, objects))
         check_zones(reader, options.infrastructure.faults, zones, "faults")
         read_step = StepReader(reader, manifest_reader, zones)
@@ -158,6 +160,19 @@ class _Loader:
             if key not in keys:
                 place = self._reader.document.place(f"startup-agents.{key}")
                 yield f"{place}: no NodePool has the startup taint {key}"
+
+    def _with_stand_ins(self, options: WorldOptions, objects: Sequence[Obj]) -> WorldOptions:
+        """The embedded cloud launches for classes of AWS that the scenario brings along.
+
+        A cluster that is copied says itself which it has; beside Karpenter nothing is launched.
+        """
+        kinds = {obj["kind"] for obj in objects}
+        wanted = [one for one in STAND_INS if one.kind in kinds]
+        if self._base is not None or options.settings.beside_karpenter or not wanted:
+            return options
+        more = {"stands_in_for": wanted, "makes_classes_ready": True}
+        infrastructure = msgspec.structs.replace(options.infrastructure, **more)
+        return msgspec.structs.replace(options, infrastructure=infrastructure)
 
     def _zones(self, options: WorldOptions, objects: Iterable[Obj]) -> set[str]:
         """A cluster that is copied has its own cloud."""

@@ -21,13 +21,14 @@ from tenure.sim.actors.kubelet.podevents import PodEvents
 from tenure.sim.apiserver.api import Api
 from tenure.sim.apiserver.objects.tree import Obj
 from tenure.sim.cloud.remote import PATH, CloudState, as_json
+from tenure.sim.cloud.standins import STAND_INS
 from tenure.sim.serve.access import Access, opened
-from tenure.sim.serve.endpoints import Endpoints
-from tenure.sim.serve.everycluster import furnish
+from tenure.sim.serve.controllers.endpoints import Endpoints
+from tenure.sim.serve.controllers.everycluster import furnish
+from tenure.sim.serve.controllers.revisions import keep_revisions
 from tenure.sim.serve.lease import elector_of, unheld_lease
 from tenure.sim.serve.notices import LabelledNodes
 from tenure.sim.serve.pace import PacedLoop
-from tenure.sim.serve.revisions import keep_revisions
 from tenure.sim.serve.welcome import WELCOME, PublishedImages
 from tenure.sim.world import World, WorldOptions
 
@@ -48,6 +49,7 @@ class ServedCluster:
         """
         options = options or WorldOptions()
         if prepare is None:
+            options = _with_stand_ins(options)
             options = msgspec.structs.replace(options, epoch=datetime.now(UTC))
         self._loop = PacedLoop(speed)
         self.world = World(options, loop=self._loop)
@@ -111,3 +113,12 @@ class ServedCluster:
             return  # A client that closed its connection: no fault.
         what = f"{type(error).__name__}: {error}" if error else context.get("message", "unknown")
         self._report(f"a fault of ours: {what}")
+
+
+def _with_stand_ins(options: WorldOptions) -> WorldOptions:
+    """Users bring along their node classes of AWS; beside Karpenter nothing is launched for them."""
+    if options.settings.beside_karpenter:
+        return options
+    more = {"stands_in_for": STAND_INS, "makes_classes_ready": True}
+    infrastructure = msgspec.structs.replace(options.infrastructure, **more)
+    return msgspec.structs.replace(options, infrastructure=infrastructure)

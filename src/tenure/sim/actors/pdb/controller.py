@@ -30,9 +30,9 @@ from tenure.model.api.resource import (
     STATEFUL_SETS,
 )
 from tenure.sim.actors.pdb.coveredpods import CoveredPods, Member, Namespace, Owner
-from tenure.sim.actors.workloads.fraction import count_of
 from tenure.sim.actors.workloads.ownedpods import controller_of
 from tenure.sim.actors.workqueue import WorkQueue, queue_key
+from tenure.sim.apiserver.objects.numbers import count_of
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.watch import DELETED

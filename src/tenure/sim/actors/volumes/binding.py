@@ -42,7 +42,7 @@ from tenure.sim.actors.volumes.uses import ClaimKey, ClaimUses
 from tenure.sim.actors.volumes.zones import in_zone, zone_for
 from tenure.sim.apiserver.admission.defaults import CLAIM_PROTECTION, VOLUME_PROTECTION
 from tenure.sim.apiserver.objects.tree import Obj, dig
-from tenure.sim.apiserver.store.storageclasses import default_class
+from tenure.sim.apiserver.store.classes import default_class
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.watch import DELETED
 from tenure.sim.virtual.environment import Environment

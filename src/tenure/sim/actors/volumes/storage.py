@@ -15,7 +15,7 @@ from tenure.sim.actors.volumes.binding import ClaimBinder
 from tenure.sim.actors.volumes.driver import VolumeDriver, VolumeTimings
 from tenure.sim.actors.volumes.uses import ClaimKey, ClaimUses
 from tenure.sim.apiserver.objects.tree import Obj
-from tenure.sim.apiserver.store.storageclasses import IS_DEFAULT
+from tenure.sim.apiserver.store.classes import IS_DEFAULT
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.virtual.environment import Environment
 from tenure.sim.virtual.faults import FaultSwitch

@@ -30,9 +30,9 @@ from tenure.sim.actors.workloads.daemonpods import (
     target_node,
 )
 from tenure.sim.actors.workloads.failedcreate import create_pod
-from tenure.sim.actors.workloads.fraction import count_of
 from tenure.sim.actors.workloads.ownedpods import Group, OwnedPods, is_active, is_ready, phase
 from tenure.sim.actors.workqueue import WorkQueue, queue_key
+from tenure.sim.apiserver.objects.numbers import count_of
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.watch import DELETED

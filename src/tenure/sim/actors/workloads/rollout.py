@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tenure.sim.actors.workloads.fraction import count_of
+from tenure.sim.apiserver.objects.numbers import count_of
 
 
 class Size(msgspec.Struct, frozen=True):

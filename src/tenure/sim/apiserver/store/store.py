@@ -61,12 +61,11 @@ from tenure.sim.apiserver.patch.merge import json_patch, merge_patch_object
 from tenure.sim.apiserver.patch.strategic import strategic_merge_patch
 from tenure.sim.apiserver.store import (
     binding,
+    classes,
     definitions,
     eviction,
     namespaces,
-    priority,
     quotas,
-    storageclasses,
     tracking,
 )
 from tenure.sim.apiserver.store.deletion import DeleteOptions, finished, plan_deletion
@@ -113,9 +112,9 @@ class Store:
         self.feed = Feed(clock, random, schedule, post)
         self.gate = Gate(
             admission or Schemas(),
-            priority=lambda n: priority.resolve(self, n),
+            priority=lambda n: classes.priority(self, n),
             limit_ranges=lambda n: self.list(LIMIT_RANGES, n),
-            default_class=lambda: storageclasses.default_class(self),
+            default_class=lambda: classes.default_class(self),
         )
         self._history = history
         self._shelves: dict[Resource, Shelf] = {}
@@ -137,7 +136,7 @@ class Store:
         """What every cluster has from the start."""
         for name in namespaces.INITIAL:
             self.create(NAMESPACES, {"metadata": {"name": name}})
-        for name, value in priority.SYSTEM_CLASSES.items():
+        for name, value in classes.SYSTEM_CLASSES.items():
             self.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value})
 
     # What is served.

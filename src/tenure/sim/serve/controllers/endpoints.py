@@ -17,7 +17,7 @@ from tenure.sim.apiserver.objects.storedkinds import ENDPOINT_SLICES, ENDPOINTS
 from tenure.sim.apiserver.objects.tree import Obj, dig
 from tenure.sim.apiserver.store.store import Store
 from tenure.sim.apiserver.store.watch import DELETED
-from tenure.sim.serve.places import (
+from tenure.sim.serve.controllers.places import (
     OF_SERVICE,
     Place,
     Ports,

@@ -8,8 +8,8 @@ import pytest
 
 from tenure.model.api.names import ARCH
 from tenure.model.values.quantity import parse_quantity
+from tenure.sim.cloud.awslabels import aws_labels
 from tenure.sim.cloud.catalogue import instance_types, price_list
-from tenure.sim.copied.awslabels import aws_labels
 
 SHAPES = {shape.name: shape for shape in price_list()}
 TYPES = {kind.name: kind for kind in instance_types(price_list(), seed=0)}

@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import msgspec
+
 from tenure.model.api.names import ARCH
 from tenure.model.cloud.offering import InstanceType
+from tenure.model.matching.requirement import Requirement
+from tenure.model.values.quantity import UNIT
 
 #: ``m7i.large``, ``u-12tb1.112xlarge``: category, generation and size are in the name.
 _NAME: Final = re.compile(
     r"(?P<category>[a-z]+)(-\d+tb)?(?P<generation>\d+)(?P<also>[^.]*)\.(?P<size>.+)"
 )
-_GROUPS: Final = ("karpenter.k8s.aws", "eks.amazonaws.com")
+AWS_GROUPS: Final = ("karpenter.k8s.aws", "eks.amazonaws.com")
+_GPU: Final = "nvidia.com/gpu"
 #: Families whose names do not say that their processors are of AMD.
 _AMD: Final = frozenset({"g5", "g6", "g6e", "gr6", "inf2", "p5"})
 _MIB: Final = 2**20
-_NANO: Final = 10**9
 
 
 def aws_labels(kind: InstanceType, cpu: int) -> dict[str, str]:
@@ -32,9 +36,25 @@ def aws_labels(kind: InstanceType, cpu: int) -> dict[str, str]:
         "size": match["size"],
         "cpu": str(cpu),
         "cpu-manufacturer": _manufacturer(kind, family, match["also"]),
-        "memory": str(kind.capacity["memory"] // _NANO // _MIB),
+        "memory": str(kind.capacity["memory"] // UNIT // _MIB),
     }
-    return {f"{group}/instance-{name}": value for group in _GROUPS for name, value in said.items()}
+    return {
+        f"{group}/instance-{name}": value for group in AWS_GROUPS for name, value in said.items()
+    }
+
+
+def with_aws_labels(kind: InstanceType) -> InstanceType:
+    """A type of the catalogue as NodePools for AWS ask for it."""
+    labels = aws_labels(kind, kind.capacity["cpu"] // UNIT)
+    if labels and (gpus := kind.capacity.get(_GPU)):
+        said = {"gpu-count": str(gpus // UNIT), "gpu-manufacturer": "nvidia"}
+        labels |= {
+            f"{group}/instance-{name}": value
+            for group in AWS_GROUPS
+            for name, value in said.items()
+        }
+    known = (Requirement.of(key, "In", (value,)) for key, value in labels.items())
+    return msgspec.structs.replace(kind, requirements=kind.requirements.add(*known))
 
 
 def _manufacturer(kind: InstanceType, family: str, also: str) -> str:

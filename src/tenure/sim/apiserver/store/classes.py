@@ -1,11 +1,12 @@
-"""What a pod's priorityClassName stands for at the moment the pod is created."""
+"""Which class a new object gets: a pod its priority, a claim that names none its StorageClass."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tenure.model.api.resource import PODS, PRIORITY_CLASSES
+from tenure.model.api.resource import PODS, PRIORITY_CLASSES, STORAGE_CLASSES
 from tenure.sim.apiserver.objects.refusals import forbidden
+from tenure.sim.apiserver.objects.tree import dig
 
 if TYPE_CHECKING:
     from tenure.sim.apiserver.store.store import Store
@@ -15,10 +16,12 @@ SYSTEM_CLASSES: Final = {
     "system-node-critical": 2_000_001_000,
 }
 _PREEMPT: Final = "PreemptLowerPriority"
+IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
+_MARKS: Final = (IS_DEFAULT, "storageclass.beta.kubernetes.io/is-default-class")
 
 
-def resolve(store: Store, name: str) -> tuple[str, int, str]:
-    """(class name, value, preemption policy); an empty name asks for the global default."""
+def priority(store: Store, name: str) -> tuple[str, int, str]:
+    """(class name, value, preemption policy) of a pod; an empty name asks for the global default."""
     if name:
         found = store.find(PRIORITY_CLASSES, "", name)
         if found is None:
@@ -34,3 +37,14 @@ def resolve(store: Store, name: str) -> tuple[str, int, str]:
         lowest.get("value", 0),
         lowest.get("preemptionPolicy", _PREEMPT),
     )
+
+
+def default_class(store: Store) -> str:
+    """Of several the newest, of several of one second the first by name; empty: there is none."""
+    marked = [
+        one["metadata"]
+        for one in store.list(STORAGE_CLASSES)
+        if any(dig(one, "metadata", "annotations", mark) == "true" for mark in _MARKS)
+    ]
+    newest = max((one["creationTimestamp"] for one in marked), default="")
+    return min((one["name"] for one in marked if one["creationTimestamp"] == newest), default="")
