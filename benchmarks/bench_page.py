@@ -12,6 +12,8 @@ Not counted is the time in which the loop, or the thread that it waited for, cou
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import os
 import random
 import selectors
 import sys
@@ -21,9 +23,8 @@ import tracemalloc
 from collections import deque
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from pathlib import Path
 from statistics import median, quantiles
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import msgspec
 
@@ -319,36 +320,39 @@ class Spent(msgspec.Struct, frozen=True):
     others_waited: float
 
 
+#: Unlike Python's own it keeps the interpreter: to look must not be an occasion for the other threads.
+_READ: Final = ctypes.PyDLL(None).pread
+
+
 class Waits(selectors.SelectSelector):
     """Knows what the loop waits for. Its timers are exact: those of ``epoll`` are up to a millisecond late."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._files: dict[int, BinaryIO] = {}
+        self._files: dict[int, int] = {}
+        self._room = ctypes.create_string_buffer(64)
         #: At the begin of the last waits of the loop.
-        self._known: deque[Spent] = deque(maxlen=8)
+        self._known: deque[Spent] = deque(maxlen=64)
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         self._known.append(self.spent())
         return super().select(timeout)
 
     def spent(self) -> Spent:
+        at, computed = time.monotonic(), time.thread_time()
         own, others = threading.get_native_id(), 0.0
         for thread in threading.enumerate():
             if thread.native_id not in (None, own):
                 others += self._waited(thread.native_id)
-        return Spent(time.monotonic(), time.thread_time(), self._waited(own), others)
+        return Spent(at, computed, self._waited(own), others)
 
     def _waited(self, thread: int) -> float:
         file = self._files.get(thread)
         if file is None:
-            path = Path(f"/proc/self/task/{thread}/schedstat")
-            file = self._files[thread] = path.open("rb", buffering=0)
-        file.seek(0)
-        try:
-            return int(file.read().split()[1]) / 1e9
-        except ProcessLookupError:
-            return 0.0  # It has ended.
+            path = f"/proc/self/task/{thread}/schedstat"
+            file = self._files[thread] = os.open(path, os.O_RDONLY)
+        found = _READ(file, self._room, 64, 0)
+        return int(self._room.raw[:found].split()[1]) / 1e9 if found > 0 else 0.0  # It has ended.
 
     def took(self, due: float) -> float:
         """Seconds from that instant until now, as on a machine that no other program uses."""
@@ -398,11 +402,19 @@ async def _timed(replica: Replica, waits: Waits) -> list[float]:
     loop, took = asyncio.get_running_loop(), []
     due = loop.time() + EVERY
     for _ in range(TURNS):
-        await asyncio.sleep(max(0.0, due - loop.time()))
+        await _until(due)
         replica.turn()
         took.append(waits.took(due))
         due = max(due + EVERY, loop.time())
     return took
+
+
+async def _until(due: float) -> None:
+    """By one timer: ``asyncio.sleep`` sets it a moment later, and on a busy machine that moment is long."""
+    loop = asyncio.get_running_loop()
+    passed: asyncio.Future[None] = loop.create_future()
+    loop.call_at(due, passed.set_result, None)
+    await passed
 
 
 def _p99(took: list[float]) -> float:

@@ -8,9 +8,10 @@ import pytest
 
 from tenure.core.decision import Concern, Subject, Verdict
 from tenure.core.facts import AT, Fact
-from tenure.core.gates.explained import info_of
-from tenure.core.gates.facts import BudgetUse, VelocityUse
+from tenure.core.gates.explained import EXPLAINED, info_of
+from tenure.core.gates.facts import BlockedByObject, BudgetUse, DrainUnbounded, VelocityUse
 from tenure.core.gates.operations import Gate
+from tenure.core.protect.protection import Protection
 from tenure.core.reasons import Reason
 from tenure.core.windows.facts import (
     InvalidWindowBlocks,
@@ -18,8 +19,17 @@ from tenure.core.windows.facts import (
     OutsideAllowWindows,
     WindowBlocks,
 )
-from tenure.model.api.meta import format_time
+from tenure.model.api.meta import FOR_EVER, format_time
 
+
+class Said(Fact, frozen=True):
+    """One with no advice of its own."""
+
+    def __str__(self) -> str:
+        return "it says so"
+
+
+SAID = Said()
 ZERO = BudgetUse(pool="general", nodes="0", limit=0, total=3)
 SCHEDULED = BudgetUse(pool="general", nodes="0", schedule="0 9 * * *", limit=0, total=3)
 FULL = BudgetUse(pool="general", nodes="1", limit=1, total=3, leaving=("node-1",))
@@ -101,3 +111,32 @@ def test_windows_that_forbid_in_turns_are_waited_for_together(
         gate=Gate.WINDOW,
     )
     assert info_of(verdict).advice.startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("facts", "advice"),
+    [
+        (
+            (BlockedByObject("PodDisruptionBudget", "default/pay", SAID, 1), DrainUnbounded("n")),
+            (
+                "Let PodDisruptionBudget default/pay allow an eviction (and 1 more). Or set "
+                "terminationGracePeriod of the NodePool, for new NodeClaims."
+            ),
+        ),
+        (
+            (BlockedByObject("Pod", "shop/db-0", Protection("true", FOR_EVER)),),
+            "Remove the protection of Pod shop/db-0.",
+        ),
+        ((BlockedByObject("Pod", "shop/db-0", SAID),), EXPLAINED[Gate.PODS].advice),
+    ],
+    ids=["pdb", "protection", "another"],
+)
+def test_what_blocks_a_drain_is_named(facts: tuple[Fact, ...], advice: str) -> None:
+    verdict = Verdict(
+        concern=Concern.DISRUPTION,
+        subject=Subject("NodeClaim", "a"),
+        reason=Reason.DISRUPTION_BLOCKED,
+        facts=facts,
+        gate=Gate.PODS,
+    )
+    assert info_of(verdict).advice == advice

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+import traceback
+from contextlib import suppress
 
 import msgspec
 import pytest
 
 from tenure.dashboard.fleet.values import Change, Frame, History
-from tenure.dashboard.web import feed
+from tenure.dashboard.web import feed, stream
 from tenure.dashboard.web.server import ENTRIES_MAX
 from tenure.dashboard.web.subscribers import QUEUE_MAX, Subscriber
 from tenure.dashboard.web.visible import visible
@@ -293,7 +295,22 @@ def hostile() -> Manifest:
     container = pod["spec"]["containers"][0]
     container["env"] = [{"name": "PASSWORD", "value": CANARY}]
     container["args"] = [CANARY]
+    container["envFrom"] = [{"secretRef": {"name": CANARY}}]
+    pod["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = CANARY
+    before = {"name": "init", "image": "i", "command": [CANARY], "env": container["env"]}
+    pod["spec"]["initContainers"] = [before]
+    pod["spec"]["imagePullSecrets"] = [{"name": CANARY}]
+    pod["spec"]["hostAliases"] = [{"ip": "10.0.0.1", "hostnames": [CANARY]}]
     return made
+
+
+def a_secret() -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": CANARY, "namespace": "default"},
+        "stringData": {"password": CANARY},
+    }
 
 
 def test_no_value_of_a_pod_reaches_an_answer() -> None:
@@ -314,7 +331,79 @@ def test_no_value_of_a_pod_reaches_an_answer() -> None:
                 assert len(body) < 200_000
             assert CANARY not in str(frame)
 
-    told(story, hostile(), a_pod("lonely", nodeSelector={"nowhere": "true"}))
+    told(story, hostile(), a_secret(), a_pod("lonely", nodeSelector={"nowhere": "true"}))
+
+
+def test_no_token_reaches_a_log_an_answer_or_a_fault(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    paths = ["/", "/api/about", "/api/fleet", "/api/why?subject=NodePool/general", "/api/nothing"]
+    tokens = (GOOD, POOR, BAD, CANARY, f"{CANARY} {CANARY}", CANARY * 2000)
+
+    async def story(world: Story) -> None:
+        reviews = Reviews()
+        async with opened(world, bearer(reviews)) as site:
+
+            async def asked(*more: str) -> None:
+                for path in (*paths, *more):
+                    for token in tokens:
+                        _, body, headers = await site.get(path, Authorization=f"Bearer {token}")
+                        assert token not in body
+                        assert token not in str(headers)
+
+            await asked()
+            reviews.status = 500
+            await asked()
+
+            def broken() -> None:
+                raise RuntimeError("a fault")
+
+            reviews.status = 201
+            monkeypatch.setattr(site.server.feed, "frame", broken)
+            monkeypatch.setattr(site.server, "_entries", broken)
+            await asked("/api/entries")
+            said = "".join(
+                line
+                for fault in site.faults
+                for line in traceback.TracebackException.from_exception(
+                    fault, capture_locals=False
+                ).format()
+            )
+            assert not any(token in said for token in tokens)
+            site.faults.clear()
+
+    told(story)
+    assert not any(token in caplog.text for token in tokens)
+
+
+def test_a_page_that_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over a socket: nothing waits for it any more, and its place is free again."""
+    monkeypatch.setattr(stream, "WRITE_MAX", 0.05)
+
+    async def story(world: Story) -> None:
+        async with opened(world) as site:
+            reader, writer = await asyncio.open_connection("127.0.0.1", site.port, limit=1024)
+            writer.write(b"GET /api/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            await reader.readuntil(b"\r\n\r\n")
+            readers = site.server.feed.subscribers
+            (one,) = readers
+            message = b": " + b"x" * 2**20 + b"\n\n"
+            for _ in range(QUEUE_MAX + 10):
+                await readers.put_to_each(message)
+            for _ in range(500):
+                if not len(readers):
+                    break
+                await asyncio.sleep(0.01)
+            assert not len(readers)
+            assert one.lost
+            assert await one.take() == b"", "what waited for it is let go"
+            with suppress(ConnectionError):
+                while await reader.read(2**20):
+                    pass
+            writer.transport.abort()
+
+    told(story)
 
 
 def test_nothing_that_a_user_writes_turns_the_writing_round() -> None:

@@ -13,6 +13,14 @@ export function Phase({ tone, phase }: { tone: Tone; phase: string }) {
   return <span class={`phase tone-${tone}`}><span aria-hidden="true">{TONE[tone].sign}</span> {phase}</span>;
 }
 
+/** Signs of a name that are seen however narrow its place is: they tell nodes of one pool apart. */
+const TAIL = 6;
+
+/** A name that is cut before its end where there is no room. */
+export function Name({ of }: { of: string }) {
+  return <span class="name"><span>{of.slice(0, -TAIL)}</span><span>{of.slice(-TAIL)}</span></span>;
+}
+
 /** An instant, and how far away it is. */
 export function When({ at }: { at: string | null }) {
   const now = useNow();

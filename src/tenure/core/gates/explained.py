@@ -17,9 +17,11 @@ from tenure.core.gates.facts import (
     BlockedByObject,
     BudgetUse,
     DisruptionRulesUnusable,
+    DrainUnbounded,
     VoluntaryDisruptionOff,
 )
 from tenure.core.gates.operations import Gate
+from tenure.core.protect.protection import Protection
 from tenure.core.reasons import NO_ADVICE, REASONS, ReasonInfo
 from tenure.core.windows.facts import (
     InvalidWindowBlocks,
@@ -30,6 +32,7 @@ from tenure.core.windows.facts import (
     blocking_windows,
 )
 from tenure.model.api.meta import FOR_EVER, format_time
+from tenure.model.api.resource import POD_DISRUPTION_BUDGETS
 
 
 class GateInfo(msgspec.Struct, frozen=True):
@@ -105,9 +108,12 @@ def info_of(verdict: Verdict) -> ReasonInfo:
     better = next(filter(None, map(_advice, facts)), "")
     if not better and verdict.gate == Gate.WINDOW:
         better = _advice_on_windows(facts)
+    if not better and verdict.gate == Gate.PODS:
+        better = _advice_on_pods(facts)
     if not better and not verdict.gate:
         # Consolidation asks gates before there is a candidate that they could block.
-        better = _advice_on_windows(facts) or next(filter(None, map(_advice_of_gate, facts)), "")
+        better = _advice_on_windows(facts) or _advice_on_pods(facts)
+        better = better or next(filter(None, map(_advice_of_gate, facts)), "")
     return ReasonInfo(meaning, better or advice, info.event)
 
 
@@ -126,6 +132,25 @@ def _advice_on_windows(facts: Sequence[Fact]) -> str:
             case OutsideAllowWindows(windows=names):
                 return f"Give {_windows(names)} schedules or dates that come, or delete {_them(names)}."
     return ""
+
+
+def _advice_on_pods(facts: Sequence[Fact]) -> str:
+    """Empty: what blocks is neither a protection nor a PDB."""
+    found = next((fact for fact in facts if isinstance(fact, BlockedByObject)), None)
+    if found is None:
+        return ""
+    if found.kind == POD_DISRUPTION_BUDGETS.kind:
+        advice = f"Let {found.kind} {found.name} allow an eviction"
+    elif isinstance(found.fact, Protection):
+        advice = f"Remove the protection of {found.kind} {found.name}"
+    else:
+        return ""
+    more = f" (and {found.more} more)" if found.more else ""
+    unbounded = any(isinstance(fact, DrainUnbounded) for fact in facts)
+    grace = (
+        ". Or set terminationGracePeriod of the NodePool, for new NodeClaims" if unbounded else ""
+    )
+    return f"{advice}{more}{grace}."
 
 
 def _wait_or_change(at: datetime, names: Sequence[str]) -> str:

@@ -38,9 +38,9 @@ def _segment(one: Segment, now: datetime) -> Text:
     return Text.assemble(
         (f"{narrow_clock(one.begin, now):<11} ", "dim"),
         (f"{look.sign} {clean(one.phase)} ", style(one.tone)),
-        (f"{lasted}  ", "dim"),
-        (f"{clean(one.reason)}: ", "bold"),
-        clean(one.because),
+        (lasted, "dim"),
+        (f"  {clean(one.reason)}" if one.reason else "", "bold"),
+        f": {clean(one.because)}" if one.because else "",
     )
 
 

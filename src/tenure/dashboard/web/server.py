@@ -25,7 +25,8 @@ LIMITS: Final = Limits(
 #: Seconds for an answer that is no stream.
 ANSWER_MAX: Final = 30.0
 WHY_KEPT, WHY_PATIENCE, WHY_KEYS, WHY_UNDER_WAY = 3.0, 20.0, 64, 8
-CALENDAR_KEPT, CALENDAR_PATIENCE = 60.0, 25.0
+#: Seconds of the reader's, or of the cluster's where that runs faster, but no fewer than the second.
+CALENDAR_KEPT, CALENDAR_LEAST, CALENDAR_PATIENCE = 60.0, 5.0, 25.0
 HISTORY_KEPT, HISTORY_PATIENCE = 2.0, 15.0
 ENTRIES_MAX: Final = 500
 SUBJECT_MAX: Final = 600
@@ -77,7 +78,7 @@ class PageServer:
         )
         self._calendar = Once(
             lambda _: source.calendar(),
-            fresh=CALENDAR_KEPT * speed,
+            fresh=min(CALENDAR_KEPT * speed, max(CALENDAR_KEPT, CALENDAR_LEAST * speed)),
             patience=CALENDAR_PATIENCE * speed,
         )
         self._history = Once(

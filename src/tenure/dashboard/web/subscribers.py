@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Iterator
 from typing import Final
 
 #: Messages that wait for a reader, at the most.
@@ -42,6 +43,9 @@ class Subscribers:
     def __len__(self) -> int:
         return len(self._all)
 
+    def __iter__(self) -> Iterator[Subscriber]:
+        return iter(list(self._all))
+
     @property
     def full(self) -> bool:
         return len(self._all) >= self._most
@@ -54,6 +58,6 @@ class Subscribers:
 
     async def put_to_each(self, message: bytes) -> None:
         """One after the other: to write to all of them at once takes as long as a turn. Those who come meanwhile know it."""
-        for one in list(self._all):
+        for one in self:
             one.put(message)
             await asyncio.sleep(0)

@@ -71,15 +71,27 @@ export function Blockers({ blockers }: { blockers: readonly BlockerView[] }) {
     <section aria-label="Blockers">
       <h3>What blocks it</h3>
       <ul class="blockers">
-        {blockers.map((one) => (
-          <li key={`${one.subject} ${one.message}`}>
-            <span class="because">{one.message}</span>
+        {together(blockers).map(({ one, times }) => (
+          <li key={`${one.subject} ${one.message} ${one.until}`}>
+            <span class="because">{one.message}{times > 1 && <span class="quiet"> ({times} pods)</span>}</span>
             <span class="blocker-foot"><Subject of={one.subject} /> <Ends blocker={one} /></span>
           </li>
         ))}
       </ul>
     </section>
   );
+}
+
+/** One PDB blocks each pod that it is about, in the same words. */
+function together(blockers: readonly BlockerView[]): { one: BlockerView; times: number }[] {
+  const found = new Map<string, { one: BlockerView; times: number }>();
+  for (const one of blockers) {
+    const key = JSON.stringify([one.subject, one.message, one.until]);
+    const same = found.get(key);
+    if (same === undefined) found.set(key, { one, times: 1 });
+    else same.times += 1;
+  }
+  return [...found.values()];
 }
 
 /** Until when it blocks: what only a user ends has no instant, and what ends with others no known one. */

@@ -1,4 +1,5 @@
 import { type Forecast, listedUntil, merged, periods } from "../../forecast.ts";
+import { Name } from "../../parts/small.tsx";
 import { instant } from "../../words.ts";
 import { type Scale, ticks } from "./scale.ts";
 
@@ -38,7 +39,7 @@ export function Bands({ forecast, scale, names }: { forecast: Forecast; scale: S
         const said = spans.slice(0, 8).map((one) => `${instant(one.from)} to ${instant(one.to)}`).join(", ");
         return (
           <li key={key}>
-            <span class="band-name" style={{ width: `${names}px` }} title={kind}>{name}</span>
+            <span class="band-name" style={{ width: `${names}px` }} title={kind}><Name of={name} /></span>
             <svg width={scale.width} height={BAND} role="img" aria-label={`${kind}: active ${said || "at no time shown"}`}>
               {merged(spans, pixel).map((one) => (
                 <rect key={one.from} class={block ? "band blocks" : "band"} x={scale.x(one.from)} y="4" width={Math.max(1.5, scale.x(one.to) - scale.x(one.from))} height={BAND - 8} rx="2">

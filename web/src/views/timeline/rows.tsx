@@ -1,4 +1,5 @@
 import { useRef, useState } from "preact/hooks";
+import { Name } from "../../parts/small.tsx";
 import { link } from "../../route.ts";
 import { type Drawn, inWords } from "./lanes.ts";
 import type { Scale } from "./scale.ts";
@@ -35,7 +36,7 @@ export function Rows({ lanes, scale, names, now, cursor }: Props) {
         <ol style={{ transform: `translateY(${first * ROW}px)` }}>
           {lanes.slice(first, last).map((lane, index) => (
             <li key={lane.key} class="row" style={{ height: `${ROW}px` }} aria-posinset={first + index + 1} aria-setsize={lanes.length}>
-              <a class="row-name" style={{ width: `${names}px` }} href={link("fleet", lane.key)} title={lane.name}>{lane.name}</a>
+              <a class="row-name" style={{ width: `${names}px` }} href={link("fleet", lane.key)} title={lane.name} aria-label={lane.name}><Name of={lane.name} /></a>
               <Strip scale={scale} segments={lane.segments} foreseen={lane.foreseen} marks={lane.marks} now={now} label={`${lane.name}: ${inWords(lane)}`} />
             </li>
           ))}

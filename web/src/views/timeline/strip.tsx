@@ -41,7 +41,7 @@ function Piece({ scale, one, now }: { scale: Scale; one: Segment; now: number })
   const wide = Math.max(1.5, scale.x(to) - x);
   return (
     <g class={`piece tone-${one.tone}`}>
-      <rect x={x} y={TOP} width={wide} height={BAR} rx="2"><title>{`${one.phase} from ${instant(one.begin)}: ${one.because}`}</title></rect>
+      <rect x={x} y={TOP} width={wide} height={BAR} rx="2"><title>{`${one.phase} from ${instant(one.begin)}${one.because === "" ? "" : `: ${one.because}`}`}</title></rect>
       {wide > 14 && <text x={x + 5} y={HIGH / 2} aria-hidden="true">{TONE[one.tone].sign}</text>}
     </g>
   );
