@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from weakref import ref
 
 import pytest
 
@@ -44,6 +45,40 @@ def test_much_that_is_left_is_not_gone_through(passes: list[int], left: int, fro
     assert passes == []
     assert (gc.get_freeze_count() - before >= left) is frozen
     assert len(kept) + len(more) == left + THRESHOLD // 4
+
+
+class Linked:
+    """Garbage that only the collector finds, once nothing else refers to it."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_a_cycle_that_was_left_out_is_freed_after_half_an_hour(
+    monkeypatch: pytest.MonkeyPatch, passes: list[int]
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("tenure.cli.page.collector.monotonic", lambda: clock[0])
+    collector = Collector()
+    kept: list[list[list[int]]] = []
+
+    def answers(at: float) -> None:
+        clock[0] = at
+        collector.rest()
+        kept.append([[] for _ in range(3 * THRESHOLD)])
+        collector.go_on()
+
+    gone = ref(Linked())
+    for at in (100.0, 1000.0, 1899.0):
+        answers(at)
+        assert gone() is not None
+    assert passes == []
+    answers(1900.0)
+    assert gone() is None
+    assert passes == [2]
+    assert gc.get_freeze_count() == 0
+    answers(1901.0)
+    assert passes == [2], "the next half an hour begins"
 
 
 def test_where_it_is_off_it_stays_off(passes: list[int]) -> None:

@@ -4,7 +4,8 @@ It begins after so many new objects, whichever thread made them, and keeps the i
 young: 5 to 100 ms after an answer's, in a turn or while one waits. What an answer is made of is freed without it; and what was
 replaced meanwhile is freed once the twin has caught up, so until then it rests, too. Where much is left even so, that is the twin and
 what it has worked out, which lives long: it is left out from then on (``gc.freeze``), and freed as everything else when it is replaced.
-Only cycles among it would stay, and we make few.
+A cycle that is garbage by then would stay for ever, and there are some thousands a minute: so after half an hour everything is
+gone through once, which takes as long as a pass of the collector without pages.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from typing import Final
 
 #: Seconds after which it goes on even so, at the end of an answer.
 RESTS_MAX: Final = 5.0
+#: Seconds after which what was left out is gone through once.
+LEFT_OUT_MAX: Final = 1800.0
 
 
 class Collector:
     def __init__(self) -> None:
         self._rests_since: float | None = None
+        self._leaves_out_since: float | None = None
 
     @property
     def has_rested_long(self) -> bool:
@@ -35,5 +39,16 @@ class Collector:
         if self._rests_since is not None:
             self._rests_since = None
             if gc.get_count()[0] > gc.get_threshold()[0] > 0:
-                gc.freeze()
+                self._leave_out()
             gc.enable()
+
+    def _leave_out(self) -> None:
+        now = monotonic()
+        if self._leaves_out_since is None:
+            self._leaves_out_since = now
+        if now - self._leaves_out_since < LEFT_OUT_MAX:
+            gc.freeze()
+        else:
+            self._leaves_out_since = None
+            gc.unfreeze()
+            gc.collect()
