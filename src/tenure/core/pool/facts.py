@@ -75,12 +75,18 @@ class NoTypeListed(Fact, frozen=True):
 class NoTypeMeets(Fact, frozen=True):
     #: How many the provider lists.
     types: int
+    #: A requirement of the pool that none of them meets; empty where it takes several to exclude all.
+    wanted: str = ""
 
     def gist(self) -> object:
-        return type(self)
+        return type(self), self.wanted
 
     def __str__(self) -> str:
         types = counted(self.types, "instance type")
+        if self.wanted:
+            return (
+                f"no node is launched: the NodePool requires {self.wanted}, 0 of {types} meet that"
+            )
         return f"no node is launched: 0 of {types} meet the requirements of the NodePool"
 
     def remedy(self) -> str:
@@ -196,6 +202,7 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     LimitsUsedUp(("spec.limits.cpu", "spec.limits.memory")),
     NoTypeListed("EC2NodeClass default"),
     NoTypeMeets(59),
+    NoTypeMeets(59, "node.kubernetes.io/instance-type In [m5.large]"),
     NoZoneMeets("zone us-east-1a or us-east-1b", ("zone-a", "zone-b", "zone-c")),
     TooFewForMinValues("node.kubernetes.io/instance-type", 15, 2),
     NodesOfNoUse(3, "15m", "general-4nv74", AT),

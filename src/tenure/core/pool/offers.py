@@ -65,9 +65,18 @@ def _unmet(types: Same[tuple[InstanceType, ...]], wanted: Requirements) -> Fact 
         asked = wanted.allowed(names.ZONE)
         if zones and not any(asked.has(zone) for zone in zones):
             return NoZoneMeets(label_text(asked), tuple(zones))
-        return NoTypeMeets(len(types.value))
+        return NoTypeMeets(len(types.value), _met_by_none(types.value, wanted))
     short = shortfall_of(wanted, meeting)
     return None if short is None else TooFewForMinValues(*short)
+
+
+def _met_by_none(types: tuple[InstanceType, ...], wanted: Requirements) -> str:
+    """The first requirement that by itself excludes all types."""
+    for key, asked in sorted(wanted.items()):
+        alone = Requirements.of([asked])
+        if key != names.ZONE and not any(_meets(kind, alone) for kind in types):
+            return label_text(asked)
+    return ""
 
 
 def _meets(kind: InstanceType, wanted: Requirements) -> bool:
