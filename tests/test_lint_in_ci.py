@@ -63,6 +63,23 @@ def test_pre_commit_runs_the_hook_on_the_files_of_a_commit(repository: Path) -> 
     assert command("pre-commit", "run", cwd=repository).returncode == 0
 
 
+@pytest.mark.parametrize(
+    "name", ["values.yaml", "values-prod.yml", "Chart.yaml", "kustomization.yaml"]
+)
+def test_the_hook_passes_a_commit_of_files_that_are_no_manifests(tmp_path: Path, name: str) -> None:
+    """They stand beside manifests; alone in a commit, lint would find no Kubernetes object in them and end with 2."""
+    command("git", "init", "-q", cwd=tmp_path)
+    (hook,) = yaml.safe_load(HOOKS.read_text())
+    local = {**hook, "language": "system", "files": "^deploy/"}
+    config = {"repos": [{"repo": "local", "hooks": [local]}]}
+    (tmp_path / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
+    (tmp_path / "deploy").mkdir()
+    (tmp_path / "deploy" / name).write_text("replicas: 3\n")
+    command("git", "add", "-A", ":!home", cwd=tmp_path)
+    ended = command("pre-commit", "run", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stdout
+
+
 def action(cwd: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
     """The step that lints, with the program where the step before it would have put it."""
     step: dict[str, Any] = ACTION["runs"]["steps"][1]

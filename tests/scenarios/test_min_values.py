@@ -11,7 +11,7 @@ from tenure.cli.cluster.question import Question
 from tenure.cli.explain.explanation import explanation
 from tenure.cli.explain.text import as_text
 from tenure.core.facts import Fact
-from tenure.core.pool.facts import NoTypeListed, NoTypeMeets, TooFewForMinValues
+from tenure.core.pool.facts import NoTypeListed, NoTypeMeets, NoZoneMeets, TooFewForMinValues
 from tenure.core.reasons import Reason
 from tenure.model.api.names import MIN_VALUES_RELAXED
 from tenure.model.api.resource import EVENTS, NODE_CLAIMS, NODE_POOLS, PODS
@@ -127,10 +127,38 @@ def test_requirements_that_no_type_meets_are_told_of_the_pool() -> None:
     odd = {"key": "kubernetes.io/arch", "operator": "In", "values": ["s390x"]}
     with Story(a_node_class(), a_pool(requirements=[odd]), a_pod("web")) as told:
         told.run(3 * MINUTE)
-        assert on_pool(told) == (Reason.NO_COMPATIBLE_INSTANCE_TYPES, (NoTypeMeets(59),))
+        none = NoTypeMeets(59, "kubernetes.io/arch In [s390x]")
+        assert on_pool(told) == (Reason.NO_COMPATIBLE_INSTANCE_TYPES, (none,))
         text = explained(told)
-    assert "0 of 59 instance types meet the requirements of the NodePool" in text
+    assert "requires kubernetes.io/arch In [s390x], 0 of 59 instance types meet that" in text
     assert "Correct spec.template.spec.requirements" in text
+
+
+def test_types_that_only_several_requirements_exclude_are_counted() -> None:
+    """g5 is sold, and arm64 is; not together."""
+    odd = [
+        {"key": "kubernetes.io/arch", "operator": "In", "values": ["arm64"]},
+        {"key": "karpenter.kwok.sh/instance-family", "operator": "In", "values": ["g5"]},
+    ]
+    with Story(a_node_class(), a_pool(requirements=odd)) as told:
+        told.run(3 * MINUTE)
+        assert on_pool(told) == (Reason.NO_COMPATIBLE_INSTANCE_TYPES, (NoTypeMeets(59),))
+
+
+def test_zones_that_the_provider_does_not_have_are_told_with_those_that_it_has() -> None:
+    """A pool of a team's own in ``tenure up``: nothing but the zones is in the way."""
+    own = {
+        "key": "topology.kubernetes.io/zone",
+        "operator": "In",
+        "values": ["us-east-1a", "us-east-1b"],
+    }
+    with Story(a_node_class(), a_pool(requirements=[own]), a_pod("web")) as told:
+        told.run(3 * MINUTE)
+        wanted = NoZoneMeets("zone us-east-1a or us-east-1b", ("zone-a", "zone-b", "zone-c"))
+        assert on_pool(told) == (Reason.NO_COMPATIBLE_INSTANCE_TYPES, (wanted,))
+        text = explained(told)
+    assert "the NodePool requires zone us-east-1a or us-east-1b, the provider has" in text
+    assert "Allow zone-a, zone-b, zone-c in spec.template.spec.requirements" in text
 
 
 def explained(told: Story) -> str:

@@ -67,6 +67,44 @@ def test_pools_of_another_cloud_launch_nodes_that_are_told_to_be_stood_in_for(
         simulation.close()
 
 
+OWN_ZONES = EKS.replace(
+    "        requirements:\n",
+    "        requirements:\n"
+    "        - {key: topology.kubernetes.io/zone, operator: In, values: [us-east-1a, us-east-1b]}\n",
+)
+
+
+def test_a_pool_with_zones_of_its_own_launches_nothing_and_says_which_zones_there_are(
+    tmp_path: Path,
+) -> None:
+    simulation = played(tmp_path, OWN_ZONES)
+    try:
+        store = simulation.world.store
+        assert store.list(NODE_CLAIMS) == []
+        events = store.list(EVENTS)
+        (told,) = [one for one in events if one["reason"] == "NoCompatibleInstanceTypes"]
+        assert told["involvedObject"]["name"] == "general"
+        assert told["message"] == (
+            "no node is launched: the NodePool requires zone us-east-1a or us-east-1b, "
+            "the provider has zones zone-a, zone-b, zone-c"
+        )
+    finally:
+        simulation.close()
+
+
+def test_a_scenario_gives_the_cloud_the_zones_of_the_pool(tmp_path: Path) -> None:
+    zones = "cloud: {zones: [us-east-1a, us-east-1b]}\n"
+    simulation = played(tmp_path, OWN_ZONES + zones)
+    try:
+        (claim,) = simulation.world.store.list(NODE_CLAIMS)
+        assert claim["metadata"]["labels"]["topology.kubernetes.io/zone"] in (
+            "us-east-1a",
+            "us-east-1b",
+        )
+    finally:
+        simulation.close()
+
+
 def test_a_pool_whose_class_is_not_there_launches_nothing(tmp_path: Path) -> None:
     simulation = played(
         tmp_path, EKS.replace("name: default}\n  spec: {ami", "name: x}\n  spec: {ami")

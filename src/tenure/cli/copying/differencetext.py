@@ -26,6 +26,12 @@ def difference_lines(found: Difference) -> Iterator[str]:
     yield f"  price        {price_text(before)} → {price_text(after)}"
     reasons = ", ".join(f"{count} {reason}" for reason, count in found.disruptions.items())
     yield f"  disruptions  {reasons or 'none'}"
+    if after.draining:
+        yield f"    draining   {len(after.draining)}, not gone yet"
+        for line in _some(after.draining):
+            yield f"               {line}"
+    if after.drifted:
+        yield f"    drifted    {after.drifted}, not replaced yet"
     yield f"  pods moved   {len(found.moved)} of {len(before.pods)}"
     for line in _some(_by_workload(found.moved)):
         yield f"               {line}"
@@ -51,6 +57,8 @@ def difference_json(found: Difference) -> dict[str, Any]:
             "after": len(found.after.nodes),
             "gone": [_as_json(one) for one in found.gone],
             "new": [_as_json(one) for one in found.came],
+            "draining": found.after.draining,
+            "drifted": found.after.drifted,
         },
         "price": {"before": _price(found.before), "after": _price(found.after)},
         "disruptions": found.disruptions,

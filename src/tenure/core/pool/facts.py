@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from tenure.core.facts import AT, THEN, Fact, counted
+from tenure.core.facts import AT, THEN, Fact, counted, some
 from tenure.model.api.meta import format_time
 from tenure.model.values.problem import Problem, Problems, in_one_line
 
@@ -75,16 +75,39 @@ class NoTypeListed(Fact, frozen=True):
 class NoTypeMeets(Fact, frozen=True):
     #: How many the provider lists.
     types: int
+    #: A requirement of the pool that none of them meets; empty where it takes several to exclude all.
+    wanted: str = ""
 
     def gist(self) -> object:
-        return type(self)
+        return type(self), self.wanted
 
     def __str__(self) -> str:
         types = counted(self.types, "instance type")
+        if self.wanted:
+            return (
+                f"no node is launched: the NodePool requires {self.wanted}, 0 of {types} meet that"
+            )
         return f"no node is launched: 0 of {types} meet the requirements of the NodePool"
 
     def remedy(self) -> str:
         return "Correct spec.template.spec.requirements of the NodePool."
+
+
+class NoZoneMeets(Fact, frozen=True):
+    #: What the pool requires, ``zone a or b``.
+    wanted: str
+    #: Those in which the provider has an instance type.
+    zones: tuple[str, ...]
+
+    def gist(self) -> object:
+        return type(self), self.wanted
+
+    def __str__(self) -> str:
+        zones = f"zone{'' if len(self.zones) == 1 else 's'} {some(self.zones)}"
+        return f"no node is launched: the NodePool requires {self.wanted}, the provider has {zones}"
+
+    def remedy(self) -> str:
+        return f"Allow {some(self.zones)} in spec.template.spec.requirements of the NodePool."
 
 
 class TooFewForMinValues(Fact, frozen=True):
@@ -179,6 +202,8 @@ EXAMPLES: Final[tuple[Fact, ...]] = (
     LimitsUsedUp(("spec.limits.cpu", "spec.limits.memory")),
     NoTypeListed("EC2NodeClass default"),
     NoTypeMeets(59),
+    NoTypeMeets(59, "node.kubernetes.io/instance-type In [m5.large]"),
+    NoZoneMeets("zone us-east-1a or us-east-1b", ("zone-a", "zone-b", "zone-c")),
     TooFewForMinValues("node.kubernetes.io/instance-type", 15, 2),
     NodesOfNoUse(3, "15m", "general-4nv74", AT),
     NodesOfNoUse(3, "15m", "general-4nv74", AT, next_at=THEN),

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from tenure.core.facts import Fact
 from tenure.core.marks.ownership import class_label
-from tenure.core.pool.facts import NoTypeListed, NoTypeMeets, TooFewForMinValues
+from tenure.core.pool.facts import NoTypeListed, NoTypeMeets, NoZoneMeets, TooFewForMinValues
 from tenure.core.pool.lookup import node_class_key
 from tenure.errors import SpecError
 from tenure.model.api import names
@@ -20,6 +20,7 @@ from tenure.model.snapshot.derived import Derivation
 from tenure.model.snapshot.snapshot import Snapshot
 from tenure.model.values.same import Same
 from tenure.packing.opening.drafts import shortfall_of
+from tenure.packing.refusals.texts import label_text
 
 
 def template_requirements(pool: NodePool) -> Requirements:
@@ -60,9 +61,22 @@ _WANTED: Derivation[NodePool, Requirements | None] = Derivation("template", _wan
 def _unmet(types: Same[tuple[InstanceType, ...]], wanted: Requirements) -> Fact | None:
     meeting = [kind for kind in types.value if _meets(kind, wanted)]
     if not meeting:
-        return NoTypeMeets(len(types.value))
+        zones = sorted({one.zone for kind in types.value for one in kind.offerings})
+        asked = wanted.allowed(names.ZONE)
+        if zones and not any(asked.has(zone) for zone in zones):
+            return NoZoneMeets(label_text(asked), tuple(zones))
+        return NoTypeMeets(len(types.value), _met_by_none(types.value, wanted))
     short = shortfall_of(wanted, meeting)
     return None if short is None else TooFewForMinValues(*short)
+
+
+def _met_by_none(types: tuple[InstanceType, ...], wanted: Requirements) -> str:
+    """The first requirement that by itself excludes all types."""
+    for key, asked in sorted(wanted.items()):
+        alone = Requirements.of([asked])
+        if key != names.ZONE and not any(_meets(kind, alone) for kind in types):
+            return label_text(asked)
+    return ""
 
 
 def _meets(kind: InstanceType, wanted: Requirements) -> bool:

@@ -41,6 +41,10 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     #: By UID: ``namespace/name`` of pods that have a node and are not finished, and whose owner lets them move.
     pods: dict[str, str]
     pending: int
+    #: Nodes that are being deleted.
+    draining: tuple[str, ...] = ()
+    #: How many claims are drifted, and not being deleted.
+    drifted: int = 0
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,8 +81,8 @@ class Observed:
 
     def _on_claim(self, type_: str, claim: Obj, old: Obj | None) -> None:
         metadata = claim["metadata"]
-        leaves = type_ == DELETED or "deletionTimestamp" in metadata
-        was_leaving = old is not None and "deletionTimestamp" in old["metadata"]
+        leaves = type_ == DELETED or _is_leaving(claim)
+        was_leaving = old is not None and _is_leaving(old)
         if leaves and not was_leaving:
             self._leaving.setdefault(metadata["uid"], _reason(claim))
 
@@ -108,7 +112,27 @@ def scene_of(world: World) -> Scene:
         elif owner.get("kind") not in _STAY:
             metadata = pod["metadata"]
             pods[metadata["uid"]] = f"{metadata['namespace']}/{metadata['name']}"
-    return Scene(at=world.now, nodes=nodes, pods=pods, pending=pending)
+    return Scene(
+        at=world.now,
+        nodes=nodes,
+        pods=pods,
+        pending=pending,
+        draining=tuple(
+            one["metadata"]["name"] for one in world.store.list(NODES) if _is_leaving(one)
+        ),
+        drifted=sum(_is_drifted(one) for one in world.store.list(NODE_CLAIMS)),
+    )
+
+
+def _is_leaving(obj: Obj) -> bool:
+    return "deletionTimestamp" in obj["metadata"]
+
+
+def _is_drifted(claim: Obj) -> bool:
+    conditions = dig(claim, "status", "conditions") or ()
+    return not _is_leaving(claim) and any(
+        (one.get("type"), one.get("status")) == ("Drifted", "True") for one in conditions
+    )
 
 
 def _reason(claim: Obj) -> str:
