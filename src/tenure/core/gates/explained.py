@@ -22,7 +22,7 @@ from tenure.core.gates.facts import (
 )
 from tenure.core.gates.operations import Gate
 from tenure.core.protect.protection import Protection
-from tenure.core.reasons import NO_ADVICE, REASONS, ReasonInfo
+from tenure.core.reasons import NO_ADVICE, REASONS, Reason, ReasonInfo
 from tenure.core.windows.facts import (
     InvalidWindowBlocks,
     NextChance,
@@ -106,6 +106,8 @@ def info_of(verdict: Verdict) -> ReasonInfo:
         meaning, advice = gate.meaning, gate.advice
     facts = tuple(told(verdict.facts))
     better = next(filter(None, map(_advice, facts)), "")
+    if verdict.reason is Reason.DRAIN_NOT_GRACEFUL:
+        better = " ".join(dict.fromkeys(filter(None, map(_advice, facts))))
     if not better and verdict.gate == Gate.WINDOW:
         better = _advice_on_windows(facts)
     if not better and verdict.gate == Gate.PODS:
