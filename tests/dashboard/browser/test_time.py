@@ -154,3 +154,27 @@ def test_events_arrive_and_can_be_paused(page: Page, cluster: StandIn) -> None:
     page.get_by_role("searchbox", name="Filter").fill("new-1")
     expect(lines).to_have_count(1)
     expect(page.get_by_role("status").filter(has_text=re.compile("^1 entry$"))).to_be_visible()
+
+
+def test_an_entry_that_was_asked_for_and_arrives_too_is_one_line(
+    page: Page, cluster: StandIn
+) -> None:
+    page.goto(f"{cluster.url}#/events")
+    lines = page.locator(".entries > li")
+    expect(lines).to_have_count(40)
+    cluster.entries(cluster.journal[-1], entry(1))
+    expect(lines.first).to_contain_text("NodeClaim/new-1")
+    expect(lines).to_have_count(41)
+
+
+def test_events_say_when_older_ones_are_left_out(page: Page, cluster: StandIn) -> None:
+    page.goto(f"{cluster.url}#/events")
+    lead = page.locator("main .lead")
+    expect(lead).to_have_text(
+        "What was concluded and done since this replica's start, newest first."
+    )
+    cluster.journal = sample.entries(500)
+    page.reload()
+    expect(lead).to_have_text(
+        "What was concluded and done since 2026-01-05T11:50:00Z, newest first. Older entries are left out here."
+    )

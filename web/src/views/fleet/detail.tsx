@@ -57,7 +57,7 @@ function Known({ node }: { node: NodeView }) {
         <Fact name="Zone">{node.zone || "none yet"}</Fact>
         <Fact name="Instance type">{node.instanceType || "none yet"}{node.capacityType !== "" && `, ${node.capacityType}`}</Fact>
         <Fact name="Price">{perHour(node.price)}</Fact>
-        <Fact name="Created"><time class="number" dateTime={node.createdAt}>{instant(node.createdAt)} <span class="quiet">({span(now - Date.parse(node.createdAt))} old)</span></time></Fact>
+        <Fact name="Created"><time class="number" dateTime={node.createdAt}>{instant(node.createdAt)}</time> <span class="quiet">({span(now - Date.parse(node.createdAt))} old)</span></Fact>
         <Fact name="Pods"><span class="number">{node.pods}</span></Fact>
       </dl>
       <Bar name="CPU" share={node.cpu} said={cores} />
