@@ -190,7 +190,8 @@ class StandIn:
 
     async def _entries(self, request: web.Request) -> web.Response:
         subject = request.query.get("subject", "")
-        return _json([one for one in self.journal if subject in ("", one.subject)])
+        found = [one for one in self.journal if subject in ("", one.subject)]
+        return _json(found[-int(request.query.get("limit", "500")) :])
 
 
 def event(name: str, data: object) -> bytes:
