@@ -37,11 +37,15 @@ export interface Rotation {
   readonly reason: string;
   readonly now: number;
   readonly due: number;
+  /** Of those that are due: replacements that expire within the two weeks, too. */
+  readonly again: number;
   readonly started: number;
   readonly late: number;
   readonly lateBySeconds: number;
   readonly waiting: number;
   readonly never: number;
+  /** They start or wait for another reason. */
+  readonly otherwise: number;
   readonly overdue: number;
   readonly longestWaitSeconds: number;
   readonly lastStart: string | null;

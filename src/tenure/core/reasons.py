@@ -600,7 +600,8 @@ REASONS: Final[dict[Reason, ReasonInfo]] = {
     Reason.DRAIN_NOT_GRACEFUL: ReasonInfo(
         "If the claim's node were drained, a pod would not get its whole grace period, or a PDB would "
         "block the drain without an end. This is a forecast; the claim's condition GracefulDrain has it.",
-        "Change what is named, while there is time; tenure explain shows how the drain would go.",
+        "Change the workload, the PodDisruptionBudget or terminationGracePeriod of the NodePool while there is "
+        "time; tenure explain shows how the drain would go.",
         _WARNING,
     ),
     Reason.DRAIN_GRACEFUL: ReasonInfo(

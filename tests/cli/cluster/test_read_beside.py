@@ -124,17 +124,17 @@ def test_a_lever_is_said_once_and_an_end_that_is_not_known_in_one_way() -> None:
         install_karpenter(world)
         world.apply(freeze(0 * MINUTE, 60 * MINUTE))
         told = explained(world, NODES, "node-0000").partition("\nalso")[0]
-        assert told.count("MaintenanceWindow freeze") == 1
-        assert "change the MaintenanceWindow that is named" in told, "the advice stays"
+        assert told.count(": MaintenanceWindow freeze") == 1
+        assert "or change MaintenanceWindow freeze: actions, selector or schedules." in told
         window = freeze(0 * MINUTE, 60 * MINUTE)
         del window["spec"]["dates"]
         world.store.delete(MAINTENANCE_WINDOWS, "", "freeze")
         world.apply(window)
         told = explained(world, NODES, "node-0000").partition("\nalso")[0]
-        assert told.count("MaintenanceWindow freeze") == 1
+        assert told.count(": MaintenanceWindow freeze") == 1
         assert "by Karpenter until an unknown end: MaintenanceWindow freeze" in told
         assert "for ever" not in told
-        assert "Delete the MaintenanceWindow that is named" in told
+        assert "Delete MaintenanceWindow freeze, or give it schedules or dates." in told
 
 
 def test_windows_that_end_at_different_times_are_each_said() -> None:

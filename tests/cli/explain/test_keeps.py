@@ -114,5 +114,34 @@ def test_a_pdb_says_what_it_allows_and_what_to_change(story: Story) -> None:
         said["state"]
         == "maxUnavailable 0 of 1 pod, 1 healthy, 1 must be: it allows 0 evictions now"
     )
-    assert said["advice"].startswith("Raise maxUnavailable or lower minAvailable")
-    assert "  advice    Raise maxUnavailable" in said["text"]
+    assert said["advice"] == (
+        "Raise maxUnavailable of PodDisruptionBudget default/web. "
+        "terminationGracePeriod of the NodePool bounds the drain of new NodeClaims."
+    )
+    assert f"  advice    {said['advice']}" in said["text"]
+    assert said["message"].endswith(": a PDB allows or refuses evictions; what it blocks is below")
+
+
+@pytest.mark.parametrize(
+    ("setting", "advice"),
+    [
+        (
+            {"minAvailable": 1},
+            "Lower minAvailable of PodDisruptionBudget default/web, or run more pods. ",
+        ),
+        ({"minAvailable": "100%"}, "Lower minAvailable of PodDisruptionBudget default/web. "),
+        ({"maxUnavailable": "0%"}, "Raise maxUnavailable of PodDisruptionBudget default/web. "),
+    ],
+)
+def test_advice_on_a_pdb_is_about_what_it_sets(setting: dict[str, Any], advice: str) -> None:
+    with Story(*a_cluster(a_fleet(1)), a_pdb(**setting)) as story:
+        story.run(5 * MINUTE)
+        assert why(story, PDB)["advice"].startswith(advice)
+
+
+def test_a_pdb_that_blocks_nothing_says_so() -> None:
+    with Story(*a_cluster(a_fleet(1)), a_pdb(app="none", maxUnavailable=0)) as story:
+        story.run(5 * MINUTE)
+        said = why(story, "PodDisruptionBudget/default/none")
+    assert said["around"] == []
+    assert said["message"].endswith(": a PDB allows or refuses evictions; it blocks nothing now")

@@ -17,6 +17,7 @@ from tenure.core.beside.facts.levers import (
 )
 from tenure.core.beside.levers import LeverDecider
 from tenure.core.decision import Patch, takes_away
+from tenure.core.gates.explained import info_of
 from tenure.core.policy.deciders import decide_all
 from tenure.core.reasons import Reason
 from tenure.core.windows.facts import WindowsUnlisted
@@ -186,6 +187,20 @@ def test_a_window_that_cannot_be_read_protects_without_an_end() -> None:
     assert verdict.reason is Reason.LEVER_SET
     assert annotations_of(verdict)[names.DO_NOT_DISRUPT_UNTIL] == "unknown"
     assert fact_of(verdict, LeverBlocks).until == FOR_EVER
+
+
+def test_advice_on_a_lever_names_its_windows() -> None:
+    both = verdict_on(
+        a_node(), a_claim(), OPEN, msgspec.structs.replace(OPEN, metadata=meta("audit"))
+    )
+    assert info_of(both).advice == (
+        f"Wait until {format_time(fact_of(both, LeverBlocks).until)}, or change MaintenanceWindow freeze, "
+        "MaintenanceWindow audit: actions, selector or schedules."
+    )
+    endless = verdict_on(a_node(), a_claim(), window("a"), window("b"))
+    assert info_of(endless).advice == (
+        "Delete MaintenanceWindow b, MaintenanceWindow a, or give them schedules or dates."
+    )
 
 
 def test_windows_that_cannot_be_listed_protect() -> None:

@@ -20,6 +20,7 @@ from tenure.core.windows.facts import (
     WindowBlocks,
 )
 from tenure.model.api.meta import FOR_EVER, format_time
+from tenure.model.values.unreadable import UnreadableObject
 
 
 class Said(Fact, frozen=True):
@@ -30,6 +31,7 @@ class Said(Fact, frozen=True):
 
 
 SAID = Said()
+UNREAD = Protection("", FOR_EVER, problem=UnreadableObject("Pod", "shop/db-0"))
 ZERO = BudgetUse(pool="general", nodes="0", limit=0, total=3)
 SCHEDULED = BudgetUse(pool="general", nodes="0", schedule="0 9 * * *", limit=0, total=3)
 FULL = BudgetUse(pool="general", nodes="1", limit=1, total=3, leaving=("node-1",))
@@ -127,9 +129,21 @@ def test_windows_that_forbid_in_turns_are_waited_for_together(
             (BlockedByObject("Pod", "shop/db-0", Protection("true", FOR_EVER)),),
             "Remove the protection of Pod shop/db-0.",
         ),
+        (
+            (BlockedByObject("Pod", "shop/db-0", Protection("4h", AT)),),
+            f"Wait until {format_time(AT)}, or remove the protection of Pod shop/db-0.",
+        ),
+        (
+            (BlockedByObject("Pod", "shop/db-0", Protection("4h", AT), 2),),
+            "Remove the protection of Pod shop/db-0 (and 2 more).",
+        ),
+        (
+            (BlockedByObject("Pod", "shop/db-0", UNREAD),),
+            "Correct Pod shop/db-0.",
+        ),
         ((BlockedByObject("Pod", "shop/db-0", SAID),), EXPLAINED[Gate.PODS].advice),
     ],
-    ids=["pdb", "protection", "another"],
+    ids=["pdb", "protection", "for a while", "with others", "unreadable", "another"],
 )
 def test_what_blocks_a_drain_is_named(facts: tuple[Fact, ...], advice: str) -> None:
     verdict = Verdict(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tenure.core.decision import Patch, Verdict
+from tenure.core.gates.explained import info_of
 from tenure.core.reasons import Reason
 from tenure.core.terminate.facts.workloads import (
     DrainFinding,
@@ -150,3 +151,14 @@ def test_many_findings_are_counted() -> None:
     *named, more = verdict.facts
     assert [type(fact) for fact in named] == 3 * [DrainFinding]
     assert more == MoreFindings(2)
+
+
+def test_advice_names_what_to_change_of_each_finding() -> None:
+    (verdict,) = told(a_node(), bounded(), NEVER, with_grace(600, protected="4h"))
+    assert info_of(verdict).advice == (
+        "Raise terminationGracePeriod of the NodePool, for new NodeClaims, or lower "
+        "terminationGracePeriodSeconds of ReplicaSet default/o. "
+        "Raise terminationGracePeriod of the NodePool, for new NodeClaims, or shorten "
+        "karpenter.sh/do-not-disrupt of ReplicaSet default/o. "
+        "Run one pod more, or let PodDisruptionBudget default/web allow one to be missing: maxUnavailable 1."
+    )

@@ -38,6 +38,7 @@ class StandIn:
         self.speed = 1
         #: Instead of parts of the sample's calendar.
         self.foreseen: dict[str, Any] = {}
+        self.journal = sample.entries()
         self.port = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -189,7 +190,8 @@ class StandIn:
 
     async def _entries(self, request: web.Request) -> web.Response:
         subject = request.query.get("subject", "")
-        return _json([one for one in sample.entries() if subject in ("", one.subject)])
+        found = [one for one in self.journal if subject in ("", one.subject)]
+        return _json(found[-int(request.query.get("limit", "500")) :])
 
 
 def event(name: str, data: object) -> bytes:

@@ -84,6 +84,21 @@ def test_what_cannot_finish(page: Page, cluster: StandIn) -> None:
     expect(late).to_contain_text("allowed by MaintenanceWindow sundays only")
 
 
+def test_replacements_that_expire_again_are_no_nodes_of_now(page: Page, cluster: StandIn) -> None:
+    pools = sample.calendar(cluster.frame.nodes)["pools"]
+    (batch,) = (one for one in pools if one["name"] == "batch")
+    batch["rotations"][-1] |= {"again": 4, "otherwise": 1}
+    cluster.foreseen = {"pools": pools}
+    page.goto(f"{cluster.url}#/calendar")
+    late = page.get_by_role("region", name="What cannot finish in time")
+    expect(late).to_contain_text(
+        "5 nodes and 4 replacements that expire again are due; 5 can start until 2026-01-19T20:10:00Z"
+    )
+    expect(late).to_contain_text("1 starts or waits for another reason")
+    pools_table = page.get_by_role("region", name="NodePools", exact=True)
+    expect(pools_table).to_contain_text("Expired: 5 nodes and 4 replacements due, 5 start")
+
+
 def test_columns_of_the_calendar_are_in_plain_words(page: Page, cluster: StandIn) -> None:
     page.goto(f"{cluster.url}#/calendar")
     for table, columns in (

@@ -116,3 +116,13 @@ def test_a_narrow_screen_shows_everything_without_scrolling_sideways(
         page.goto(f"{cluster.url}#/{view}")
         expect(page.get_by_role("heading", level=1)).to_be_attached()
         expect(page.locator("html")).to_have_js_property("scrollWidth", 390)
+
+
+def test_the_panel_of_a_node_fits_a_narrow_screen(page: Page, cluster: StandIn) -> None:
+    page.set_viewport_size({"width": 320, "height": 800})
+    page.goto(cluster.url)
+    page.locator("button.cell").first.click()
+    panel = page.get_by_role("complementary")
+    expect(panel.get_by_text("old)")).to_be_visible()
+    wide = "(box) => [...box.querySelectorAll('*')].every(one => one.getBoundingClientRect().right <= innerWidth)"
+    assert panel.evaluate(wide)

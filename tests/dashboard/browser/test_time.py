@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+import msgspec
 from playwright.sync_api import Page, expect
 
 from tenure.model.api.meta import format_time
@@ -154,3 +155,53 @@ def test_events_arrive_and_can_be_paused(page: Page, cluster: StandIn) -> None:
     page.get_by_role("searchbox", name="Filter").fill("new-1")
     expect(lines).to_have_count(1)
     expect(page.get_by_role("status").filter(has_text=re.compile("^1 entry$"))).to_be_visible()
+
+
+def test_an_entry_that_was_asked_for_and_arrives_too_is_one_line(
+    page: Page, cluster: StandIn
+) -> None:
+    page.goto(f"{cluster.url}#/events")
+    lines = page.locator(".entries > li")
+    expect(lines).to_have_count(40)
+    cluster.entries(cluster.journal[-1], entry(1))
+    expect(lines.first).to_contain_text("NodeClaim/new-1")
+    expect(lines).to_have_count(41)
+
+
+def test_events_say_when_older_ones_are_left_out(page: Page, cluster: StandIn) -> None:
+    page.goto(f"{cluster.url}#/events")
+    lead = page.locator("main .lead")
+    expect(lead).to_have_text(
+        "What was concluded and done since this replica's start, newest first."
+    )
+    cluster.journal = sample.entries(500)
+    page.reload()
+    expect(lead).to_have_text(
+        "What was concluded and done since 2026-01-05T11:50:00Z, newest first. Older entries are left out here."
+    )
+
+
+def test_the_panel_of_a_node_leads_to_all_of_its_entries(page: Page, cluster: StandIn) -> None:
+    name = cluster.journal[0].subject
+    cluster.journal = [
+        msgspec.structs.replace(one, subject=name, because=f"entry {number}")
+        for number, one in enumerate(sample.entries(60))
+    ]
+    page.goto(f"{cluster.url}#/fleet/{name}")
+    panel = page.get_by_role("complementary")
+    expect(panel.get_by_text("entry 59")).to_be_visible()
+    expect(panel.get_by_text("entry 9", exact=True)).to_have_count(0)
+    panel.get_by_role("link", name="Older entries").click()
+    expect(page.locator(".entries > li")).to_have_count(60)
+    expect(page.locator("main .lead")).to_contain_text(f"about {name} since this replica's start")
+
+
+def test_what_became_of_an_action_stands_beside_it(page: Page, cluster: StandIn) -> None:
+    page.goto(f"{cluster.url}#/events")
+    lines = page.locator(".entries > li")
+    expect(lines).to_have_count(40)
+    done = msgspec.structs.replace(entry(1), because="12 nodes", action="Patch", outcome="ok")
+    cluster.entries(done, msgspec.structs.replace(done, outcome="409 Conflict"))
+    expect(lines.nth(1).locator(".because")).to_have_text("12 nodes")
+    expect(lines.nth(1).locator(".chip")).to_have_text("Patch ok")
+    expect(lines.first.locator(".because")).to_have_text("12 nodes: 409 Conflict")

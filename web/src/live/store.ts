@@ -3,6 +3,8 @@ import { Clock } from "./clock.ts";
 
 /** Entries that are kept: what was before them is asked for by its subject. */
 const ENTRIES_MAX = 1000;
+/** Entries of one answer, at the most. */
+export const ENTRIES_ASKED = 500;
 const COST_MAX = 4000;
 
 export type Connection =
@@ -60,9 +62,13 @@ export class Store {
     this.#common(change);
   }
 
+  /** Of those that were asked for when the stream began, the newest arrive by it, too. */
   append(entries: readonly Entry[]): void {
-    if (entries.length === 0) return;
-    this.entries = [...this.entries, ...entries].slice(-ENTRIES_MAX);
+    const from = entries[0]?.at ?? "";
+    const known = new Set(this.entries.filter((one) => one.at >= from).map((one) => JSON.stringify(one)));
+    const news = entries.filter((one) => !known.has(JSON.stringify(one)));
+    if (news.length === 0) return;
+    this.entries = [...this.entries, ...news].slice(-ENTRIES_MAX);
     this.#changed();
   }
 

@@ -1,7 +1,7 @@
 import type { Change, Entry, Frame, History } from "../values.ts";
 import { Api, Refused, told } from "./api.ts";
 import { EventReader, type ServerEvent } from "./events.ts";
-import type { Store } from "./store.ts";
+import { ENTRIES_ASKED, type Store } from "./store.ts";
 
 /** The server writes a comment each 10 s: after three of them that did not come, it is gone. */
 const SILENCE = 30_000;
@@ -102,7 +102,7 @@ export class Stream {
   /** What was before the stream began. The page is of use without it. */
   async #past(): Promise<void> {
     try {
-      this.store.replaceEntries(await this.api.get<Entry[]>("/api/entries?limit=500"));
+      this.store.replaceEntries(await this.api.get<Entry[]>(`/api/entries?limit=${ENTRIES_ASKED}`));
       this.store.replaceCost((await this.api.get<History>("/api/history")).cost);
     } catch {
       // The stream itself says what is wrong with the server.

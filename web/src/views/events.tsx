@@ -1,10 +1,11 @@
 import { useMemo, useState } from "preact/hooks";
 import { useAsked, useStore } from "../live/context.ts";
+import { ENTRIES_ASKED } from "../live/store.ts";
 import { Filter } from "../parts/filter.tsx";
 import { useRemembered } from "../remembered.ts";
 import { go } from "../route.ts";
 import type { Entry } from "../values.ts";
-import { plural, typed } from "../words.ts";
+import { instant, plural, typed } from "../words.ts";
 import { EntryLines } from "./entrylines.tsx";
 
 const PAGE = 150;
@@ -15,7 +16,7 @@ export function Events({ subject }: { subject: string }) {
   const [text, setText] = useRemembered("events.filter", "");
   const [paused, setPaused] = useState<readonly Entry[] | null>(null);
   const [many, setMany] = useState(PAGE);
-  const one = useAsked<Entry[]>(subject === "" ? "" : `/api/entries?limit=500&subject=${encodeURIComponent(subject)}`, 10_000);
+  const one = useAsked<Entry[]>(subject === "" ? "" : `/api/entries?limit=${ENTRIES_ASKED}&subject=${encodeURIComponent(subject)}`, 10_000);
   const known = subject !== "" ? (one.value ?? []) : (paused ?? store.entries);
   const shown = useMemo(() => {
     const words = typed(text);
@@ -28,7 +29,7 @@ export function Events({ subject }: { subject: string }) {
   return (
     <>
       <h1>Events</h1>
-      <p class="lead">{subject === "" ? "What was concluded and done since this replica's start, newest first." : `What was concluded and done about ${subject}, newest first.`}</p>
+      <Lead about={subject === "" ? "" : ` about ${subject}`} known={known} />
       <div class="toolbar">
         <Filter label="Filter" hint="object, reason, words" value={text} set={setText} />
         {subject === ""
@@ -39,5 +40,16 @@ export function Events({ subject }: { subject: string }) {
       {shown.length === 0 ? <p class="empty">{known.length === 0 ? "No entry yet." : "No entry matches the filter."}</p> : <EntryLines entries={shown.slice(0, many)} />}
       {many < shown.length && <button type="button" onClick={() => setMany(many + 2 * PAGE)}>Show more</button>}
     </>
+  );
+}
+
+/** More than one answer has: what is older was left out, by the server or here. */
+function Lead({ about, known }: { about: string; known: readonly Entry[] }) {
+  const cut = known.length >= ENTRIES_ASKED;
+  return (
+    <p class="lead">
+      What was concluded and done{about} since {cut ? <time class="number">{instant(known[0]?.at ?? "")}</time> : "this replica's start"}, newest first.
+      {cut && " Older entries are left out here."}
+    </p>
   );
 }

@@ -99,6 +99,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
     item = evaluated.find(question.resource, question.namespace, question.name)
     if item is None:
         return None
+    around = tuple(_verdicts_around(evaluated, item))
     return Explanation(
         subject=str(question),
         at=evaluated.at,
@@ -108,7 +109,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
         held=str(evaluated.clock_blocker or ""),
         state=_state(item, evaluated),
         drifted=_drifted(item, evaluated),
-        silence=_silence(item),
+        silence=_silence(item, blocks=bool(around)),
         advice=pdb_advice(item) if isinstance(item, PodDisruptionBudget) else "",
         launches_nothing=(
             launches_nothing(item, evaluated.snapshot) if isinstance(item, NodePool) else None
@@ -122,7 +123,7 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
         moves=moves_of(item, evaluated),
         changes=_changes(item, evaluated),
         verdicts=tuple(_governing_first(item, _about(evaluated, question.resource, item))),
-        around=tuple(_verdicts_around(evaluated, item)),
+        around=around,
         claims=claims_by_node(evaluated.snapshot),
         timetables=tuple(drain_outlook(node, evaluated) for node in _nodes(evaluated, item)),
         repairs=tuple(
@@ -137,12 +138,13 @@ def explanation(question: Question, evaluated: EvaluatedCluster) -> Explanation 
     )
 
 
-def _silence(item: ApiObject) -> str:
+def _silence(item: ApiObject, *, blocks: bool) -> str:
     match item:
         case Pod():
             return why_no_verdict(item)
         case PodDisruptionBudget():
-            return "it allows or refuses evictions; what it keeps is below, if it keeps anything"
+            found = "what it blocks is below" if blocks else "it blocks nothing now"
+            return f"a PDB allows or refuses evictions; {found}"
         case _:
             return ""
 

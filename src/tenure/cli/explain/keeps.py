@@ -15,10 +15,7 @@ from tenure.model.api.resource import MAINTENANCE_WINDOWS, NODE_CLAIMS, NODES, R
 from tenure.model.api.workload import PodDisruptionBudget
 from tenure.model.snapshot.unreadable import is_unreadable
 
-_NEVER: Final = (
-    "Raise maxUnavailable or lower minAvailable of the PodDisruptionBudget, or give its workload more replicas. "
-    "terminationGracePeriod of the NodePool bounds the drain of new claims."
-)
+_BOUND: Final = "terminationGracePeriod of the NodePool bounds the drain of new NodeClaims."
 _UNREADABLE: Final = "Correct or delete the PodDisruptionBudget."
 _USED_UP: Final = (
     "Wait until pods of the workload are healthy again, raise maxUnavailable, or add replicas."
@@ -81,6 +78,14 @@ def pdb_advice(pdb: PodDisruptionBudget) -> str:
         case PdbUnreadable():
             return _UNREADABLE
         case PdbNeverAllows():
-            return _NEVER
+            return f"{_loosen(pdb)}. {_BOUND}"
         case _:
             return "" if not pdb.status.expected_pods else _USED_UP
+
+
+def _loosen(pdb: PodDisruptionBudget) -> str:
+    about = f"of PodDisruptionBudget {pdb.key}"
+    if pdb.spec.max_unavailable is not None:
+        return f"Raise maxUnavailable {about}"
+    more = "" if pdb.spec.min_available == "100%" else ", or run more pods"
+    return f"Lower minAvailable {about}{more}"

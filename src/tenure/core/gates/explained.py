@@ -22,7 +22,7 @@ from tenure.core.gates.facts import (
 )
 from tenure.core.gates.operations import Gate
 from tenure.core.protect.protection import Protection
-from tenure.core.reasons import NO_ADVICE, REASONS, ReasonInfo
+from tenure.core.reasons import NO_ADVICE, REASONS, Reason, ReasonInfo
 from tenure.core.windows.facts import (
     InvalidWindowBlocks,
     NextChance,
@@ -106,6 +106,8 @@ def info_of(verdict: Verdict) -> ReasonInfo:
         meaning, advice = gate.meaning, gate.advice
     facts = tuple(told(verdict.facts))
     better = next(filter(None, map(_advice, facts)), "")
+    if verdict.reason is Reason.DRAIN_NOT_GRACEFUL:
+        better = " ".join(dict.fromkeys(filter(None, map(_advice, facts))))
     if not better and verdict.gate == Gate.WINDOW:
         better = _advice_on_windows(facts)
     if not better and verdict.gate == Gate.PODS:
@@ -142,7 +144,7 @@ def _advice_on_pods(facts: Sequence[Fact]) -> str:
     if found.kind == POD_DISRUPTION_BUDGETS.kind:
         advice = f"Let {found.kind} {found.name} allow an eviction"
     elif isinstance(found.fact, Protection):
-        advice = f"Remove the protection of {found.kind} {found.name}"
+        advice = _advice_on_protection(found, found.fact)
     else:
         return ""
     more = f" (and {found.more} more)" if found.more else ""
@@ -151,6 +153,15 @@ def _advice_on_pods(facts: Sequence[Fact]) -> str:
         ". Or set terminationGracePeriod of the NodePool, for new NodeClaims" if unbounded else ""
     )
     return f"{advice}{more}{grace}."
+
+
+def _advice_on_protection(found: BlockedByObject, protection: Protection) -> str:
+    about = f"{found.kind} {found.name}"
+    if protection.problem is not None:
+        return f"Correct {about}"
+    if protection.ends_at is None or found.more:  # The others may last longer.
+        return f"Remove the protection of {about}"
+    return f"Wait until {format_time(protection.ends_at)}, or remove the protection of {about}"
 
 
 def _wait_or_change(at: datetime, names: Sequence[str]) -> str:

@@ -17,13 +17,16 @@ export function NotInTime({ forecast }: { forecast: Forecast }) {
 }
 
 function Late({ pool, rotation, until }: { pool: string; rotation: Rotation; until: string }) {
-  const { due, started, waiting, never, late, lateBySeconds } = rotation;
-  const kept = [waiting > 0 ? `${count(waiting)} still blocked then` : "", never > 0 ? `${count(never)} blocked for ever` : ""].filter(Boolean);
+  const { due, again, started, waiting, never, otherwise, late, lateBySeconds } = rotation;
+  const kept = [waiting > 0 ? `${count(waiting)} still blocked then` : "", never > 0 ? `${count(never)} blocked for ever` : "",
+    otherwise > 0 ? `${count(otherwise)} ${otherwise === 1 ? "starts or waits" : "start or wait"} for another reason` : ""].filter(Boolean);
   return (
     <article class="late">
       <h3>NodePool <Subject of={`NodePool/${pool}`}>{pool}</Subject>, {rotation.reason}</h3>
       <p>
-        {count(started)} of {plural(due, "node")} due can start until {instant(until)}{rotation.lastStart !== null && <>, the last <When at={rotation.lastStart} /></>}
+        {again > 0
+          ? `${plural(due - again, "node")} and ${plural(again, "replacement that expires", "replacements that expire")} again are due; ${count(started)}`
+          : `${count(started)} of ${plural(due, "node")} due`} can start until {instant(until)}{rotation.lastStart !== null && <>, the last <When at={rotation.lastStart} /></>}
         {kept.length > 0 && `; ${kept.join(", ")}`}
         {late > 0 && <>; {plural(late, "node becomes", "nodes become")} older than <code>expireAfter</code>, by up to {span(lateBySeconds * 1000)}</>}.
       </p>

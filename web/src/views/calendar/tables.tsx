@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { Forecast } from "../../forecast.ts";
+import type { Forecast, Rotation } from "../../forecast.ts";
 import { Subject, When } from "../../parts/small.tsx";
 import { plural, span } from "../../words.ts";
 
@@ -52,6 +52,11 @@ export function Budgets({ forecast }: { forecast: Forecast }) {
   );
 }
 
+function dueOf({ due, again }: Rotation): string {
+  const nodes = plural(due - again, "node");
+  return again > 0 ? `${nodes} and ${plural(again, "replacement")}` : nodes;
+}
+
 export function Pools({ forecast }: { forecast: Forecast }) {
   const { pools } = forecast;
   return (
@@ -62,7 +67,7 @@ export function Pools({ forecast }: { forecast: Forecast }) {
           <td class="number">{pool.nodes}</td>
           <td class="number">{pool.launchSeconds === null ? "unknown" : span(pool.launchSeconds * 1000)}</td>
           <td class="number">{pool.peak.nodes}</td>
-          <td>{pool.rotations.length === 0 ? "nothing is due" : pool.rotations.map((one) => `${one.reason}: ${plural(one.due, "node")} due, ${one.started} start`).join("; ")}</td>
+          <td>{pool.rotations.length === 0 ? "nothing is due" : pool.rotations.map((one) => `${one.reason}: ${dueOf(one)} due, ${one.started} start`).join("; ")}</td>
         </tr>
       ))}
     </Listed>

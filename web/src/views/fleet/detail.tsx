@@ -14,6 +14,7 @@ interface Props {
 }
 
 const LANES_EVERY = 15_000;
+const ENTRIES_MAX = 50;
 
 /** Everything about one node, beside the others. */
 export function Detail({ subject, node, close }: Props) {
@@ -57,7 +58,7 @@ function Known({ node }: { node: NodeView }) {
         <Fact name="Zone">{node.zone || "none yet"}</Fact>
         <Fact name="Instance type">{node.instanceType || "none yet"}{node.capacityType !== "" && `, ${node.capacityType}`}</Fact>
         <Fact name="Price">{perHour(node.price)}</Fact>
-        <Fact name="Created"><time class="number" dateTime={node.createdAt}>{instant(node.createdAt)} <span class="quiet">({span(now - Date.parse(node.createdAt))} old)</span></time></Fact>
+        <Fact name="Created"><time class="number" dateTime={node.createdAt}>{instant(node.createdAt)}</time> <span class="quiet">({span(now - Date.parse(node.createdAt))} old)</span></Fact>
         <Fact name="Pods"><span class="number">{node.pods}</span></Fact>
       </dl>
       <Bar name="CPU" share={node.cpu} said={cores} />
@@ -102,7 +103,7 @@ function Ends({ blocker }: { blocker: BlockerView }) {
 
 function Past({ subject }: { subject: string }) {
   const store = useStore();
-  const entries = useAsked<Entry[]>(`/api/entries?limit=50&subject=${encodeURIComponent(subject)}`, LANES_EVERY);
+  const entries = useAsked<Entry[]>(`/api/entries?limit=${ENTRIES_MAX}&subject=${encodeURIComponent(subject)}`, LANES_EVERY);
   const history = useAsked<History>("/api/history", LANES_EVERY);
   const lane = history.value?.lanes.find((one) => one.key === subject);
   const known = entries.value ?? store.entries.filter((one) => one.subject === subject);
@@ -114,6 +115,7 @@ function Past({ subject }: { subject: string }) {
       <section aria-label="Entries">
         <h3>Journal</h3>
         {known.length === 0 ? <p class="quiet">No entry since this replica's start.</p> : <EntryLines entries={[...known].reverse()} short />}
+        {known.length >= ENTRIES_MAX && <p><a href={link("events", subject)}>Older entries</a></p>}
       </section>
     </>
   );

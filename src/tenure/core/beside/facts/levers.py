@@ -42,11 +42,9 @@ class LeverBlocks(Fact, frozen=True, kw_only=True):
         if self.causes != ("window",) or not self.alone:
             return ""  # The other facts say so.
         if self.until == FOR_EVER:
-            return "Delete the MaintenanceWindow that is named, or give it schedules or dates."
-        return (
-            f"Wait until {format_time(self.until)}, or change the MaintenanceWindow that is named: its "
-            "actions, selector or schedules."
-        )
+            them = "them" if ", " in self.because else "it"
+            return f"Delete {self.because}, or give {them} schedules or dates."
+        return f"Wait until {format_time(self.until)}, or change {self.because}: actions, selector or schedules."
 
 
 class LeverNotNeeded(Fact, frozen=True):

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from tenure.core.facts import Fact, counted
+from tenure.model.api import names
 from tenure.model.values.duration import Duration, compact
 
 
@@ -104,6 +105,21 @@ class DrainFinding(Fact, frozen=True):
 
     def __str__(self) -> str:
         return f"{_named(self.about)}: {self.why}"
+
+    def remedy(self) -> str:
+        about = _named(self.about)
+        raised = "Raise terminationGracePeriod of the NodePool, for new NodeClaims, or"
+        match self.why:
+            case GracePeriodCut():
+                return f"{raised} lower terminationGracePeriodSeconds of {about}."
+            case ProtectionCut():
+                return f"{raised} shorten {names.DO_NOT_DISRUPT} of {about}."
+            case NeverEvicted():
+                return (
+                    f"Run one pod more, or let {about} allow one to be missing: maxUnavailable 1."
+                )
+            case _:
+                return ""
 
 
 class MoreFindings(Fact, frozen=True):
