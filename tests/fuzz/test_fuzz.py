@@ -24,7 +24,7 @@ KEPT = {
 
 
 #: Days that together reach every rule of the checkers.
-REACHING = ((3, LEAKY), (4, HELD), (5, HELD), (4, UNHEALTHY_DAY), (3, VOLUNTARY))
+REACHING = ((3, LEAKY), (4, HELD), (9, HELD), (4, UNHEALTHY_DAY), (3, VOLUNTARY))
 
 
 @pytest.mark.parametrize("seed", [*range(1, 13), *KEPT])
@@ -34,7 +34,7 @@ def test_a_troubled_day_ends_at_rest_and_breaks_no_promise(seed: int) -> None:
     assert outcome.launched > 0
 
 
-@pytest.mark.parametrize("seed", [3, 6, 45])
+@pytest.mark.parametrize("seed", [1, 3, 45])
 def test_a_day_on_which_nodes_need_reboots_ends_at_rest_too(seed: int) -> None:
     outcome = live(seed, LEAKY)
     assert outcome.problems == ()

@@ -15,9 +15,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
+from tenure.errors import SpecError
 from tenure.model.api.meta import format_time
+from tenure.parse import jsontext
 from tenure.sim.serve.proto import Unreadable, Value, as_bytes, as_number, as_text, fields, opened
 
 Json = dict[str, Any]
@@ -120,8 +120,8 @@ def _any(value: Value) -> Any:
     """JSON in bytes."""
     raw = as_bytes(_inner(value).get(1, b""))
     try:
-        return msgspec.json.decode(raw) if raw else None
-    except (msgspec.DecodeError, RecursionError) as error:
+        return jsontext.body(raw) if raw else None
+    except SpecError as error:
         raise Unreadable("JSON that is none") from error
 
 
