@@ -396,7 +396,16 @@ def test_a_lever_stays_where_it_is_not_known_which_claim_the_node_has(
     assert decide_all(LeverDecider(SETTINGS), snapshot, SETTINGS, NOW) == []
 
 
-def test_a_node_is_asked_again_once_the_claim_that_could_be_its_own_can_be_read() -> None:
+LAUNCHING = a_claim("new", annotations={names.REPLACES: "uid-of-old"}, status={"provider_id": ""})
+
+
+def test_the_node_of_a_replacement_may_be_there_before_its_claim_names_the_instance() -> None:
+    snapshot = snapshot_with(node_with(ON), LAUNCHING)
+    assert decide_all(LeverDecider(SETTINGS), snapshot, SETTINGS, NOW) == []
+
+
+@pytest.mark.parametrize("claim", [ODD, LAUNCHING], ids=["could not be read", "was launching"])
+def test_a_node_is_asked_again_once_it_is_known_whose_it_is(claim: NodeClaim) -> None:
     snapshot = snapshot_with(node_with(ON))
-    change = Change(NODE_CLAIMS, "odd", ODD, None)
+    change = Change(NODE_CLAIMS, claim.name, claim, None)
     assert "node-a" in set(LeverDecider(SETTINGS).touched(change, snapshot))

@@ -24,7 +24,7 @@ from tenure.core.beside.poolnodes import PoolLeverView, pool_verdicts
 from tenure.core.beside.replacing.stand import replacing_of, stand_of
 from tenure.core.decision import Subject, Verdict
 from tenure.core.gates.fleet import fleet_of
-from tenure.core.marks.command import replacements_by_uid
+from tenure.core.marks.command import replaced_uids, replacements_by_uid
 from tenure.core.protect.protection import protection_on
 from tenure.core.windows.windows import windows_for_commands
 from tenure.model.api.meta import ApiObject
@@ -72,7 +72,7 @@ class LeverDecider:
                 replacements = snapshot.once(replacements_by_uid).get(claim.uid, ())
                 for one in (claim, *replacements):
                     yield from snapshot.nodes_with_provider(one.provider_id)
-                if is_unreadable(claim):
+                if is_unreadable(claim) or _launches(claim):
                     yield from snapshot.nodes  # It may be that of any Node without one.
         elif change.resource in (DEPLOYMENTS, CRDS) or _alters_windows(change) or _lists(change):
             yield from self.keys(snapshot)
@@ -96,10 +96,13 @@ class LeverDecider:
         return self._view_of_node(node, claim, snapshot)
 
     def _view_without_claim(self, node: Node, snapshot: Snapshot) -> LeverView | None:
-        """What was set while it had one. Of several claims it is not known which one Karpenter takes."""
+        """What was set while it had one. Of several claims it is not known which one Karpenter takes; and the Node of a
+        replacement can be there before its claim says so."""
+        if self._kind not in levers_on(node):
+            return None
         unknown = any(resource == NODE_CLAIMS for resource, _ in snapshot.unreadable())
-        has = unknown or snapshot.claims_with_provider(node.spec.provider_id)
-        if has or self._kind not in levers_on(node):
+        launching = any(map(_launches, snapshot.replacing_claims().values()))
+        if unknown or launching or snapshot.claims_with_provider(node.spec.provider_id):
             return None
         return LeverView(
             causes=Causes(kind=self._kind, node=node, claim=None),
@@ -146,6 +149,11 @@ class LeverDecider:
         if isinstance(view, PoolLeverView):
             return tuple(pool_verdicts(view, now))
         return node_verdicts(view, cover_of(view.causes, now), now)
+
+
+def _launches(claim: NodeClaim) -> bool:
+    """A replacement, which has its lever from its creation on, without an instance so far."""
+    return not claim.provider_id and bool(replaced_uids(claim))
 
 
 def _pools_touched(change: Change, snapshot: Snapshot) -> Iterator[str]:
